@@ -20,6 +20,7 @@ from shuffler.collector.settings import CollectorPart
 from tests.support.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 PAGES = [
     ROOT / "README.md",
     ROOT / "deploy" / "README.md",
@@ -56,7 +57,7 @@ def _options(command: tuple[str, ...]) -> set[str]:
 
 
 def test_every_file_that_the_documents_name_exists() -> None:
-    named = re.compile(r"`((?:hushcount|shuffler|analyzer|aux_server|pipelines|tests|vectors|docs|examples)/[\w./]+)`")
+    named = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|vectors|docs|examples)/[\w./]+)`")
     found = 0
     for page in PAGES:
         for path in named.findall(page.read_text(encoding="utf-8")):
@@ -163,7 +164,7 @@ def test_what_analysts_are_told_of_counts_is_so() -> None:
 def test_every_section_of_the_mathematics_that_code_cites_exists() -> None:
     sections = set(re.findall(r"^## (\d)\.", (ROOT / "docs" / "mathematics.md").read_text(), re.MULTILINE))
     cited = set()
-    for top in ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines"):
+    for top in PACKAGES:
         for path in (ROOT / top).rglob("*.py"):
             cited |= set(re.findall(r"mathematics\.md(?: sections?)? (\d)", path.read_text(encoding="utf-8")))
     assert cited
@@ -178,7 +179,7 @@ def test_the_exported_json_schema_is_current() -> None:
 def test_modules_stay_small() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for top in ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
+        for top in PACKAGES
         for path in (ROOT / top).rglob("*.py")
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }

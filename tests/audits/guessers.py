@@ -12,7 +12,7 @@ from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.policy import Policy
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
-from tests.hushcount.campaigns.test_campaign_file import WORDS, data, public
+from tests.hushcount.campaigns.test_campaign_file import WORDS, data, listed
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER
 
 EVALUATOR, ANOTHER = EvaluatorKey(bytes([7]) * 32), EvaluatorKey(bytes([8]) * 32)
@@ -26,7 +26,7 @@ def oblivious(key: EvaluatorKey = EVALUATOR, **changes: object) -> Campaign:
     made = data()
     del made["discovery"]["hash_key"]
     made["discovery"]["hash"] = "oblivious"
-    made["keys"]["evaluator"] = [{**public(1), "id": key.id, "key": key.public_key.hex()}]
+    made["keys"]["evaluator"] = [listed(key)]
     return Campaign.model_validate({**made, **changes})
 
 

@@ -20,12 +20,13 @@ from hushcount.errors import UsageError
 from hushcount.policy import Policy
 from keys import store
 from keys.evaluating import EvaluatorKey
-from keys.private import PrivateKey
 from keys.roles import SigningRole
 from keys.vouching import delegate
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, evaluator
+from tests.hushcount.delivery.asking import read
+from tests.hushcount.test_client import AUX_SERVER
 
-EVALUATOR, ANALYZER, AUX = EvaluatorKey(bytes([5]) * 32), PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
+EVALUATOR = EvaluatorKey(bytes([5]) * 32)
 
 
 def oblivious(**changes: Any) -> Campaign:
@@ -52,19 +53,12 @@ def client(ask: Asked | None) -> Client:
 
 
 def opened(report: bytes) -> tuple[bytes, str | None]:
-    """Return the bin's hash and the value of a report, as the two parties open it."""
-    form = oblivious().discovery_format
-    pair = AUX.open(report)
-    assert pair is not None
-    assert pair.startswith(form.binding)
-    inner = ANALYZER.open(pair[len(form.binding) + 32 :])
-    assert inner is not None
-    return pair[len(form.binding) : len(form.binding) + 32], form.unpad(inner[len(form.binding) :])
+    return read(report, oblivious())
 
 
 def test_equal_values_have_one_pair_whose_name_is_the_functions_output() -> None:
     form = oblivious().discovery_format
-    pairs = [AUX.open(one.tobytes()) for one in client(Asked()).discovery_reports(["new", "new", "other"])]
+    pairs = [AUX_SERVER.open(one.tobytes()) for one in client(Asked()).discovery_reports(["new", "new", "other"])]
     assert pairs[0] == pairs[1] != pairs[2]
     (output,) = EVALUATOR.outputs([form.input("new")])
     assert opened(client(Asked()).discovery_report("new")) == (name_of(output).hash, "new")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import CollectionFile, read_collection
+from pipelines.audit.doctor import examine
 from pipelines.epochs.items import TrackedItems
-from tests.support.site import Site
+from tests.support.site import Site, at
 
 NEW = "newcomer"
 """A value that the first dictionary does not list."""
@@ -50,3 +51,9 @@ def items(campaign: Campaign) -> tuple[str, ...]:
 def tracked(site: Site, campaign: str = "words") -> TrackedItems:
     """Return the items that a campaign follows."""
     return TrackedItems.model_validate_json((site.root / "campaigns" / campaign / "items.json").read_bytes())
+
+
+def found(site: Site, name: str, day: float) -> tuple[str, str]:
+    """Return the verdict of the one check with this name on a day, and what it says."""
+    (one,) = (check for check in examine(site.deployment, at(day)) if check.name == name)
+    return one.verdict, one.says

@@ -27,14 +27,15 @@ NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 def public(secret: int, start: int = -1, days: int = 30) -> dict[str, Any]:
     """Return a public key that is valid from `start` days from now on."""
-    return _listed(PrivateKey(bytes([secret]) * 32), start, days)
+    return listed(PrivateKey(bytes([secret]) * 32), start, days)
 
 
 def evaluator(secret: int) -> dict[str, Any]:
-    return _listed(EvaluatorKey(bytes([secret]) * 32), -1, 30)
+    return listed(EvaluatorKey(bytes([secret]) * 32))
 
 
-def _listed(key: Guarded, start: int, days: int) -> dict[str, Any]:
+def listed(key: Guarded, start: int = -1, days: int = 30) -> dict[str, Any]:
+    """Return the public part of a key."""
     begin = NOW + timedelta(days=start)
     return {
         "id": key.id,

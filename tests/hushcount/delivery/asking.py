@@ -12,13 +12,13 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.delivery import Sender
 from hushcount.discovery.names import name_of
+from hushcount.discovery.pairs import HASH_BYTES
 from keys.private import PrivateKey
 from tests.hushcount.delivery.fake_collector import EVALUATOR, FakeCollector, collecting, oblivious, policy
+from tests.hushcount.test_client import ANALYZER, AUX_SERVER
 
-ANALYZER, AUX_SERVER = PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
 NEW = "a-secret-value"
 """A value that nobody listed."""
-BINDING_BYTES, HASH_BYTES = 16, 32
 
 
 def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
@@ -34,19 +34,28 @@ def evaluating(**options: Any) -> Iterator[FakeCollector]:
         yield collector
 
 
-def read(report: bytes, campaign: Campaign | None = None) -> tuple[bytes, str | None]:
+def read(
+    report: bytes,
+    campaign: Campaign | None = None,
+    aux_server: PrivateKey = AUX_SERVER,
+    analyzer: PrivateKey = ANALYZER,
+) -> tuple[bytes, str | None]:
     """Return what the auxiliary server and the analyzer read together: hash and value; None if it is a blank."""
-    pair = AUX_SERVER.open(report)
-    assert pair is not None
-    inner = ANALYZER.open(pair[BINDING_BYTES + HASH_BYTES :])
-    assert inner is not None
     form = (campaign or oblivious()).discovery_format
-    return pair[BINDING_BYTES : BINDING_BYTES + HASH_BYTES], form.unpad(inner[BINDING_BYTES:])
+    pair = aux_server.open(report)
+    assert pair is not None
+    assert pair.startswith(form.binding)
+    pair = pair[len(form.binding) :]
+    inner = analyzer.open(pair[HASH_BYTES:])
+    assert inner is not None
+    return pair[:HASH_BYTES], form.unpad(inner[len(form.binding) :])
 
 
 def values(collector: FakeCollector) -> list[str | None]:
     """Return the value of each discovery report that arrived; None of a blank."""
-    return [read(report)[1] for report in collector.received("discovery")]
+    known = {one.fingerprint.hex(): one for one in collector.epochs}
+    posts = [post for post in collector.posts if post.stream == "discovery"]
+    return [read(report, known[post.fingerprint])[1] for post in posts for report in post.reports]
 
 
 def hash_of(value: str, campaign: Campaign | None = None) -> bytes:

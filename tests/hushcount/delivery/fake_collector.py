@@ -18,7 +18,7 @@ from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.log import CampaignLog
 from hushcount.policy import Policy, terms_of
 from keys.evaluating import EvaluatorKey
-from tests.hushcount.campaigns.test_campaign_file import WORDS, data, public
+from tests.hushcount.campaigns.test_campaign_file import WORDS, data, listed
 from tests.hushcount.campaigns.test_chain import log_of
 from tests.hushcount.campaigns.vouched import KEY, public_part, signed
 
@@ -39,8 +39,7 @@ def campaign(previous: Campaign | None = None, **changes: Any) -> Campaign:
 
 def oblivious(previous: Campaign | None = None, **changes: Any) -> Campaign:
     """Return the same campaign with an evaluator."""
-    part = {**public(3), "id": EVALUATOR.id, "key": EVALUATOR.public_key.hex()}
-    keys = {**data()["keys"], "evaluator": [part]}
+    keys = {**data()["keys"], "evaluator": [listed(EVALUATOR)]}
     return campaign(previous, **{"discovery": {**OBLIVIOUS, "hash": "oblivious"}, "keys": keys, **changes})
 
 

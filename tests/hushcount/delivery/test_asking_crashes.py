@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.hushcount.delivery.asking import evaluating, is_on_disk, pass_time, sender, values
 from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, answered, oblivious, refused
 from tests.hushcount.delivery.test_crashes import KILLS, VALUES, end_claims, run
-from tests.hushcount.delivery.test_crashes import sender as at_once
 
 # Python 3.12 and later warn of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -36,7 +35,7 @@ def test_a_process_that_is_killed_at_any_step_sends_one_report_of_each_value(tmp
             if folder.exists():
                 assert not is_on_disk(folder, "four")
                 end_claims(folder)
-            after = at_once(one, folder)
+            after = sender(one, folder)
             done = after.deliver(early=True)
             assert (done.waiting, done.dropped) == (0, {})
             different = set(one.received("discovery"))

@@ -14,7 +14,6 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.delivery import Delivery, Sender
 from hushcount.delivery.posting import EVALUATOR_TOKEN
 from hushcount.discovery.names import name_of
-from hushcount.discovery.pairs import HASH_BYTES
 from keys.store import KeyReference, read_public
 from tests.evaluator.running import (
     ask,
@@ -26,7 +25,7 @@ from tests.evaluator.running import (
     write_evaluator,
 )
 from tests.hushcount.campaigns.vouched import signed
-from tests.hushcount.delivery.asking import pass_time, told
+from tests.hushcount.delivery.asking import pass_time, read, told
 from tests.hushcount.delivery.test_real_collector import policy
 from tests.shuffler.collector.running import LONG, Running, Site, running, write_config
 
@@ -67,15 +66,7 @@ def found(site: Site) -> list[tuple[bytes, str | None]]:
     public, home = read_public([site.base / "keys"]), str(site.base / "keys")
     aux_server = KeyReference(home, "aux_server", public.aux_server[0].id).read()
     analyzer = KeyReference(home, "analyzer", public.analyzer[0].id).read()
-    form, opened = site.campaign().discovery_format, []
-    for report in site.sealed("discovery"):
-        pair = aux_server.open(report)
-        assert pair is not None
-        pair = pair[len(form.binding) :]
-        inner = analyzer.open(pair[HASH_BYTES:])
-        assert inner is not None
-        opened.append((pair[:HASH_BYTES], form.unpad(inner[len(form.binding) :])))
-    return opened
+    return [read(report, site.campaign(), aux_server, analyzer) for report in site.sealed("discovery")]
 
 
 def name(site: Site, value: str) -> bytes:

@@ -44,7 +44,7 @@ from pipelines.handover.batch_file import BatchFile
 from pipelines.outputs.received_summary import read_summary
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("hushcount", "keys", "shuffler", "analyzer", "aux_server", "pipelines")
+PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 MODELS = (
     Manifest, Signature, KeyListing, BatchFile, CollectionFile, Campaign, DeploymentFile, PolicyTerms, CampaignLog,
     CampaignSignature,

@@ -11,11 +11,10 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from keys.evaluator_keys import listed_keys
 from keys.rotation import rotate
-from pipelines.audit.doctor import examine
 from pipelines.deployment.publish import publish, publishing
 from tests.support.collecting import collect
 from tests.support.jobs import done, new_campaign, refused
-from tests.support.next_epoch import follow_with, newest, sent
+from tests.support.next_epoch import follow_with, found, newest, sent
 from tests.support.site import Site, at
 
 TAKES = 'evaluator_keys = ["evaluator/public.json"]\n'
@@ -26,11 +25,6 @@ SIGNS = 'sign_with = "publisher"\ndelegation = "delegation.json"\n'
 def site(tmp_path: Path) -> Site:
     """A site with an oblivious campaign, whose evaluator made keys for two epochs."""
     return Site(tmp_path, discovery=True, evaluator_keys=2)
-
-
-def found(site: Site, name: str, day: float) -> tuple[str, str]:
-    (one,) = (check for check in examine(site.deployment, at(day)) if check.name == name)
-    return one.verdict, one.says
 
 
 def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:

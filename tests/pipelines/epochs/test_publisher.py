@@ -14,10 +14,9 @@ from hushcount.newest import Newest
 from hushcount.policy import Policy, terms_of
 from keys.rotation import rotate
 from keys.store import verify_keys
-from pipelines.audit.doctor import examine
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused
-from tests.support.next_epoch import AT_ONCE, NEW, follow_with, items, newest, sent
+from tests.support.next_epoch import AT_ONCE, NEW, follow_with, found, items, newest, sent
 from tests.support.site import Site, at
 
 BY_PUBLISHER = 'sign_with = "publisher"\ndelegation = "delegation.json"\n'
@@ -42,11 +41,6 @@ def delegate(site: Site, last_epoch: int) -> None:
         "campaign", "delegate", "--campaign", newest(site).path, "--keys", site.root / "operator", "--publisher",
         site.root / "publisher", "--last-epoch", last_epoch, "--out", site.root / "delegation.json",
     )  # fmt: skip
-
-
-def found(site: Site, name: str, day: float) -> tuple[str, str]:
-    (one,) = (check for check in examine(site.deployment, at(day)) if check.name == name)
-    return one.verdict, one.says
 
 
 def test_a_client_follows_from_the_operators_epoch_to_the_publishers(site: Site, tmp_path: Path) -> None:

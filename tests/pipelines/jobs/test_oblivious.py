@@ -151,8 +151,7 @@ def test_an_evaluator_that_refuses_is_asked_again_by_the_next_run(
     assert found(tmp_path / "found") == ["größer", "unlisted"]
 
 
-def test_an_evaluator_that_is_not_there_writes_nothing(made: Chain, site: Site, tmp_path: Path) -> None:
-    site.server.server_close()
+def test_an_evaluator_that_is_not_there_writes_nothing(made: Chain, tmp_path: Path) -> None:
     refused(
         *arguments(made, tmp_path / "found"), "--evaluator", "http://127.0.0.1:1", status=1,
         says=["did not answer, so that no found value can be verified", "it cannot be reached"],
