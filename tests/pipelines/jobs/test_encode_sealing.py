@@ -53,3 +53,11 @@ def test_an_unknown_engine_is_refused_before_any_work(
     arguments = ("--campaign", made.campaign_path, "--values", lines, "--out", tmp_path / "encoded")
     refused("encode", *arguments, says=["HUSHCOUNT_OPENING is 'lanes', must be libsodium or empty"])
     assert not (tmp_path / "encoded").exists()
+
+
+def test_an_evaluator_is_left_alone_where_nothing_is_discovered(tmp_path: Path, lines: Path) -> None:
+    words, keys = write_lines(tmp_path / "words.txt", ["alpha", "beta"]), new_keys(tmp_path / "keys")
+    path = new_campaign(tmp_path / "counts.json", keys, dictionary=words)
+    out = tmp_path / "encoded"
+    done("encode", "--campaign", path, "--values", lines, "--out", out, "--evaluator", tmp_path / "no-such-keys")
+    assert summary(out)["accepted"] == len(LINES)
