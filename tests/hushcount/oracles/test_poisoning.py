@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from analyzer.reveal import reveal
 from aux_server.keep import draw_kept
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES
@@ -19,7 +18,7 @@ from hushcount.oracles.influence import influence
 from hushcount.oracles.random_cells import CellSum, cell_sum
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords
-from tests.hushcount.discovery.test_pairs import FORM, KEY, SEALER, pair
+from tests.hushcount.discovery.test_pairs import FORM, SEALER, pair, reveal
 from tests.hushcount.oracles.cases import CASES, Case
 from tests.hushcount.oracles.test_influence import counted
 from tests.support.attack import forged, forged_against
@@ -163,7 +162,7 @@ def released(pairs: list[bytes]) -> list[tuple[str, str | None]]:
     bins = bins_of_pairs(b"".join(pairs), len(pairs[0]))
     assert bins.counts.sum() == len(pairs)
     kept = np.ascontiguousarray(bins.pairs[draw_kept(RULE, bins.counts, SystemWords())])
-    return [reveal(KEY, FORM, row.tobytes()) for row in kept.view(np.uint8).reshape(len(kept), len(pairs[0]))]
+    return [reveal(row.tobytes()) for row in kept.view(np.uint8).reshape(len(kept), len(pairs[0]))]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
