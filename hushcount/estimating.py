@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.oracles.estimates import Estimate
@@ -12,3 +14,8 @@ from hushcount.privacy.unit import repeats_of
 def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
     """Return the estimates of a campaign's tally, with the error that repeated answers add."""
     return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))
+
+
+def summed(campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array]) -> Estimate:
+    """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add."""
+    raise NotImplementedError

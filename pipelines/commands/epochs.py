@@ -105,9 +105,9 @@ def trend(
 
     Example: hushcount trend --config deployment.toml --campaign settings --out trend.csv --plot trend.png
     """
+    from pipelines.asking.trend import trend as rows_of
+    from pipelines.asking.trend import write_plot
     from pipelines.deployment.settings import Deployment
-    from pipelines.epochs.trend import trend as rows_of
-    from pipelines.epochs.trend import write_plot
     from pipelines.files import storage
     from pipelines.jobs.tables import put_table, require_table
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from pipelines.asking.trend import trend
 from pipelines.audit.doctor import examine
 from pipelines.deployment.campaigns import read_epochs
-from pipelines.epochs.trend import trend
 from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.outputs.received_summary import folder_of

@@ -8,14 +8,12 @@ with counts, with its discovery.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import known_items
 from hushcount.collection.windows import window_start
 from hushcount.discovery.found_counts import count_estimates
@@ -26,14 +24,13 @@ from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
 from hushcount.senders import Senders
-from pipelines.batches.rebuild import outputs
+from pipelines.asking.places import Place, places_of
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, read_tracked
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, was_combined
-from pipelines.outputs.received_summary import folder_of
 
 _ENDINGS = (".png", ".svg")
 _FILE_MODE = 0o600
@@ -73,15 +70,6 @@ result of the window did so: not in an oblivious campaign.
 """
 
 
-@dataclass(frozen=True)
-class Place:
-    """One result of a campaign: its window, campaign file and directory."""
-
-    window: str
-    campaign: Campaign
-    directory: str
-
-
 def trend(
     deployment: Deployment, epochs: Epochs, items: list[str], last: int, levels: Levels | None = None
 ) -> pa.Table:
@@ -94,7 +82,7 @@ def trend(
     Raises:
         UsageError: there is no result yet, or an item is in none of them.
     """
-    places = _places(deployment, epochs, last)
+    places = places_of(deployment, epochs, last)
     if not places:
         raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
@@ -108,22 +96,6 @@ def trend(
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
     counts = any(place.campaign.discovery is not None and place.campaign.discovery.counts for place in places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
-
-
-def _places(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
-    """Return the results of the last windows, the oldest first."""
-    found: list[Place] = []
-    for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
-        campaign = epochs.campaigns.get(batch.file)
-        if campaign is None:
-            continue
-        if len({place.window for place in found} | {batch.window}) > last:
-            break
-        where = folder_of(path.rpartition("/")[0])
-        # A batch with a retired key has no tally: its reports are counted, and nothing more.
-        if storage.exists(storage.join(where, results.TALLY)):
-            found.append(Place(batch.window, campaign, where))
-    return found[::-1]
 
 
 def _rows(

@@ -1,0 +1,73 @@
+"""What every question is about: a result, and groups of items in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary, known_items
+from hushcount.errors import UsageError
+from hushcount.estimating import estimated, summed
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.tally import Tally
+
+
+@dataclass(frozen=True)
+class Group:
+    """Items that are counted together: distinct, in their canonical spelling (`items.canonical`), at least one."""
+
+    name: str
+    items: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise UsageError(f"group {self.name!a} is empty, must hold at least 1 item")
+        if len(set(self.items)) != len(self.items):
+            raise UsageError(f"group {self.name!a} names an item twice: remove one")
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """One result: a tally, the campaign file that it was made under, and the name of its window ("" without one)."""
+
+    campaign: Campaign
+    tally: Tally
+    window: str = ""
+
+    @property
+    def reports(self) -> int:
+        """n, the reports that were counted."""
+        return self.tally.reports
+
+    @cached_property
+    def dictionary(self) -> Dictionary | None:
+        """The campaign's dictionary; None in an open domain."""
+        return self.campaign.read_dictionary()
+
+    def lacks(self, items: Sequence[str]) -> tuple[str, ...]:
+        """Return the items that this result says nothing of: not in its dictionary, or without a column."""
+        dictionary = self.dictionary
+        if dictionary is not None:
+            return tuple(item for item in items if item not in dictionary)
+        if not self._mechanism.encoder.by_item:
+            return ()
+        there = np.isin(known_items(self._mechanism, None, items), self.tally.items)
+        return tuple(item for item, counted in zip(items, there, strict=True) if not counted)
+
+    def estimate(self, items: Sequence[str]) -> Estimate:
+        """Return the estimate of each item; UsageError or ValueError if the result lacks one."""
+        return estimated(self.campaign, self.tally, known_items(self._mechanism, self.dictionary, items))
+
+    def sums(self, groups: Sequence[Group]) -> Estimate:
+        """Return the estimate of the sum of each group, with its own error; UsageError or ValueError as `estimate`."""
+        numbers = [known_items(self._mechanism, self.dictionary, group.items) for group in groups]
+        return summed(self.campaign, self.tally, numbers)
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.campaign.require_frequency()

@@ -1,0 +1,1 @@
+"""What an operator is told of without asking: changes, losses, budgets."""

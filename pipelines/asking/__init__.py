@@ -1,0 +1,1 @@
+"""Which results a question is about, and its answers as tables."""

@@ -1,0 +1,44 @@
+"""The results of a campaign in a store: one for each window and epoch that has a tally."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.questions.counted import Counted
+from pipelines.batches.rebuild import outputs
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.jobs import results
+from pipelines.outputs.received_summary import folder_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """One result of a campaign: its window, campaign file and directory."""
+
+    window: str
+    campaign: Campaign
+    directory: str
+
+    def read(self) -> Counted:
+        """Read its tally; UsageError as `results.read_tally`."""
+        tally = results.read_tally(storage.join(self.directory, results.TALLY), self.campaign)
+        return Counted(self.campaign, tally, self.window)
+
+
+def places_of(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
+    """Return the results of the last windows, the oldest first."""
+    found: list[Place] = []
+    for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
+        campaign = epochs.campaigns.get(batch.file)
+        if campaign is None:
+            continue
+        if len({place.window for place in found} | {batch.window}) > last:
+            break
+        where = folder_of(path.rpartition("/")[0])
+        # A batch with a retired key has no tally: its reports are counted, and nothing more.
+        if storage.exists(storage.join(where, results.TALLY)):
+            found.append(Place(batch.window, campaign, where))
+    return found[::-1]

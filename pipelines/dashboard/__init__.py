@@ -1,0 +1,1 @@
+"""One page of a whole deployment: what its campaigns counted, and how they fare."""

@@ -1,0 +1,1 @@
+"""Estimates as a data set for other programs."""

@@ -1,0 +1,1 @@
+"""Parts of pages for people: charts with their tables, text, style."""
