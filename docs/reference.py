@@ -103,6 +103,18 @@ def table(title: str, part: type[BaseModel], intro: str) -> str:
     )
 
 
+def below(name: str, part: type[BaseModel]) -> list[str]:
+    """Return the sections of the tables by name that lie in a table of the file."""
+    sections = []
+    for key, field in part.model_fields.items():
+        inner = part_of(field.annotation)
+        if inner is not None:
+            about = field.description or ""
+            said = f"{about[:1].upper()}{about[1:]}. {inspect.cleandoc(inner.__doc__ or '')}"
+            sections.append(table(f"`[{name}.{key}]`", inner, said))
+    return sections
+
+
 def page() -> str:
     """Return the whole page."""
     sections = [table("Top level", DeploymentFile, "The file, outside of any table.")]
@@ -114,6 +126,7 @@ def page() -> str:
             need = " Required." if field.is_required() else ""
             about = f" {field.description[0].upper()}{field.description[1:]}." if field.description else ""
             sections.append(table(f"`{title}`", part, f"{inspect.cleandoc(part.__doc__ or '')}{about}{need}"))
+            sections += below(name, part)
     return "\n".join([HEAD, *sections]).rstrip("\n") + "\n"
 
 

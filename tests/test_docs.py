@@ -102,7 +102,7 @@ def test_the_reference_names_every_key() -> None:
     tables = (WindowsPart, RetentionPart, EnginePart, NextEpochPart, AnalyzerPart, CollectorPart, EvaluatorPart)
     for part in (DeploymentFile, *tables):
         for key in part.model_fields:
-            assert f"| `{key}` |" in stored or f"`[{key}" in stored
+            assert f"| `{key}` |" in stored or f"`[{key}" in stored or f".{key}]`" in stored
 
 
 def test_the_site_shows_every_page() -> None:

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.collection.windows import duration
 from hushcount.formats.models import Part
+from hushcount.questions.selecting import Choices
 
 _YEAR = timedelta(days=365)
 
@@ -84,6 +85,10 @@ class AnalyzerPart(Part):
         default=None,
         description="the bearer token that the evaluator at an address asks for: a private file, env:NAME or "
         "gcp-secret://NAME",
+    )
+    groups: Choices = Field(
+        default_factory=dict,
+        description='groups of items by name, as in `large = {items = ["a", "b"]}`: their sums get exact errors',
     )
 
     @model_validator(mode="after")

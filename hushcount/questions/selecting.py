@@ -1,0 +1,85 @@
+"""Groups by choice: which items somebody means who names them, or gives a glob, a prefix or a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import translate
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, model_validator
+
+from hushcount.errors import UsageError
+from hushcount.formats.models import Part, text_of
+from hushcount.items import MOST_ITEM_BYTES, canonical
+from hushcount.oracles.tally import MOST_SQUARES
+
+MOST_WILDCARDS = 8
+GroupName = Annotated[
+    str,
+    text_of(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "must be 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', no sign first"),
+]
+_Pattern = Annotated[str, Field(min_length=1, max_length=MOST_ITEM_BYTES)]
+
+
+class Choice(Part):
+    """A group has one of these keys; in an open domain `items` or `file`."""
+
+    items: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=100_000, description="the items")
+    glob: _Pattern | None = Field(
+        default=None, description="items of the dictionary that match, with `*`, `?` and `[abc]`, as in `shop-*`"
+    )
+    prefix: _Pattern | None = Field(default=None, description="items of the dictionary that begin so, as in `fr/`")
+    file: str | None = Field(
+        default=None, min_length=1, description="file of items, one a line or a .csv with the column item"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Choice:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a group has {' and '.join(given) or 'nothing'}, must have one of items, glob, prefix and file"
+            )
+        # Every wildcard may make the time to match an item longer by the item's length.
+        if self.glob is not None and self.glob.count("*") > MOST_WILDCARDS:
+            raise ValueError(f"glob has {self.glob.count('*')} wildcards '*', must have at most {MOST_WILDCARDS}")
+        return self
+
+
+Choices = Annotated[dict[GroupName, Choice], Field(max_length=MOST_SQUARES)]
+"""Groups by name, as `[analyzer.groups]` of a deployment file has them."""
+CHOICES: TypeAdapter[dict[str, Choice]] = TypeAdapter(Choices)
+
+
+def select(
+    listed: Sequence[str] | None, choice: Choice, read: Mapping[str, Sequence[str]] | None = None
+) -> tuple[str, ...]:
+    """Return the items of a choice, distinct and canonical: by a glob or prefix in the order of the dictionary.
+
+    Named items come as they were named, whether they are listed or not. A glob is of whole items and tells case.
+
+    Args:
+        listed: the items of the dictionary; None in an open domain.
+        read: the items in each file, by the path that a choice names.
+
+    Raises:
+        UsageError: a glob or prefix in an open domain, or a file that was not read.
+    """
+    named = choice.items
+    if choice.file is not None:
+        if read is None or choice.file not in read:
+            raise UsageError(f"file {choice.file!a} of a group was not read: name its items")
+        named = tuple(read[choice.file])
+    if named is not None:
+        return tuple(dict.fromkeys(map(canonical, named)))
+    if listed is None:
+        way, pattern = ("glob", choice.glob) if choice.glob is not None else ("prefix", choice.prefix)
+        raise UsageError(
+            f"{way} {pattern!a} chooses from a dictionary, and this campaign has none: name items, or give a file"
+        )
+    if choice.glob is not None:
+        matches = re.compile(translate(canonical(choice.glob))).match
+        return tuple(item for item in listed if matches(item))
+    start = canonical(choice.prefix or "")
+    return tuple(item for item in listed if item.startswith(start))
