@@ -1,0 +1,117 @@
+"""What changed between two sides: windows of one campaign, or results of two; and whether noise explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import BoolArray, FloatArray
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.comparing import compared
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.many import benjamini_hochberg, bonferroni
+from hushcount.questions.sides import parted
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """The change of the share of each group; all arrays by group.
+
+    Attributes:
+        names: of the groups.
+        reports_before, reports_after: of each side.
+        confidence: of each interval alone.
+        before, after: float64[g], shares of the reports; unbiased, so they may lie outside 0..1.
+        difference: after - before.
+        standard_error: float64[g], of the difference: responses, the sample of clients, and collisions.
+        low, high: limits of the difference.
+        ratio: after / before; inf if before is not above 0.
+        ratio_low, ratio_high: limits of the ratio, 0 and inf at the ends; inf where before may be 0.
+        p_value: two-sided: the probability of so large a difference, or a larger one, if the share did not change.
+        adjusted: p-values for a list of all these groups: of those at most alpha, alpha are expected to be false
+            (Benjamini and Hochberg).
+        p_bonferroni: p-values with which not even one of all is false but with probability alpha.
+        exact: bool[g], p-values by Fisher's exact test; else by the normal law.
+    """
+
+    names: tuple[str, ...]
+    reports_before: int
+    reports_after: int
+    confidence: float
+    before: FloatArray
+    after: FloatArray
+    difference: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    ratio: FloatArray
+    ratio_low: FloatArray
+    ratio_high: FloatArray
+    p_value: FloatArray
+    adjusted: FloatArray
+    p_bonferroni: FloatArray
+    exact: BoolArray
+
+
+def changes(
+    before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95
+) -> Changes:
+    """Return how the share of each group changed from one side to the other.
+
+    The results of a side are added up. Clients count as a sample of those to come: the question is whether a share
+    changed, not whether other people were asked.
+
+    - p-values: Fisher's exact test, two-sided by likelihood, where fewer than 1,000 reports of a side are expected to
+      support a group, or not to, and both sides have the same p* and q*. Else `z = difference / error`, the error at
+      the pooled share f-, at which both sides are if nothing changed.
+    - Pools of one seed share their bias, which cancels if nothing changed; what the rest's changes leave of it is
+      estimated from both sketches and added. Pools of different seeds add theirs.
+    - Clients that remember make windows of one epoch alike. Their errors are positively correlated, so the difference
+      has no more error than is stated here, and often less.
+    - Limits: of each side by itself (`Side.limits`), combined in squares (MOVER, Zou and Donner 2008); of the ratio,
+      the r for which `after - r before` may be 0 (Donner and Zou 2012).
+
+    Args:
+        before, after: results of each side, at least one each.
+        groups: at least one; of items that every result counted.
+        confidence: of each interval alone, in (0, 1).
+
+    Raises:
+        UsageError: a side has no reports, or a result says nothing of an item.
+
+    Reference: docs/mathematics.md section 12.
+    """
+    tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
+    places = parted(groups)
+    parts = [compared(before, after, [groups[place] for place in chosen]) for chosen in places]
+    order = np.argsort(np.concatenate(places))
+
+    def joined(arrays: Sequence[FloatArray]) -> FloatArray:
+        return np.concatenate(arrays)[order]
+
+    p = joined([part.p_value for part in parts])
+    was, now = (joined([getattr(part, side).share for part in parts]) for side in ("before", "after"))
+    limits = [(*part.difference(tail), *part.ratio(tail)) for part in parts]
+    low, high, ratio_low, ratio_high = (joined(arrays) for arrays in zip(*limits, strict=True))
+    ratio = np.divide(np.maximum(now, 0.0), was, out=np.full(len(was), np.inf), where=was > 0.0)
+    return Changes(
+        names=tuple(group.name for group in groups),
+        reports_before=parts[0].before.reports,
+        reports_after=parts[0].after.reports,
+        confidence=confidence,
+        before=was,
+        after=now,
+        difference=now - was,
+        standard_error=joined([part.error for part in parts]),
+        low=low,
+        high=high,
+        ratio=ratio,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
+        p_value=p,
+        adjusted=benjamini_hochberg(p),
+        p_bonferroni=bonferroni(p),
+        exact=np.concatenate([part.exact for part in parts])[order],
+    )

@@ -1,0 +1,80 @@
+"""What collisions in pools add to the error of sums and differences of results.
+
+Collisions are a bias of the pool, the same in every result that uses its functions. A weighted sum of results,
+`sum of w_r F_r`, therefore has the bias of the weighted counts: what two results of one pool share cancels in a
+difference, and adds up in a total; different pools are independent. Only what all items' counts do matters,
+`S_w = sum over items of (sum of w_r F_rx)^2`, and it is estimated from the sketches, no dictionary needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hushcount.arrays import FloatArray, IntArray
+from hushcount.oracles.encoders.nested import Nested
+from hushcount.oracles.encoders.pool import Pool, sum_of_squares
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.questions.counted import Counted
+
+Weighted = tuple[Counted, float]
+"""A result, and the weight of its counts."""
+
+
+def pool_of(mechanism: Mechanism) -> Pool | None:
+    """Return the fixed functions that a mechanism's items collide under; None if it draws fresh ones."""
+    encoder = mechanism.encoder
+    if isinstance(encoder, Nested):
+        return encoder.outer
+    return encoder if isinstance(encoder, Pool) else None
+
+
+def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: IntArray) -> FloatArray:
+    """Return float64[g]: the mean square, over pools, of the bias of `sum of w_r F_r` of each group.
+
+    `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))` for each pool, F_w the group's own weighted count; exact for single items,
+    and for a group whose items count alike; for other groups above the exact one. Zero without pools.
+
+    Args:
+        results: each with its weight; those of one pool need not have one responder.
+        counts: float64[g] users for each result, its estimates of the groups.
+        sizes: int64[g], items of each group.
+
+    Reference: docs/mathematics.md section 12.
+    """
+    by_pool: dict[Pool, list[int]] = {}
+    for number, (result, _) in enumerate(results):
+        pool = pool_of(result.campaign.require_frequency())
+        if pool is not None:
+            by_pool.setdefault(pool, []).append(number)
+    total = np.zeros(len(sizes))
+    for pool, numbers in by_pool.items():
+        squares = weighted_squares([results[number] for number in numbers])
+        own = np.sum([results[number][1] * counts[number] for number in numbers], axis=0)
+        part = sizes * squares + (1.0 - 2.0 / sizes) * own**2
+        total += np.maximum(part, 0.0) / (pool.rows * (pool.cells - 1))
+    return total
+
+
+def weighted_squares(results: Sequence[Weighted]) -> float:
+    """Estimate `S_w`, the sum over all items of `(sum of w_r F_rx)^2`, of results of one pool; unbiased.
+
+    Squares by `sum_of_squares`. Products of two results by their sketches: with M the score that a cell adds, less the
+    mean of its row, `E[sum_jc M_jc M'_jc] = (1 - 1/m)/k * gain gain'/(1 - 1/m)^2 * sum of F_x F'_x`, because clients of
+    two results choose rows and answers independently.
+    """
+    total, scores, factor = 0.0, [], 0.0
+    for result, weight in results:
+        mechanism = result.campaign.require_frequency()
+        encoder, gain = mechanism.encoder, float(mechanism.law.gain)
+        if not isinstance(encoder, Pool | Nested):
+            raise ValueError(f"campaign {result.campaign.id} has no pool, must have one")
+        factor = encoder.rows * (1.0 - 1.0 / encoder.pool_cells)
+        total += weight**2 * sum_of_squares(encoder, result.tally, mechanism.responder)
+        cells = encoder.cell_scores(result.tally.counts).astype(np.float64)
+        scores.append((weight / gain) * (cells - cells.mean(axis=1, keepdims=True)))
+    if len(scores) > 1:
+        products = float((sum(scores) ** 2).sum()) - sum(float((one**2).sum()) for one in scores)
+        total += factor * products
+    return total

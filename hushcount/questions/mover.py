@@ -1,0 +1,62 @@
+"""Limits of a difference and of a ratio from the limits of each side (MOVER)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """Values with their limits, float64[g] each; both sides are independent of each other."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def widened(self, by: FloatArray) -> Limited:
+        """Return it with a further, symmetric half-width of its own, float64[g], added in squares."""
+        return Limited(
+            self.value,
+            self.value - np.hypot(self.value - self.low, by),
+            self.value + np.hypot(self.high - self.value, by),
+        )
+
+
+def difference_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:
+    """Return (low, high) of `after - before`: the distances to the limits that matter, added in squares.
+
+    Reference: Zou and Donner 2008.
+    """
+    difference = after.value - before.value
+    low = difference - np.hypot(after.value - after.low, before.high - before.value)
+    return low, difference + np.hypot(after.high - after.value, before.value - before.low)
+
+
+def ratio_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:
+    """Return (low, high) of `after / before`: the r of 0 or more for which `after - r before` may be 0.
+
+    By `difference_limits` of after and r before, solved for r. Shares are cut to what they can be, 0 or more; so low is
+    0 where after may be 0, and high is inf where before may be 0.
+
+    Reference: Donner and Zou 2012; the set is that of Fieller 1954 where limits are symmetric.
+    """
+    a, b = np.maximum(before.value, 0.0), np.maximum(after.value, 0.0)
+    a_low, a_high = np.maximum(before.low, 0.0), np.maximum(before.high, a)
+    b_low, b_high = np.maximum(after.low, 0.0), np.maximum(after.high, b)
+    # (b - r a)^2 = c^2 + r^2 e^2, with the distances c of after and e of before; b^2 - c^2 without cancellation.
+    e, c, rest = a_high - a, b - b_low, b_low * (2.0 * b - b_low)
+    root = a * b + np.sqrt(np.maximum((a * c) ** 2 + e**2 * rest, 0.0))
+    low = np.where(rest <= 0.0, 0.0, _over(rest, root))
+    e, c, square = a - a_low, b_high - b, a_low * (2.0 * a - a_low)
+    root = a * b + np.sqrt(np.maximum((e * b) ** 2 + c**2 * square, 0.0))
+    return low, _over(root, square)
+
+
+def _over(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the quotient; inf where the divisor is 0."""
+    infinite = np.full(len(above), np.inf)
+    return np.asarray(np.divide(above, below, out=infinite, where=below > 0.0), dtype=np.float64)

@@ -1,0 +1,112 @@
+"""Which changes would have been seen: the power of the comparison that `changes` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from hushcount.errors import UsageError
+from hushcount.questions.comparing import Compared, compared
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.sides import normal_quantile, parted
+
+_STEPS = 60
+
+
+def seen_with(
+    before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group], ratio: float, level: float = 0.05
+) -> FloatArray:
+    """Return float64[g]: the probability that a change of each share by this ratio would have been significant.
+
+    `P(|z| > z_(level/2))` by the normal law, from the estimated share before (0 if that is below 0) to `ratio` times
+    it, with the reports that both sides have. Of a group that hardly anybody held before, no ratio is seen.
+
+    Args:
+        before, after, groups: as in `changes`.
+        ratio: above 0: 1.2 is a change of 20 %.
+        level: of the test: alpha for one group that was chosen beforehand; alpha/m for m groups by Bonferroni;
+            alpha R/m if R of m were found by Benjamini and Hochberg (`level_of`).
+
+    Raises:
+        UsageError: as `changes`, or a ratio or level out of range.
+
+    Reference: docs/mathematics.md section 12.
+    """
+    if not 0.0 < ratio < np.inf:
+        raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
+    return _by_group(before, after, groups, lambda both: _power(both, np.full(len(both.before.sizes), ratio), level))
+
+
+def least_seen(
+    before: Sequence[Counted],
+    after: Sequence[Counted],
+    groups: Sequence[Group],
+    power: float = 0.8,
+    level: float = 0.05,
+) -> FloatArray:
+    """Return float64[g]: the least ratio above 1 that would have been seen with this probability; inf if none.
+
+    Args:
+        before, after, groups, level: as in `seen_with`.
+        power: in (level, 1).
+
+    Raises:
+        UsageError: as `seen_with`.
+    """
+    if not level < power < 1.0:
+        raise UsageError(f"power is {power}, must be above the level, {level}, and below 1")
+    return _by_group(before, after, groups, lambda both: _least(both, power, level))
+
+
+def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
+    """Return the level at which a list of m groups was tested by Benjamini and Hochberg: `alpha max(R, 1)/m`.
+
+    Args:
+        adjusted: float64[m], `Changes.adjusted`; R of them are at most alpha.
+        alpha: the rate of false discoveries.
+    """
+    return alpha * max(1, int((adjusted <= alpha).sum())) / max(1, len(adjusted))
+
+
+def _by_group(
+    before: Sequence[Counted],
+    after: Sequence[Counted],
+    groups: Sequence[Group],
+    answer: Callable[[Compared], FloatArray],
+) -> FloatArray:
+    found = np.empty(len(groups))
+    for chosen in parted(groups):
+        found[chosen] = answer(compared(before, after, [groups[place] for place in chosen]))
+    return found
+
+
+def _power(both: Compared, ratios: FloatArray, level: float) -> FloatArray:
+    # A server's library.
+    from scipy.special import ndtr
+
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level is {level}, must be in (0, 1)")
+    share = np.clip(both.before.share, 0.0, 1.0)
+    changed = np.minimum(ratios * share, 1.0)
+    # By how much the share of both sides together moves.
+    pooled = (both.before.reports * share + both.after.reports * changed) / (both.before.reports + both.after.reports)
+    null = np.sqrt(both.before.variance(pooled) + both.after.variance(pooled) + both.collisions)
+    true = np.sqrt(both.before.variance(share) + both.after.variance(changed) + both.collisions)
+    critical, true = normal_quantile(level / 2.0) * null, np.maximum(true, np.finfo(np.float64).tiny)
+    difference = np.abs(changed - share)
+    return np.asarray(ndtr((difference - critical) / true) + ndtr((-difference - critical) / true), dtype=np.float64)
+
+
+def _least(both: Compared, power: float, level: float) -> FloatArray:
+    share = np.clip(both.before.share, 0.0, 1.0)
+    # No share is above 1.
+    most = np.divide(1.0, share, out=np.full(len(share), np.inf), where=share > 0.0)
+    low, high = np.ones(len(share)), np.where(np.isfinite(most), most, 1.0)
+    seen = _power(both, high, level) >= power
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        enough = _power(both, middle, level) >= power
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(seen, high, np.inf)

@@ -1,0 +1,90 @@
+"""How many reports over several windows, campaigns or epochs hold an item: the sum with its error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from hushcount.oracles.estimates import Levels, Supports
+from hushcount.questions.collisions import pool_of, pool_variance
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.sides import Side, normal_quantile, parted, side_of
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """The total of each group; arrays by group.
+
+    Attributes:
+        names: of the groups.
+        reports: n, of all results.
+        confidence: of each interval alone.
+        count: float64[g], users: reports that hold an item of the group; a client that reports in each of 30 windows
+            counts 30 times.
+        standard_error: float64[g], users: the noise of the responses. Where clients repeat answers in windows of one
+            epoch, as if all did.
+        collision_error: float64[g], users: of pools; windows of one pool share it, so that it adds up.
+        low, high: float64[g], limits.
+    """
+
+    names: tuple[str, ...]
+    reports: int
+    confidence: float
+    count: FloatArray
+    standard_error: FloatArray
+    collision_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def error(self) -> FloatArray:
+        """float64[g], users: both errors, added in squares."""
+        return np.hypot(self.standard_error, self.collision_error)
+
+
+def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> Totals:
+    """Return the sum of each group's counts over results.
+
+    The windows of one campaign file are estimated from their added tallies, with all laws of one result. Results of
+    several files (epochs, campaigns) are independent of each other, except for what pools with the same functions
+    share.
+
+    Args:
+        results: at least one; each report in one of them only.
+        groups: at least one; of items that every result counted.
+        confidence: of each interval alone, in (0, 1).
+
+    Raises:
+        UsageError: there are no reports, or a result says nothing of an item.
+    """
+    tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
+    columns, reports = np.empty((5, len(groups))), 0
+    for chosen in parted(groups):
+        side = side_of(results, [groups[place] for place in chosen])
+        columns[:, chosen], reports = _totals(side, tail), side.reports
+    return Totals(tuple(group.name for group in groups), reports, confidence, *columns)
+
+
+def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
+    """Return count, standard error, collision error, low and high of one side's groups."""
+    estimates = side.estimates
+    if len(estimates) == 1:
+        one = estimates[0]
+        return one.count, one.standard_error, one.collision_error, *one.limits(tail)
+    count = np.asarray(sum(one.count for one in estimates), dtype=np.float64)
+    noise = np.sqrt(np.asarray(sum(one.standard_error**2 for one in estimates), dtype=np.float64))
+    collisions = np.sqrt(
+        pool_variance([(one, 1.0) for one in side.results], [one.count for one in estimates], side.sizes)
+    )
+    law = side.law
+    if law is not None and all(pool_of(one.campaign.require_frequency()) is None for one in side.results):
+        low, high = Supports(
+            count, noise, collisions, law.supports, side.reports, law.own, law.other, repeats=law.repeats
+        ).limits(tail)
+    else:
+        half = normal_quantile(tail) * np.hypot(noise, collisions)
+        low, high = count - half, count + half
+    return count, noise, collisions, low, high
