@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from hushcount.errors import UsageError
-from hushcount.oracles.tally import Tally
+from hushcount.oracles.tally import Square, Tally
 from hushcount.questions.counted import Counted, Group
 from hushcount.senders import Senders, weakest
 
@@ -55,7 +55,8 @@ def _added(same: list[Counted]) -> Counted:
         return same[0]
     items = reduce(np.intersect1d, (one.tally.items for one in same))
     counts = sum(_columns(one.tally, items) for one in same)
-    added = Tally(np.asarray(counts), sum(one.reports for one in same), items, _senders(same))
+    reports, tallies = sum(one.reports for one in same), [one.tally for one in same]
+    added = Tally(np.asarray(counts), reports, items, _senders(tallies), _squares(tallies))
     result = replace(first, tally=added, window=f"{same[0].window} to {same[-1].window}")
     # The dictionary of the file, which may be large, is read once.
     result.__dict__.update({name: value for name, value in first.__dict__.items() if name == "dictionary"})
@@ -69,9 +70,16 @@ def _columns(tally: Tally, items: np.ndarray) -> np.ndarray:
     return tally.counts[:, order[np.searchsorted(tally.items, items, sorter=order)]]
 
 
-def _senders(same: list[Counted]) -> Senders:
-    way = weakest(one.tally.senders.way for one in same)
+def _senders(tallies: Sequence[Tally]) -> Senders:
+    way = weakest(tally.senders.way for tally in tallies)
     reports, discovery = (
-        sum(one.tally.senders.allotments(stream) for one in same) for stream in ("reports", "discovery")
+        sum(tally.senders.allotments(stream) for tally in tallies) for stream in ("reports", "discovery")
     )
     return Senders(way, reports, discovery)
+
+
+def _squares(tallies: Sequence[Tally]) -> tuple[Square, ...]:
+    """Return the sums of squares of the groups that were named beforehand in every window."""
+    kept = [{one.digest: one for one in tally.squares} for tally in tallies]
+    shared = [one for one in tallies[0].squares if all(one.digest in other for other in kept)]
+    return tuple(replace(one, squares=sum(other[one.digest].squares for other in kept)) for one in shared)
