@@ -1,10 +1,12 @@
-"""The results of a campaign in a store: one for each window and epoch that has a tally."""
+"""The results of a campaign, in a store or in folders: one for each window and epoch that has a tally."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
 from hushcount.questions.counted import Counted
 from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
@@ -16,7 +18,12 @@ from pipelines.outputs.received_summary import folder_of
 
 @dataclass(frozen=True)
 class Place:
-    """One result of a campaign: its window, campaign file and directory."""
+    """One result of a campaign.
+
+    Attributes:
+        window: its name; of a result folder, the folder as it was given.
+        directory: of its files.
+    """
 
     window: str
     campaign: Campaign
@@ -28,14 +35,28 @@ class Place:
         return Counted(self.campaign, tally, self.window)
 
 
-def places_of(deployment: Deployment, epochs: Epochs, last: int) -> list[Place]:
-    """Return the results of the last windows, the oldest first."""
+def read_all(places: Sequence[Place]) -> tuple[Counted, ...]:
+    """Read the tallies of places, in their order; the dictionary of an epoch is read once."""
+    read: dict[bytes, Dictionary | None] = {}
+    found = []
+    for place in places:
+        counted, campaign = place.read(), place.campaign
+        if campaign.fingerprint not in read:
+            read[campaign.fingerprint] = campaign.read_dictionary()
+        # As a cached property would.
+        counted.__dict__["dictionary"] = read[campaign.fingerprint]
+        found.append(counted)
+    return tuple(found)
+
+
+def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
+    """Return the results of the last windows, or of all, the oldest first."""
     found: list[Place] = []
     for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
         campaign = epochs.campaigns.get(batch.file)
         if campaign is None:
             continue
-        if len({place.window for place in found} | {batch.window}) > last:
+        if last is not None and len({place.window for place in found} | {batch.window}) > last:
             break
         where = folder_of(path.rpartition("/")[0])
         # A batch with a retired key has no tally: its reports are counted, and nothing more.

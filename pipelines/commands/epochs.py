@@ -22,9 +22,6 @@ from pipelines.console.tables import Table, window_names
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pipelines.deployment.campaigns import Epochs
-    from pipelines.deployment.settings import Deployment
-
 _COLUMNS = 7
 """Windows that a trend shows people; --json and --out have all."""
 
@@ -65,11 +62,12 @@ def review(
 
     Example: hushcount epoch review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
     """
+    from pipelines.deployment.campaigns import require_campaign
     from pipelines.deployment.settings import Deployment
     from pipelines.epochs import items
     from pipelines.epochs.items import decide, id_of, read_decisions, shown, waiting
 
-    epochs = _epochs_of(Deployment.read(config), campaign)
+    epochs = require_campaign(Deployment.read(config).campaigns, campaign)
     decisions = decide(epochs, approve or (), reject or ()) if approve or reject else read_decisions(epochs.directory)
     values = waiting(epochs)
     listed = [
@@ -105,37 +103,26 @@ def trend(
 
     Example: hushcount trend --config deployment.toml --campaign settings --out trend.csv --plot trend.png
     """
-    from pipelines.asking.trend import trend as rows_of
-    from pipelines.asking.trend import write_plot
+    from pipelines.asking.items import items_table
+    from pipelines.asking.plot import write_plot
+    from pipelines.asking.sources import from_store
     from pipelines.deployment.settings import Deployment
     from pipelines.files import storage
     from pipelines.jobs.tables import put_table, require_table
 
-    deployment = Deployment.read(config)
-    epochs = _epochs_of(deployment, campaign)
+    source = from_store(Deployment.read(config), campaign, last)
     if out is not None:
         require_table(out)
         if storage.exists(out):
             raise UsageError(f"output {out} already exists: give another")
     items = [canonical(one) for one in item or ()]
-    table = rows_of(deployment, epochs, items, last)
+    table = items_table(source, items)
     shown = (items or _detected(table))[:top]
     if out is not None:
         put_table(out, table)
     if plot is not None:
         write_plot(plot, table, shown)
     return Answer(table.to_pylist(), _shown(campaign, table, shown, of_all=not items))
-
-
-def _epochs_of(deployment: Deployment, campaign: str) -> Epochs:
-    from pipelines.deployment.campaigns import read_epochs
-
-    campaigns, faults = read_epochs(deployment.campaigns)
-    known = {epochs.campaign: epochs for epochs in campaigns}
-    if campaign not in known:
-        valid = f"campaign is {campaign!a}, must be one of {', '.join(known) or 'none'}"
-        raise UsageError(faults.get(campaign) or valid)
-    return known[campaign]
 
 
 def _detected(table: pa.Table) -> list[str]:

@@ -55,6 +55,17 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     return valid, faults
 
 
+def require_campaign(directory: Path, campaign: str) -> Epochs:
+    """Read one campaign of a directory, by its id; UsageError: the directory has no such campaign, or it is invalid."""
+    valid, faults = read_epochs(directory)
+    known = {epochs.campaign: epochs for epochs in valid}
+    if campaign not in known:
+        raise UsageError(
+            faults.get(campaign) or f"campaign is {campaign!a}, must be one of {', '.join(known) or 'none'}"
+        )
+    return known[campaign]
+
+
 def read_published(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     """Read campaigns as `read_epochs` does, also where nothing is published yet."""
     folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []

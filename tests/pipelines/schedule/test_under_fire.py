@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.asking.trend import trend
+from pipelines.asking.items import items_table
+from pipelines.asking.sources import from_store
 from pipelines.audit.doctor import examine
-from pipelines.deployment.campaigns import read_epochs
 from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.outputs.received_summary import folder_of
@@ -100,7 +100,7 @@ def test_on_a_disk_too_a_sweep_leaves_what_a_later_run_makes(tmp_path: Path) -> 
     assert not killed.exists()
 
 
-def test_trend_answers_for_both_spellings_of_an_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_answers_for_both_spellings_of_an_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an open domain the other spelling would be another item, which nobody reported: a wrong answer, unsaid."""
     made = support_site.new_campaign
     monkeypatch.setattr(
@@ -110,8 +110,8 @@ def test_trend_answers_for_both_spellings_of_an_item(tmp_path: Path, monkeypatch
     site = Site(tmp_path)
     collect(site.store, site.campaign, ["cafe\u0301", "caf\u00e9"] * 100, day=0)
     assert site.run(1.1).problems == []
-    (epochs,), _ = read_epochs(site.deployment.campaigns)
-    one, other = (trend(site.deployment, epochs, [item], 5).to_pylist() for item in ("caf\u00e9", "cafe\u0301"))
+    source = from_store(site.deployment, "words")
+    one, other = (items_table(source, [item]).to_pylist() for item in ("caf\u00e9", "cafe\u0301"))
     assert one == other
     # By chance less often than 1 in 1,000,000: ten standard errors, and no other item that could collide.
     assert one[0]["standard_error"] < 10.0

@@ -1,4 +1,4 @@
-"""hushcount trend: the counts of items over the windows of a campaign, each with its error.
+"""hushcount ask item: the counts of items over the windows of a campaign, each with its error.
 
 Every window's tally stays. In an open domain an item that was discovered later is estimated from the earlier tallies
 too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch, or, in a campaign
@@ -7,33 +7,25 @@ with counts, with its discovery.
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hushcount.campaigns.dictionary import known_items
-from hushcount.collection.windows import window_start
+from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import UsageError
-from hushcount.estimating import estimated
-from hushcount.formats.whole_files import write_once
 from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
-from hushcount.oracles.tally import Tally
+from hushcount.questions.counted import Counted
 from hushcount.senders import Senders
-from pipelines.asking.places import Place, places_of
-from pipelines.deployment.campaigns import Epochs
-from pipelines.deployment.settings import Deployment
-from pipelines.epochs.items import ITEMS_FILE, read_tracked
+from pipelines.asking.places import Place
+from pipelines.asking.sources import Source
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, was_combined
 
-_ENDINGS = (".png", ".svg")
-_FILE_MODE = 0o600
 SCHEMA = pa.schema(
     [
         ("window", pa.string()),
@@ -70,9 +62,7 @@ result of the window did so: not in an oblivious campaign.
 """
 
 
-def trend(
-    deployment: Deployment, epochs: Epochs, items: list[str], last: int, levels: Levels | None = None
-) -> pa.Table:
+def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
     """Return one row for each window, epoch and item, the oldest window first: a window may have two epochs' reports.
 
     Args:
@@ -80,37 +70,37 @@ def trend(
         levels: confidence of the intervals, for each row alone and for all together.
 
     Raises:
-        UsageError: there is no result yet, or an item is in none of them.
+        UsageError: an item is in no result, or none is known by name.
     """
-    places = places_of(deployment, epochs, last)
-    if not places:
-        raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
-    tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
-    first_seen = {one.item: one.first_seen for one in tracked.discovered}
-    items = [canonical(item) for item in items]
-    wanted = items or [one.item for one in tracked.items]
-    looks = len(places) * len(wanted)
-    rows = [row for place in places for row in _rows(place, wanted, first_seen, levels or Levels(), looks)]
+    items = list(dict.fromkeys(map(canonical, items)))
+    wanted = items or list(source.followed)
+    if not wanted:
+        raise UsageError(f"{source.name} has no dictionary, and no item is known by its name: name items by --item")
+    looks = len(source.places) * len(wanted)
+    rows = [
+        row
+        for place, counted in zip(source.places, source.counted, strict=True)
+        for row in _rows(place, counted, wanted, source.first_seen, levels or Levels(), looks)
+    ]
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
-    counts = any(place.campaign.discovery is not None and place.campaign.discovery.counts for place in places)
+    counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
 
 
 def _rows(
-    place: Place, wanted: list[str], first_seen: dict[str, str | None], levels: Levels, looks: int
+    place: Place, counted: Counted, wanted: list[str], first_seen: Mapping[str, str], levels: Levels, looks: int
 ) -> list[dict[str, Any]]:
-    tally = results.read_tally(storage.join(place.directory, results.TALLY), place.campaign)
     path = storage.join(place.directory, FOUND)
-    counts = read_counts(path) if storage.exists(path) else None
-    rows = _estimated(place, wanted, tally, levels, looks)
+    counts = read_counts(path) if _has_counts(place.campaign) and storage.exists(path) else None
+    rows = _estimated(counted, wanted, levels, looks)
     if counts is not None:
-        rows = _with_found(place, wanted, rows, counts, tally.senders, levels, looks)
+        rows = _with_found(place, wanted, rows, counts, counted.tally.senders, levels, looks)
     shared = {
         "window": place.window,
         "epoch": place.campaign.epoch,
-        "reports": tally.reports,
+        "reports": counted.reports,
         "repeated": place.campaign.memory,
     }
     return [
@@ -118,10 +108,14 @@ def _rows(
             **row,
             **shared,
             # A value that discovery counted was there.
-            "backfilled": row["source"] == "estimate" and place.window < (first_seen.get(row["item"]) or ""),
+            "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
         }
         for row in rows
     ]
+
+
+def _has_counts(campaign: Campaign) -> bool:
+    return campaign.discovery is not None and campaign.discovery.counts
 
 
 def _with_found(
@@ -165,52 +159,11 @@ def _with_found(
     ]
 
 
-def _estimated(place: Place, wanted: list[str], tally: Tally, levels: Levels, looks: int) -> list[dict[str, Any]]:
-    """Return the rows of the items that a tally has."""
-    mechanism = place.campaign.require_frequency()
-    dictionary = place.campaign.read_dictionary()
-    names = wanted if dictionary is None else [item for item in wanted if item in dictionary]
+def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
+    """Return the rows of the items that a result has: without a sketch, only those that were asked for then."""
+    lacking = set(counted.lacks(wanted))
+    names = tuple(item for item in wanted if item not in lacking)
     if not names:
         return []
-    known = results.Wanted(tuple(names), known_items(mechanism, dictionary, names))
-    if dictionary is None and mechanism.encoder.by_item:
-        # Without a sketch, only items that were asked for then can be estimated now.
-        counted = np.isin(known.items, tally.items)
-        names = [name for name, there in zip(names, counted, strict=True) if there]
-        if not names:
-            return []
-        known = results.Wanted(tuple(names), known.items[counted])
-    table = results.estimate_table(known.names, estimated(place.campaign, tally, known.items), levels, looks)
+    table = results.estimate_table(names, counted.estimate(names), levels, looks)
     return [{**row, "source": "estimate"} for row in table.to_pylist()]
-
-
-def write_plot(path: Path, table: pa.Table, items: list[str]) -> None:
-    """Draw the shares of items over windows, each in the interval of its row, into a new file.
-
-    Raises:
-        UsageError: another ending, or the file is there.
-    """
-    if path.suffix not in _ENDINGS:
-        raise UsageError(f"plot is {path}, must end in {' or '.join(_ENDINGS)}")
-    # Without pyplot, which would look for a screen and keep figures alive.
-    from matplotlib.figure import Figure
-
-    sheet = Figure(figsize=(9.6, 5.4), layout="constrained")
-    axes = sheet.add_subplot()
-    rows = table.to_pylist()
-    for item in items:
-        line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
-        when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
-        shares = [row["count"] / row["reports"] for row in line]
-        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=item)
-        low = [row["low"] / row["reports"] for row in line]
-        high = [row["high"] / row["reports"] for row in line]
-        axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
-    axes.set_ylabel("share of reports, with its interval")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    sheet.autofmt_xdate()
-    buffer = io.BytesIO()
-    metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
-    sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
-    write_once(path, "plot", buffer.getvalue(), _FILE_MODE)

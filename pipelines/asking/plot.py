@@ -1,0 +1,52 @@
+"""Items over windows as a picture: shares with the band of their intervals."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from hushcount.collection.windows import is_window, window_start
+from hushcount.errors import UsageError
+from hushcount.formats.whole_files import write_once
+
+_ENDINGS = (".png", ".svg")
+_FILE_MODE = 0o600
+
+
+def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
+    """Draw the shares of items over windows, each in the interval of its row, into a new file.
+
+    Raises:
+        UsageError: another ending, the file is there, or a row is of no window: a result folder has no time.
+    """
+    if path.suffix not in _ENDINGS:
+        raise UsageError(f"plot is {path}, must end in {' or '.join(_ENDINGS)}")
+    rows = table.to_pylist()
+    strange = next((row["window"] for row in rows if not is_window(row["window"])), None)
+    if strange is not None:
+        raise UsageError(f"--plot draws windows, and the result {strange} has none: ask with --config")
+    # Without pyplot, which would look for a screen and keep figures alive.
+    from matplotlib.figure import Figure
+
+    sheet = Figure(figsize=(9.6, 5.4), layout="constrained")
+    axes = sheet.add_subplot()
+    for item in items:
+        line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
+        when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
+        shares = [row["count"] / row["reports"] for row in line]
+        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=item)
+        low = [row["low"] / row["reports"] for row in line]
+        high = [row["high"] / row["reports"] for row in line]
+        axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
+    axes.set_ylabel("share of reports, with its interval")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    sheet.autofmt_xdate()
+    buffer = io.BytesIO()
+    metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
+    sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
+    write_once(path, "plot", buffer.getvalue(), _FILE_MODE)

@@ -1,0 +1,158 @@
+"""What a question is asked of: the results of one campaign, from a store or from result folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.collection.windows import is_window
+from hushcount.errors import UsageError
+from hushcount.questions.counted import Counted
+from hushcount.questions.selecting import Choice
+from pipelines.asking.places import Place, places_of, read_all
+from pipelines.deployment.campaigns import Epochs, require_campaign
+from pipelines.deployment.settings import Deployment
+from pipelines.epochs.items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
+from pipelines.files import storage
+from pipelines.jobs import results
+from pipelines.outputs.received_summary import folder_of
+
+_COMPACT = str.maketrans("", "", "-: ")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The results of one campaign that a question is asked of.
+
+    Attributes:
+        name: the campaign's id; of a result folder, the folder as it was given.
+        places: one for each window and epoch, the oldest first; at least one.
+        followed: the items that the campaign follows, or that a folder has estimates of; empty if none is known.
+        tracked: when each was seen; None for folders.
+        choices: the groups that the deployment names.
+        base: directory from which the files of these are named.
+    """
+
+    name: str
+    places: tuple[Place, ...]
+    followed: tuple[str, ...]
+    tracked: TrackedItems | None = None
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    base: Path = Path()
+
+    @cached_property
+    def counted(self) -> tuple[Counted, ...]:
+        """The results, in the order of the places; UsageError if a tally is missing or damaged."""
+        return read_all(self.places)
+
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """The names of the windows, the oldest first; a window with two epochs is there once."""
+        return tuple(dict.fromkeys(place.window for place in self.places))
+
+    @property
+    def dictionary(self) -> Dictionary | None:
+        """That of the newest result; None in an open domain."""
+        return self.counted[-1].dictionary
+
+    @property
+    def first_seen(self) -> Mapping[str, str]:
+        """The first window of each discovered item."""
+        return {} if self.tracked is None else {one.item: one.first_seen or "" for one in self.tracked.discovered}
+
+    def of(self, windows: Sequence[str]) -> Source:
+        """Return the results of these windows only."""
+        return replace(self, places=tuple(place for place in self.places if place.window in set(windows)))
+
+    def named(self, window: str) -> str:
+        """Return the name of the one window that a text names: 20261122T000000Z, or a beginning of it, as 2026-11-22.
+
+        Raises:
+            UsageError: no window with results has that name, or several have.
+        """
+        if window in self.windows:
+            return window
+        begin = window.translate(_COMPACT)
+        fits = [one for one in self.windows if begin and is_window(one) and one.startswith(begin.removesuffix("Z"))]
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise UsageError(f"window {window!a} may be {len(fits)} windows: name one, as {fits[0]}")
+        raise UsageError(f"window is {window!a}, must be {self._range}")
+
+    @property
+    def _range(self) -> str:
+        there = self.windows
+        if len(there) == 1:
+            return f"{there[0]}, the only one with results"
+        return f"one of the {len(there):,} windows with results, {there[0]} to {there[-1]}"
+
+
+def from_store(deployment: Deployment, campaign: str, last: int | None = None, window: str | None = None) -> Source:
+    """Return the results of a campaign in a deployment's store.
+
+    Args:
+        campaign: id.
+        last: only of so many windows, the newest; None: of all.
+        window: only of this one, as `Source.named` reads it.
+
+    Raises:
+        UsageError: there is no such campaign or window, or no result yet.
+    """
+    return of_epochs(deployment, require_campaign(deployment.campaigns, campaign), last, window)
+
+
+def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, window: str | None = None) -> Source:
+    """Return the results of a campaign whose epochs have been read; as `from_store`."""
+    places = places_of(deployment, epochs, last if window is None else None)
+    if not places:
+        raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
+    tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
+    followed = tuple(one.item for one in tracked.items)
+    choices = deployment.file.analyzer.groups
+    source = Source(epochs.campaign, tuple(places), followed, tracked, choices, deployment.path.parent)
+    return source if window is None else source.of([source.named(window)])
+
+
+def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Source:
+    """Return results of `hushcount analyze`, in the order in which they are given.
+
+    Args:
+        campaigns: one campaign file for all, or one for each.
+        directories: of results.
+
+    Raises:
+        UsageError: another number of campaign files, a file is missing or invalid, or a folder is given twice.
+    """
+    if len(campaigns) not in (1, len(directories)):
+        raise UsageError(
+            f"--campaign is given {len(campaigns)} times for {len(directories)} results, must be given once, or once "
+            "for each --result"
+        )
+    if len(set(directories)) < len(directories):
+        raise UsageError(f"--result {max(directories, key=directories.count)} is given twice: give each result once")
+    files = {path: Campaign.read(path) for path in campaigns}
+    each = [files[path] for path in (campaigns if len(campaigns) > 1 else [campaigns[0]] * len(directories))]
+    places = tuple(_place(campaign, path) for campaign, path in zip(each, directories, strict=True))
+    names = {one.id: None for one in each}
+    dictionary = each[-1].read_dictionary()
+    if dictionary is not None:
+        return Source(" and ".join(names), places, dictionary.items)
+    # In an open domain, what was estimated; the folder of a summary has it.
+    followed = dict.fromkeys(
+        item
+        for path, place in zip(directories, places, strict=True)
+        if storage.exists(storage.join(place.directory, results.ESTIMATES))
+        for item, _, _ in estimated_items(path)[0]
+    )
+    return Source(" and ".join(names), places, tuple(followed))
+
+
+def _place(campaign: Campaign, directory: str) -> Place:
+    if not storage.exists(directory):
+        raise UsageError(f"result {directory} does not exist: give a folder that hushcount analyze wrote")
+    return Place(directory, campaign, folder_of(directory))

@@ -1,0 +1,85 @@
+"""hushcount ask sum: what groups of items add up to in each window, each with an error of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hushcount.errors import UsageError
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.counted import Counted, Group
+from pipelines.asking.fields import SHARE
+from pipelines.jobs.results import COLUMNS, estimate_table
+
+SCHEMA = pa.schema(
+    [
+        ("window", pa.string()),
+        ("epoch", pa.int64()),
+        ("group", pa.string()),
+        ("items", pa.int64()),
+        ("missing", pa.int64()),
+        ("reports", pa.int64()),
+        pa.field("share", pa.float64(), metadata=SHARE),
+        ("count", pa.float64()),
+        ("standard_error", pa.float64()),
+        ("collision_error", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("low_all", pa.float64()),
+        ("high_all", pa.float64()),
+        ("detected", pa.bool_()),
+        ("detected_all", pa.bool_()),
+        ("repeated", pa.bool_()),
+    ]
+)
+"""One row for each window, epoch and group; counts and errors in users.
+
+`items`: how many of the group's items were added up. `missing`: how many more it has, which this result says nothing
+of: where a dictionary lacks an item, its reports are in "other". `share` is `count / reports`. Columns that end in
+"_all" hold for all rows together. `repeated`: clients repeat their answers.
+"""
+
+
+def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
+    """Return what each group adds up to in each result, with the columns SCHEMA, results in their order.
+
+    A group is added up as far as a result knows its items; a result that knows none of them has no row of it.
+
+    Raises:
+        UsageError: no result knows an item of a group.
+    """
+    levels, looks = levels or Levels(), len(results) * len(groups)
+    tables = [table for one in results if (table := _of_result(one, groups, levels, looks)) is not None]
+    there = {name for table in tables for name in table["group"].to_pylist()}
+    for group in groups:
+        if group.name not in there:
+            raise UsageError(f"{group.items[0]!a} of group {group.name!a} was counted in none of these windows")
+    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+
+
+def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> pa.Table | None:
+    known: list[Group] = []
+    missing = []
+    for group in groups:
+        lacking = set(one.lacks(group.items))
+        items = tuple(item for item in group.items if item not in lacking)
+        if items:
+            known.append(Group(group.name, items) if lacking else group)
+            missing.append(len(lacking))
+    if not known:
+        return None
+    rows = estimate_table(tuple(group.name for group in known), one.sums(known), levels, looks)
+    many = len(known)
+    columns = {
+        "window": [one.window] * many,
+        "epoch": [one.campaign.epoch] * many,
+        "group": rows["item"],
+        "items": [len(group.items) for group in known],
+        "missing": missing,
+        "reports": [one.reports] * many,
+        "share": rows["count"].to_numpy() / one.reports,
+        **{name: rows[name] for name in COLUMNS[1:]},
+        "repeated": [one.campaign.memory] * many,
+    }
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
