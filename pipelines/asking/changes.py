@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.changes import changes
 from hushcount.questions.counted import Counted, Group
-from pipelines.asking.fields import SHARE
+from hushcount.questions.power import least_seen, level_of, seen_with
+from pipelines.jobs.tables import SHARE
 
 RATIO = 1.2
 """A change of 20 %: how likely it would have been seen is told of each row."""
@@ -53,4 +57,22 @@ def changes_table(
     Raises:
         UsageError: as `hushcount.questions.changes.changes`.
     """
-    raise NotImplementedError
+    found = changes(before, after, groups, Levels(confidence).confidence)
+    many, level = len(groups), level_of(found.adjusted, 1.0 - confidence)
+    columns = {
+        "group": [group.name for group in groups],
+        "items": [len(group.items) for group in groups],
+        "reports_before": [found.reports_before] * many,
+        "reports_after": [found.reports_after] * many,
+        **{
+            name: getattr(found, name)
+            for name in (
+                "before", "after", "difference", "standard_error", "low", "high", "ratio", "ratio_low", "ratio_high",
+                "p_value", "adjusted", "p_bonferroni", "exact",
+            )
+        },
+        "significant": np.asarray(found.adjusted <= 1.0 - confidence),
+        "seen_20": seen_with(before, after, groups, RATIO, level),
+        "least_seen": least_seen(before, after, groups, level=level),
+    }  # fmt: skip
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)

@@ -76,17 +76,29 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     wanted = items or list(source.followed)
     if not wanted:
         raise UsageError(f"{source.name} has no dictionary, and no item is known by its name: name items by --item")
-    looks = len(source.places) * len(wanted)
-    rows = [
-        row
-        for place, counted in zip(source.places, source.counted, strict=True)
-        for row in _rows(place, counted, wanted, source.first_seen, levels or Levels(), looks)
-    ]
+    rows = item_rows(source, wanted, levels)
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
     counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
+
+
+def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
+    """Return the rows of `items_table` with `detected_all`, those of each window and epoch by count, largest first."""
+    table = items_table(source, items, levels)
+    order = [("window", "ascending"), ("epoch", "ascending"), ("count", "descending"), ("item", "ascending")]
+    return table.filter(table["detected_all"]).sort_by(order)
+
+
+def item_rows(source: Source, wanted: Sequence[str], levels: Levels | None = None) -> list[dict[str, Any]]:
+    """Return the rows of `items_table` as dicts; none of an item that is in no result."""
+    looks = len(source.places) * len(wanted)
+    return [
+        row
+        for place, counted in zip(source.places, source.counted, strict=True)
+        for row in _rows(place, counted, list(wanted), source.first_seen, levels or Levels(), looks)
+    ]
 
 
 def _rows(

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pyarrow as pa
 
+from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
+from pipelines.asking.items import item_rows
 from pipelines.asking.sources import Source
+from pipelines.batches.rebuild import outputs
+from pipelines.deployment.settings import Deployment
+from pipelines.epochs.items import found_items, read_decisions
+from pipelines.files import storage
+from pipelines.jobs.found import FOUND
+from pipelines.outputs.received_summary import folder_of
 
 SCHEMA = pa.schema(
     [
@@ -43,4 +54,42 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
     Raises:
         UsageError: result folders were given: only a store says when a value was found.
     """
-    raise NotImplementedError
+    if source.deployment is None or source.epochs is None or source.tracked is None:
+        raise UsageError("new asks a store when a value was found: give --config and the id of the campaign")
+    decisions, listed = read_decisions(source.epochs.directory), set(source.epochs.listed)
+    seen = {one.item: (one.first_seen or "", one.last_seen or "") for one in source.tracked.discovered}
+    given = {one.item for one in source.tracked.items if one.source == "given"}
+    for window, items in _found(source.deployment, source):
+        for item in items:
+            if item not in given:
+                first, last = seen.get(item, (window, window))
+                seen[item] = min(first or window, window), max(last, window)
+    decided = {**dict.fromkeys(decisions.approved, "approved"), **dict.fromkeys(decisions.rejected, "rejected")}
+    counts: dict[str, list[dict[str, Any]]] = {}
+    for row in item_rows(source, list(seen), levels) if seen else ():
+        if row["window"] >= seen[row["item"]][0]:
+            counts.setdefault(row["item"], []).append(row)
+    rows = [
+        {
+            **row,
+            "item": item,
+            "first_seen": seen[item][0],
+            "last_seen": seen[item][1],
+            "listed": item in listed,
+            "decision": decided.get(item, "" if item in listed else "waiting"),
+        }
+        for item in sorted(sorted(seen), key=lambda one: seen[one][0], reverse=True)
+        for row in counts.get(item, [{}])
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def _found(deployment: Deployment, source: Source) -> Iterator[tuple[str, list[str]]]:
+    """Yield each window of the source with the values that discovery found in it."""
+    windows = set(source.windows)
+    for batch, path in outputs(deployment, "found", source.name):
+        if batch.window in windows:
+            directory = path.rpartition("/")[0]
+            # A batch with a retired key has a summary only.
+            if storage.exists(storage.join(folder_of(directory), FOUND)):
+                yield batch.window, found_items(directory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -31,18 +31,13 @@ class Source:
     Attributes:
         name: the campaign's id; of a result folder, the folder as it was given.
         places: one for each window and epoch, the oldest first; at least one.
-        followed: the items that the campaign follows, or that a folder has estimates of; empty if none is known.
-        tracked: when each was seen; None for folders.
-        choices: the groups that the deployment names.
-        base: directory from which the files of these are named.
+        deployment, epochs: of a store; None for folders.
     """
 
     name: str
     places: tuple[Place, ...]
-    followed: tuple[str, ...]
-    tracked: TrackedItems | None = None
-    choices: Mapping[str, Choice] = field(default_factory=dict)
-    base: Path = Path()
+    deployment: Deployment | None = None
+    epochs: Epochs | None = None
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
@@ -58,6 +53,32 @@ class Source:
     def dictionary(self) -> Dictionary | None:
         """That of the newest result; None in an open domain."""
         return self.counted[-1].dictionary
+
+    @cached_property
+    def followed(self) -> tuple[str, ...]:
+        """The items that the campaign follows, or that folders list or have estimates of; empty if none is known."""
+        if self.tracked is not None:
+            return tuple(one.item for one in self.tracked.items)
+        if self.dictionary is not None:
+            return self.dictionary.items
+        # The folder of a summary has the estimates.
+        there = [one for one in self.places if storage.exists(storage.join(one.directory, results.ESTIMATES))]
+        return tuple(dict.fromkeys(item for place in there for item, _, _ in estimated_items(place.window)[0]))
+
+    @cached_property
+    def tracked(self) -> TrackedItems | None:
+        """When each item was seen; None for folders."""
+        return None if self.epochs is None else read_tracked(self.epochs.directory / ITEMS_FILE, self.epochs.listed)
+
+    @property
+    def choices(self) -> Mapping[str, Choice]:
+        """The groups that the deployment names."""
+        return {} if self.deployment is None else self.deployment.file.analyzer.groups
+
+    @property
+    def base(self) -> Path:
+        """The directory from which the files of these are named."""
+        return Path() if self.deployment is None else self.deployment.path.parent
 
     @property
     def first_seen(self) -> Mapping[str, str]:
@@ -111,10 +132,7 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
         raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
-    tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
-    followed = tuple(one.item for one in tracked.items)
-    choices = deployment.file.analyzer.groups
-    source = Source(epochs.campaign, tuple(places), followed, tracked, choices, deployment.path.parent)
+    source = Source(epochs.campaign, tuple(places), deployment, epochs)
     return source if window is None else source.of([source.named(window)])
 
 
@@ -139,17 +157,7 @@ def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sourc
     each = [files[path] for path in (campaigns if len(campaigns) > 1 else [campaigns[0]] * len(directories))]
     places = tuple(_place(campaign, path) for campaign, path in zip(each, directories, strict=True))
     names = {one.id: None for one in each}
-    dictionary = each[-1].read_dictionary()
-    if dictionary is not None:
-        return Source(" and ".join(names), places, dictionary.items)
-    # In an open domain, what was estimated; the folder of a summary has it.
-    followed = dict.fromkeys(
-        item
-        for path, place in zip(directories, places, strict=True)
-        if storage.exists(storage.join(place.directory, results.ESTIMATES))
-        for item, _, _ in estimated_items(path)[0]
-    )
-    return Source(" and ".join(names), places, tuple(followed))
+    return Source(" and ".join(names), places)
 
 
 def _place(campaign: Campaign, directory: str) -> Place:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
-from pipelines.asking.fields import SHARE
 from pipelines.jobs.results import COLUMNS, estimate_table
+from pipelines.jobs.tables import SHARE
 
 SCHEMA = pa.schema(
     [

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hushcount.questions.counted import Counted, Group
-from pipelines.asking.fields import SHARE
+from hushcount.questions.totals import total
+from pipelines.jobs.tables import SHARE
 
 SCHEMA = pa.schema(
     [
@@ -17,7 +18,8 @@ SCHEMA = pa.schema(
         ("reports", pa.int64()),
         pa.field("share", pa.float64(), metadata=SHARE),
         ("count", pa.float64()),
-        ("error", pa.float64()),
+        ("standard_error", pa.float64()),
+        ("collision_error", pa.float64()),
         ("low", pa.float64()),
         ("high", pa.float64()),
         ("repeated", pa.bool_()),
@@ -25,8 +27,9 @@ SCHEMA = pa.schema(
 )
 """One row for each group; counts and errors in users, `share` is `count / reports`.
 
-`error` is of the total: with what windows of one epoch share, such as answers that clients repeat and collisions in one
-pool. `results`: how many were added up, one for each window and epoch.
+The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool its
+collisions, so that these add up and do not average out. `results`: how many were added up, one for each window and
+epoch. A client that reports in each of 30 windows counts 30 times.
 """
 
 
@@ -36,4 +39,19 @@ def totals_table(results: Sequence[Counted], groups: Sequence[Group], confidence
     Raises:
         UsageError: as `hushcount.questions.totals.total`.
     """
-    raise NotImplementedError
+    totals = total(results, groups, confidence)
+    many, reports = len(groups), totals.reports
+    columns = {
+        "group": [group.name for group in groups],
+        "items": [len(group.items) for group in groups],
+        "results": [len(results)] * many,
+        "reports": [reports] * many,
+        "share": totals.count / reports,
+        "count": totals.count,
+        "standard_error": totals.standard_error,
+        "collision_error": totals.collision_error,
+        "low": totals.low,
+        "high": totals.high,
+        "repeated": [any(one.campaign.memory for one in results)] * many,
+    }
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)

@@ -18,6 +18,9 @@ from pipelines.files import permissions, storage
 from pipelines.files.csv_cells import cell, csv_rows
 from pipelines.files.storage_errors import cause
 
+SHARE: Mapping[str, str] = {"unit": "share"}
+"""Metadata of a column with shares, ratios or probabilities, of which thousandths say too little."""
+
 
 def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""
@@ -36,12 +39,14 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def csv_bytes(table: pa.Table) -> bytes:
-    """Return a table as a CSV file: users to a thousandth, `true` and `false`."""
+    """Return a table as a CSV file: users to a thousandth, columns of a SHARE to six digits, `true` and `false`."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.column_names)
     # By columns: a dict for each row takes twice as long.
-    writer.writerows(zip(*(map(_cell, column.to_pylist()) for column in table.columns), strict=True))
+    texts = [_share if (field.metadata or {}).get(b"unit") == b"share" else _cell for field in table.schema]
+    columns = (map(text, column.to_pylist()) for text, column in zip(texts, table.columns, strict=True))
+    writer.writerows(zip(*columns, strict=True))
     return buffer.getvalue().encode()
 
 
@@ -79,3 +84,7 @@ def _cell(value: str | float | bool | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
