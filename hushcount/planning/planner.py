@@ -129,15 +129,19 @@ def make_plan(task: Task, epsilon: float, reports: int) -> Plan:
     found, left_out = [], {}
     for name in task.mechanisms:
         try:
-            found.append(_candidate(name, task, epsilon, reports))
+            found.append(candidate(name, task, epsilon, reports))
         except UsageError as error:
             left_out[name] = str(error)
+    return Plan(epsilon, reports, ranked(found, left_out), left_out)
+
+
+def ranked(found: list[Candidate], left_out: dict[str, str]) -> tuple[Candidate, ...]:
+    """Return candidates, least error first; UsageError if there is none, with the reasons against all."""
     if not found:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise UsageError(f"no mechanism is possible: {reasons}")
     # At equal error the shorter report, then the cheaper decoding.
-    found.sort(key=lambda one: (float(f"{one.error:.9e}"), one.report_bytes, one.decode_seconds))
-    return Plan(epsilon, reports, tuple(found), left_out)
+    return tuple(sorted(found, key=lambda one: (float(f"{one.error:.9e}"), one.report_bytes, one.decode_seconds)))
 
 
 def least_epsilon(task: Task, reports: int, error: float) -> Plan:
@@ -179,7 +183,7 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     return make_plan(task, epsilon, bisect_left(range(1, MOST_REPORTS + 1), True, key=lambda more: not enough(more)))
 
 
-def _candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
+def candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
     """Return a frequency oracle at its best parameters, or raise UsageError with the reason against it."""
     if task.domain is None and not CATALOGUE[name].open_domain:
         raise UsageError("it needs a dictionary")

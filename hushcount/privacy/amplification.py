@@ -22,6 +22,7 @@ LEAST_DELTA = 1e-200
 _CUT = 1e-8
 _PRECISION = 1e-6
 _FLOOR = 1e-12
+_FIRST_STEP = 1.01
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,11 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=256)
+def _is_private(law: BlanketLaw, reports: int, delta: float, epsilon: float) -> bool:
+    return divergence(law, reports, _CUT * max(delta, LEAST_DELTA)).delta(epsilon) <= delta
+
+
 @lru_cache(maxsize=64)
 def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Point, ...]:
     found = _divergence(law, reports, _CUT * delta)
@@ -129,11 +135,16 @@ def shuffled_delta(law: BlanketLaw, reports: int, epsilon: float) -> float:
 
 
 def largest_local_epsilon(
-    wanted: float, reports: int, delta: float, law_at: Callable[[float], BlanketLaw | None] = general_law
+    wanted: float,
+    reports: int,
+    delta: float,
+    law_at: Callable[[float], BlanketLaw | None] = general_law,
+    near: float = LARGEST_EPSILON,
 ) -> float:
     """Return the largest local epsilon, to 1e-4 of itself, that shuffling n reports makes `wanted` or less.
 
-    `law_at` gives the mechanism's law at a local epsilon; None stands for the general one.
+    `law_at` gives the mechanism's law at a local epsilon; None stands for the general one. The search is short if the
+    answer is a little above `near`.
 
     Raises:
         ValueError: even a local epsilon of 0.0001 is too much, or an argument is out of range.
@@ -146,13 +157,16 @@ def largest_local_epsilon(
 
     def private(epsilon: float) -> bool:
         law = law_at(epsilon) or general_law(epsilon)
-        return law.epsilon <= wanted or divergence(law, reports, _CUT * max(delta, LEAST_DELTA)).delta(goal) <= delta
+        return law.epsilon <= wanted or _is_private(law, reports, delta, goal)
 
-    low, high = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), LARGEST_EPSILON
+    low, high = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), min(near, LARGEST_EPSILON)
     if not private(low):
         raise ValueError(f"wanted epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
-    if private(high):
-        return high
+    step = _FIRST_STEP
+    while high > low and private(high):
+        low, high, step = high, min(high * step, LARGEST_EPSILON), step * step
+    if low >= LARGEST_EPSILON:
+        return low
     while high > low * 1.0001:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if private(middle) else (low, middle)

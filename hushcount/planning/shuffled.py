@@ -1,0 +1,168 @@
+"""The planner for a shuffled guarantee: the largest local epsilon that shuffling makes small enough, by mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from hushcount.errors import UsageError
+from hushcount.maths.figures import odds_of, rounded_up, within
+from hushcount.maths.odds import Odds, odds_of_points
+from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
+from hushcount.oracles.catalogue import ANY_SEED, build, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.planning.planner import MOST_REPORTS, Candidate, Plan, Task, candidate, make_plan, ranked
+from hushcount.privacy.amplification import Amplified, amplify, largest_local_epsilon
+from hushcount.privacy.blanket import BlanketLaw, blanket_law
+
+_DIGITS = 4
+_TRIES = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one report may cost: shuffled, with its delta, and locally.
+
+    Args:
+        shuffled: epsilon of one report among all of a batch, replace-one, above 0.
+        delta: in (0, 1).
+        local: epsilon of one report alone, which needs no trust, in [0.0001, 40].
+    """
+
+    shuffled: float
+    delta: float
+    local: float = LARGEST_EPSILON
+
+    def __post_init__(self) -> None:
+        if not LEAST_EPSILON <= self.shuffled <= LARGEST_EPSILON:
+            raise ValueError(
+                f"shuffled_epsilon is {self.shuffled:g}, must be in [{LEAST_EPSILON}, {LARGEST_EPSILON:g}]"
+            )
+        if not 0.0 < self.delta < 1.0:
+            raise ValueError(f"delta is {self.delta:g}, must be in (0, 1)")
+        if not LEAST_EPSILON <= self.local <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon is {self.local:g}, must be in [{LEAST_EPSILON}, {LARGEST_EPSILON:g}]")
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What one report of a mechanism is worth to whoever sees it alone, and to whoever sees only the mixed ones.
+
+    Attributes:
+        local_epsilon: in four digits, as a campaign file would hold it.
+        shuffled_epsilon: at the limit's delta; the local one if shuffling gains less than 1 %.
+        odds: how far the mixed reports change odds.
+    """
+
+    local_epsilon: float
+    shuffled_epsilon: float
+    odds: Odds
+
+
+@dataclass(frozen=True)
+class ShuffledPlan:
+    """An answer under two limits.
+
+    Attributes:
+        plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is that of the chosen one.
+        limits: what was asked.
+        protections: of each candidate, in the order of the plan.
+        alone: standard error in users of the best plan whose local epsilon is the shuffled limit: the price of trusting
+            nobody.
+    """
+
+    plan: Plan
+    limits: Limits
+    protections: tuple[Protection, ...]
+    alone: float
+
+    @property
+    def chosen(self) -> Protection:
+        """The protection of the chosen candidate."""
+        return self.protections[self.plan.candidates.index(self.plan.chosen)]
+
+    def words(self) -> tuple[str, ...]:
+        """Return what the two epsilons say about one person, each in a sentence, and the price of the smaller one."""
+        kept, reports, error = self.chosen, self.plan.reports, self.plan.chosen.error
+        at = f"with a delta of {self.limits.delta:g}"
+        return (
+            f"shuffled epsilon {rounded_up(kept.shuffled_epsilon)} {at}: if the shuffler is honest, what the analyzer "
+            f"gets among {reports:,} honest reports, one a client, changes the odds that a person sent one value "
+            f"rather than another by {within(kept.odds)}",
+            f"local epsilon {rounded_up(kept.local_epsilon)}: if the shuffler lies, a report changes these odds by "
+            f"{odds_of(kept.local_epsilon)}{_telling(kept.local_epsilon)}",
+            f"standard error {error:,.4g} users, {error / reports:.2g} of all; with a local epsilon of "
+            f"{self.limits.shuffled:g}, which trusts nobody with as much, it would be {self.alone:,.4g} users",
+        )
+
+
+def _telling(epsilon: float) -> str:
+    return ": it all but tells the value to whoever opens it and knows who sent it" if epsilon > 8.0 else ""
+
+
+def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
+    """Return the plan of least error within both limits: of each mechanism the largest local epsilon, then ranked.
+
+    A larger local epsilon has less error, so each mechanism is searched for the largest that shuffling `reports`
+    reports, one a client, makes small enough. The epsilon found is rounded down to four digits and stated again by
+    what states it for results, `amplification.amplify`: no candidate is named that a statement would not confirm.
+
+    Raises:
+        UsageError: no mechanism is possible; the sentence has the reason of each.
+        ValueError: `reports` is out of its range.
+    """
+    if not 1 <= reports <= MOST_REPORTS:
+        raise ValueError(f"reports is {reports}, must be in 1..{MOST_REPORTS}")
+    found: dict[str, tuple[Candidate, Protection]] = {}
+    left_out: dict[str, str] = {}
+    near = limits.local
+    if near > limits.shuffled:
+        near = min(near, largest_local_epsilon(limits.shuffled, reports, limits.delta))
+    for name in task.mechanisms:
+        try:
+            found[name] = _within(name, task, limits, reports, near)
+        except UsageError as error:
+            left_out[name] = str(error)
+    best = ranked([one for one, _ in found.values()], left_out)
+    made = Plan(limits.local, reports, best, left_out)
+    made = replace(made, epsilon=found[made.chosen.mechanism][1].local_epsilon)
+    alone = make_plan(replace(task, mechanisms=tuple(found)), min(limits.shuffled, limits.local), reports).chosen.error
+    return ShuffledPlan(made, limits, tuple(found[one.mechanism][1] for one in best), alone)
+
+
+def _within(name: str, task: Task, limits: Limits, reports: int, near: float) -> tuple[Candidate, Protection]:
+    """Return a mechanism at the largest local epsilon within both limits, and what it protects.
+
+    `near` is what any mechanism may have: its own bound is no worse.
+    """
+    # It says first if the mechanism is not possible at all.
+    candidate(name, task, min(limits.shuffled, limits.local), reports)
+
+    def mechanism_at(epsilon: float) -> Mechanism:
+        return build(name, epsilon, task.domain, plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED))
+
+    def law_at(epsilon: float) -> BlanketLaw | None:
+        return blanket_law(mechanism_at(epsilon))
+
+    most = near
+    if limits.local > near:
+        most = min(limits.local, largest_local_epsilon(limits.shuffled, reports, limits.delta, law_at, near))
+    for epsilon in (*_rounded_down(most), min(limits.shuffled, limits.local)):
+        gained = amplify(mechanism_at(epsilon), reports, limits.delta)
+        if gained.epsilon <= limits.shuffled:
+            return candidate(name, task, epsilon, reports), _protection(epsilon, gained)
+    raise UsageError(f"no local epsilon is {limits.shuffled:g} when shuffled")
+
+
+def _rounded_down(most: float) -> tuple[float, ...]:
+    """Return epsilons in four digits at most `most`, largest first: a plan's integers may jump between two of them."""
+    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(most)))
+    steps = range(math.floor(most * scale), math.floor(most * scale) - _TRIES, -1)
+    return tuple(step / scale for step in steps if LEAST_EPSILON <= step / scale <= most)
+
+
+def _protection(epsilon: float, gained: Amplified) -> Protection:
+    odds = Odds(gained.local, 0.0)
+    if gained.bound is not None:
+        odds = odds_of_points(gained.points(), gained.delta)
+    return Protection(epsilon, gained.epsilon, odds)
