@@ -33,8 +33,8 @@ KEYS = (
     Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
 )
 DESIGN = (
-    Row("list", "List the designs of this machine.", "plan:list_designs"),
-    Row("search", "Find a design, check it, and keep it in the user's cache.", "plan:search_design"),
+    Row("list", "List the designs of this machine.", "design:list_designs"),
+    Row("search", "Find a design, check it, and keep it in the user's cache.", "design:search_design"),
 )
 LEDGER = (
     Row("set", "Set a campaign's limit.", "ledger:set_limit"),

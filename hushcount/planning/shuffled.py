@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from hushcount.errors import UsageError
 from hushcount.maths.figures import odds_of, rounded_up, within
@@ -80,6 +81,16 @@ class ShuffledPlan:
     def chosen(self) -> Protection:
         """The protection of the chosen candidate."""
         return self.protections[self.plan.candidates.index(self.plan.chosen)]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON data, without the plan."""
+        return {
+            "limits": asdict(self.limits),
+            "chosen": asdict(self.chosen),
+            "candidates": [asdict(one) for one in self.protections],
+            "error_if_nobody_is_trusted": self.alone,
+            "words": [*self.words()],
+        }
 
     def words(self) -> tuple[str, ...]:
         """Return what the two epsilons say about one person, each in a sentence, and the price of the smaller one."""

@@ -1,26 +1,23 @@
-"""What to choose before collecting: a mechanism by its exact errors, and the designs of the mechanism wss."""
+"""hushcount plan: the mechanism to choose before collecting, by exact errors, under one privacy limit or two."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
 from hushcount.campaigns.dictionary import read_dictionary
-from hushcount.designs import sources
-from hushcount.designs.balanced import Design
-from hushcount.designs.search import search_design as search
 from hushcount.errors import UsageError
-from hushcount.formats.whole_files import write_once
+from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning import planner
 from hushcount.planning.planner import Candidate, Plan, Task
+from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
@@ -32,8 +29,23 @@ _FALSE_POSITIVES_OF_ONE = 0.001
 
 
 def plan(
-    epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
-    reports: Annotated[int | None, Option(help="Number of reports that you expect.", max=options.MOST_REPORTS)] = None,
+    epsilon: Annotated[
+        float | None, Option(help="Local budget of one report; with --shuffled-epsilon, the most.")
+    ] = None,
+    reports: Annotated[
+        int | None,
+        Option(
+            help="Number of reports that you expect, as 1e6; with --shuffled-epsilon, the fewest.",
+            parser=options.number_of_reports,
+            metavar="INTEGER",
+        ),
+    ] = None,
+    shuffled_epsilon: Annotated[
+        float | None, Option(help="Budget of one report after shuffling: plans the local one too.")
+    ] = None,
+    delta: Annotated[
+        float | None, Option(help="Delta of --shuffled-epsilon, far below 1/reports.", show_default="1e-8")
+    ] = None,
     dictionary_size: Annotated[int | None, Option(help="Number of items, including 'other'.")] = None,
     dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
@@ -56,6 +68,8 @@ def plan(
 ) -> Answer:
     """Use it before campaign new. Give --epsilon and --reports, or one of them with --want-error or --want-share.
 
+    With --shuffled-epsilon, --delta and --reports it finds the largest local epsilon that shuffling makes so small.
+
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
     chosen = options.objective_of(objective, target_share)
@@ -66,9 +80,18 @@ def plan(
     for name in names:
         frequency_oracle(name)
     detection: dict[str, float] = {}
+    both: ShuffledPlan | None = None
     try:
         task = Task(domain, chosen, max_report_bytes, max_tally_mib, names)
-        if want_share is None:
+        if shuffled_epsilon is not None:
+            if want_error is not None or want_share is not None or reports is None:
+                raise UsageError("give --shuffled-epsilon with --reports, and without --want-error and --want-share")
+            local = LARGEST_EPSILON if epsilon is None else epsilon
+            both = shuffled_plan(task, Limits(shuffled_epsilon, 1e-8 if delta is None else delta, local), reports)
+            result = both.plan
+        elif delta is not None:
+            raise UsageError("give --delta with --shuffled-epsilon: a local guarantee has none")
+        elif want_share is None:
             result = _solve(task, epsilon, reports, want_error)
         else:
             if want_error is not None or (epsilon is None) == (reports is None):
@@ -79,12 +102,13 @@ def plan(
             result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
             detection = {"share": want_share, "power": reached, "false_positive_rate": rate}
         if out is not None:
-            _write(result, out, id, keys, dictionary, open_domain)
+            _write(result, out, id, keys, dictionary, open_domain, both)
     except ValueError as error:
         raise UsageError(str(error)) from None
     data = {"chosen": asdict(result.chosen), "reason": result.reason, **asdict(result)}
     data |= {"detection": detection} if detection else {}
-    return Answer(data, _shown(result, domain, detection, out))
+    data |= {} if both is None else {"shuffled": both.data()}
+    return Answer(data, _shown(result, domain, detection, out, both))
 
 
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:
@@ -106,7 +130,13 @@ def _solve(task: Task, epsilon: float | None, reports: int | None, error: float 
 
 
 def _write(
-    result: Plan, out: Path, id: str | None, keys: list[Path] | None, dictionary: Path | None, open_domain: bool
+    result: Plan,
+    out: Path,
+    id: str | None,
+    keys: list[Path] | None,
+    dictionary: Path | None,
+    open_domain: bool,
+    both: ShuffledPlan | None,
 ) -> None:
     if id is None or not keys:
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
@@ -124,20 +154,31 @@ def _write(
         epsilon=result.epsilon,
         dictionary=dictionary,
         settings=best.parameters,
+        # The shuffled limit was met with so many reports: nothing is released with fewer.
+        shuffle=None if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta},
     ).write(out)
 
 
-def _shown(result: Plan, domain: int | None, detection: dict[str, float], out: Path | None) -> Iterator[RenderableType]:
+def _shown(
+    result: Plan, domain: int | None, detection: dict[str, float], out: Path | None, both: ShuffledPlan | None
+) -> Iterator[RenderableType]:
     items = "an open domain" if domain is None else f"{domain:,} items"
+    locally = [] if both is None else [f"{one.local_epsilon:.4g}" for one in both.protections]
     rows = [
-        [Text(cell, "bold" if candidate is result.chosen else "") for cell in _row(candidate)]
-        for candidate in result.candidates
+        [Text(cell, "bold" if candidate is result.chosen else "") for cell in (*_row(candidate), *locally[at : at + 1])]
+        for at, candidate in enumerate(result.candidates)
     ]
-    title = f"{result.reports:,} reports, epsilon {result.epsilon:g}, {items}"
-    heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s")
+    limit = f"epsilon {result.epsilon:g}"
+    if both is not None:
+        limit = f"shuffled epsilon {both.limits.shuffled:g} at most, delta {both.limits.delta:g}"
+    title = f"{result.reports:,} reports, {limit}, {items}"
+    heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s", *(["local"] if both else []))
     yield Table(title, heads, rows, words=("mechanism",))
-    yield "  error: standard error in users; bias: the largest by collisions; MiB: tally; s: decoding"
+    said = "; local: local epsilon" if both else ""
+    yield f"  error: standard error in users; bias: the largest by collisions; MiB: tally; s: decoding{said}"
     yield f"  {result.reason}"
+    for line in () if both is None else both.words():
+        yield f"  {line}"
     for reason in dict.fromkeys(result.left_out.values()):
         names = ", ".join(name for name, why in result.left_out.items() if why == reason)
         note(f"  left out: {names}: {reason}")
@@ -150,7 +191,8 @@ def _shown(result: Plan, domain: int | None, detection: dict[str, float], out: P
             f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: {rate:g} at most, of {looked}"
         )
     if out is not None:
-        yield f"  campaign file {out}"
+        floor = "" if both is None else f", with a minimum batch of {result.reports:,}: with fewer nothing is released"
+        yield f"  campaign file {out}{floor}"
 
 
 def _row(one: Candidate) -> tuple[str, ...]:
@@ -169,59 +211,3 @@ def _row(one: Candidate) -> tuple[str, ...]:
 
 def _short(value: object) -> str:
     return f"{value[:8]}..." if isinstance(value, str) and len(value) > 12 else str(value)
-
-
-def list_designs() -> Answer:
-    """Use it to see which wss campaigns this machine can take part in. Designs of prime widths need no file.
-
-    Example: hushcount design list
-    """
-    shipped = [design for width in sources.shipped_widths() for design in sources.shipped_designs(width)]
-    found = [_design_facts(design, "package") for design in shipped]
-    found += [_design_facts(design, str(sources.cache_path(design.name))) for design in sources.cached_designs()]
-    rows = [
-        (
-            *(f"{one[name]:,}" for name in ("width", "size", "rows")),
-            *(f"{one['imbalance']:.1g}", one["name"].rpartition("-")[2][:12], one["from"]),
-        )
-        for one in found
-    ]
-    heads = ("width", "size", "rows", "imbalance", "digest", "from")
-    built = "  and without a file: every size of a prime width up to 1021, and sizes 1, 2 and width-1 of all widths"
-    return Answer(found, [Table("designs", heads, rows, words=("from",)), built])
-
-
-def search_design(
-    width: Annotated[int, Option(help="Number of cells: at least the dictionary's items and 'other'.")],
-    size: Annotated[int, Option(help="Cells of a row, best near width/(e^epsilon + 1).")],
-    method: Annotated[Literal["cyclic", "paper"], Option(help="paper: same law, slow above 30 cells.")] = "cyclic",
-    seed: Annotated[int, Option(help="Seed of the blocks to try.", min=0, max=options.MOST_SEED)] = 0,
-    out: Annotated[Path | None, Option(help="File to write.", show_default="the user's cache")] = None,
-) -> Answer:
-    """Use it once for a wss campaign without a design; then copy the file to the caches of the other machines.
-
-    Example: hushcount design search --width 90 --size 24
-    """
-    started = time.monotonic()
-
-    def say(sentence: str) -> None:
-        note(f"{sentence}, {time.monotonic() - started:.1f} s so far")
-
-    design = search(width, size, method, seed, say)
-    if out is None:
-        out = sources.store_design(design)
-    else:
-        write_once(out, "design", sources.file_text([design]))
-    found = f"  {design.rows:,} rows, imbalance {design.imbalance:.1g}"
-    return Answer(_design_facts(design, str(out)), [f"design {design.name}", found, f"  written to {out}"])
-
-
-def _design_facts(design: Design, source: str) -> dict[str, Any]:
-    return {
-        "name": design.name,
-        "width": design.width,
-        "size": design.size,
-        "rows": design.rows,
-        "imbalance": design.imbalance,
-        "from": source,
-    }

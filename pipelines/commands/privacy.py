@@ -55,7 +55,10 @@ class _Subject:
 
 def privacy(
     epsilon: Annotated[float | None, Option(help="Local budget of one report; with --discovery, its own.")] = None,
-    reports: Annotated[int | None, Option(help="Number of reports in one shuffle.", max=options.MOST_REPORTS)] = None,
+    reports: Annotated[
+        int | None,
+        Option(help="Number of reports in one shuffle, as 1e6.", parser=options.number_of_reports, metavar="INTEGER"),
+    ] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
     mechanism: Annotated[str | None, Option(help="Add this mechanism's own bound to that of any mechanism.")] = None,
     dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,

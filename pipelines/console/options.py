@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Context, Option
+from typer import BadParameter, Context, Option
 
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
@@ -51,6 +52,18 @@ SignedBy = Annotated[
 SignWith = Annotated[
     str | None, Option("--sign-with", help="Sign the output: the signing key's directory, or env:NAME.")
 ]
+
+
+def number_of_reports(text: str | int) -> int:
+    """Return the whole number that a text like 1000000 or 1e6 names; BadParameter outside 0..MOST_REPORTS."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise BadParameter(f"{text!r} is not a valid integer.") from None
+    # A comparison with no number is an error.
+    if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
+        raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
+    return int(number)
 
 
 def engine(context: Context, runner: str) -> Engine:

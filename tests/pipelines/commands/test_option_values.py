@@ -32,6 +32,8 @@ WHOLE = ("-1", "100000000000000000000000", "1e23", "0.5")
 TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
     ("plan", "reports"): ((*PLAN, "--epsilon", 1), ("0", *WHOLE)),
+    ("plan", "shuffled-epsilon"): ((*PLAN, "--reports", 10), ("0", *FEW)),
+    ("plan", "delta"): ((*PLAN, "--reports", 10, "--shuffled-epsilon", 1), ("0", "1", *REAL)),
     ("plan", "dictionary-size"): (("plan", "--epsilon", 1, "--reports", 10), ("0", "1", *WHOLE)),
     ("plan", "target-share"): ((*PLAN, "--epsilon", 1, "--reports", 10), ("2", *REAL)),
     ("plan", "want-error"): ((*PLAN, "--reports", 10), ("0", *FEW)),

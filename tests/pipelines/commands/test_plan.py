@@ -11,6 +11,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.planning.planner import Candidate, Task, least_epsilon, make_plan, most_reports
+from hushcount.privacy.statement import statement
+from hushcount.senders import Senders
 from tests.pipelines.conftest import LISTED, World
 from tests.support.jobs import Chain, cli, done, estimates, files_under, refused, summary, write_lines
 
@@ -201,3 +203,24 @@ def test_a_file_needs_its_items_a_name_and_keys_and_replaces_none(world: World, 
     before = files_under(tmp_path)
     assert cli(*ASKED, *listed, *named, "--out", path).status != 0
     assert files_under(tmp_path) == before
+
+
+def test_a_planned_campaign_states_no_more_than_the_two_limits(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    asked = ("plan", "--shuffled-epsilon", 0.5, "--delta", 1e-9, "--reports", "2e4", "--dictionary", world.dictionary)
+    file = ("--out", path, "--id", "planned", "--keys", world.keys)
+    told = done(*asked, "--mechanism", "ais", "--mechanism", "grr", *file, "--json").json
+    campaign = Campaign.read(path)
+    stated = statement(campaign, 20_000, Senders("client-token"))
+    assert stated.shuffled is not None
+    assert stated.local is not None
+    assert stated.shuffled.epsilon == told["shuffled"]["chosen"]["shuffled_epsilon"] <= 0.5
+    assert stated.shuffled.delta == 1e-9
+    assert stated.local.epsilon <= told["shuffled"]["chosen"]["local_epsilon"] == told["epsilon"]
+    assert told["epsilon"] > 3.0
+    # With a report fewer nothing is released.
+    assert statement(campaign, 19_999, Senders("client-token")).shuffled is None
+    said = done(*asked, "--epsilon", 2, "--mechanism", "ais").out
+    assert "local epsilon 2: if the shuffler lies, a report changes these odds by a factor of 7.39" in said
+    refused(*asked, "--want-error", 3, says=["give --shuffled-epsilon with --reports, and without --want-error"])
+    refused(*ASKED, "--dictionary-size", 9, "--delta", 1e-8, says=["give --delta with --shuffled-epsilon"])

@@ -1,0 +1,87 @@
+"""The plan under two limits: what it promises is what a statement prints, and nothing better is within the limits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushcount.errors import UsageError
+from hushcount.oracles.catalogue import ANY_SEED, build, plan
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.planning.planner import Task, make_plan
+from hushcount.planning.shuffled import Limits, shuffled_plan
+from hushcount.privacy.amplification import amplify
+
+FEW = ("grr", "ss", "oue", "ais", "ocms", "gcms")
+
+
+def mechanism(name: str, epsilon: float, task: Task) -> Mechanism:
+    return build(name, epsilon, task.domain, plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED))
+
+
+def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
+    task = Task(26_000, mechanisms=("grr", "ais"))
+    found = shuffled_plan(task, Limits(1.0, 1e-8), 10**6)
+    assert make_plan(task, 1.0, 10**6).chosen.error == found.alone == pytest.approx(1919, abs=1)
+    assert found.plan.chosen.error == pytest.approx(9.1, abs=0.05)
+    assert found.plan.epsilon == found.chosen.local_epsilon == 10.42
+    both, lying, error = found.words()
+    assert "shuffled epsilon 0.9943 with a delta of 1e-08: if the shuffler is honest" in both
+    assert "except with a chance of 1 in 100,000,000" in both
+    assert "local epsilon 10.42: if the shuffler lies, a report changes these odds by a factor of 33600" in lying
+    assert "it all but tells the value" in lying
+    assert "standard error 9.099 users" in error
+    assert "it would be 1,919 users" in error
+
+
+@pytest.mark.long
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from([0.05, 0.3, 1.0, 3.0]),
+    st.sampled_from([1e-10, 1e-6]),
+    st.sampled_from([50, 3_000, 40_000]),
+    st.sampled_from([5, 300]),
+    st.sampled_from(FEW),
+    st.sampled_from([0.2, 2.0, 40.0]),
+)
+def test_each_candidate_keeps_both_limits_and_one_per_cent_more_would_not(
+    wanted: float, delta: float, reports: int, domain: int, name: str, most: float
+) -> None:
+    task = Task(domain, mechanisms=(name,))
+    found = shuffled_plan(task, Limits(wanted, delta, most), reports)
+    (kept,) = found.protections
+    gained = amplify(mechanism(name, kept.local_epsilon, task), reports, delta)
+    assert gained.epsilon == kept.shuffled_epsilon <= wanted
+    assert kept.local_epsilon <= most
+    more = kept.local_epsilon * 1.01
+    assert more > most or amplify(mechanism(name, more, task), reports, delta).epsilon > wanted * (1 - 1e-3)
+
+
+def test_candidates_are_ranked_by_their_error_each_at_its_own_epsilon() -> None:
+    few = ("grr", "oue", "ais")
+    task = Task(100, mechanisms=few)
+    found = shuffled_plan(task, Limits(0.5, 1e-8), 3_000)
+    errors = [one.error for one in found.plan.candidates]
+    assert errors == pytest.approx(sorted(errors))
+    for candidate, kept in zip(found.plan.candidates, found.protections, strict=True):
+        alone = make_plan(Task(100, mechanisms=(candidate.mechanism,)), kept.local_epsilon, 3_000)
+        assert alone.chosen == candidate
+    # A cap below what shuffling allows is what counts.
+    capped = shuffled_plan(task, Limits(0.5, 1e-8, 1.5), 3_000)
+    assert {kept.local_epsilon for kept in capped.protections} == {1.5}
+    assert capped.plan.candidates == make_plan(task, 1.5, 3_000).candidates
+
+
+def test_what_is_out_of_range_and_what_is_not_possible() -> None:
+    for limits in ((0.0, 1e-8), (float("nan"), 1e-8), (41.0, 1e-8)):
+        with pytest.raises(ValueError, match="shuffled_epsilon is"):
+            Limits(*limits)
+    with pytest.raises(ValueError, match="delta is 0"):
+        Limits(1.0, 0.0)
+    with pytest.raises(ValueError, match="epsilon is 50"):
+        Limits(1.0, 1e-8, 50.0)
+    with pytest.raises(ValueError, match="reports is 0"):
+        shuffled_plan(Task(100), Limits(1.0, 1e-8), 0)
+    with pytest.raises(UsageError, match="no mechanism is possible: grr: it needs a dictionary"):
+        shuffled_plan(Task(None, mechanisms=("grr",)), Limits(1.0, 1e-8), 100)
