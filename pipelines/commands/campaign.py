@@ -29,7 +29,9 @@ def new_campaign(
     out: FileOption,
     mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
-    dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
+    dictionary: Annotated[
+        Path | None, Option(help="File of known items, one a line; the campaign gets its own.")
+    ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     set_: options.Settings = None,
     cap: Annotated[int, Option(help="Reports of one client that are forwarded.")] = 1,

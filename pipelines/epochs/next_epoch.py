@@ -100,7 +100,7 @@ def follow(
     given = [one.item for one in tracked.items if one.source == "given"]
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
     share = None if part.target_rank is None else tracked.target_share
-    same_items = dictionary is None or Dictionary(wanted).digest == dictionary.digest
+    same_items = dictionary is None or set(Dictionary(wanted).items) == set(dictionary.items)
     same_keys = _same_keys(campaign, keys)
     if same_items and same_keys and _same_plan(campaign, part, share):
         return None

@@ -145,7 +145,7 @@ def plan_analyze(
     names = results.read_names(items) if items else None
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)
-    wanted = results.wanted_items(mechanism, dictionary, names)
+    wanted = results.wanted_items(mechanism, dictionary, names, as_named=items is not None)
     columns = tally_items(mechanism, None if wanted is None else wanted.items)
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import Dictionary, kept_ending, read_dictionary
+from hushcount.campaigns.dictionary import Dictionary, in_random_order, read_dictionary
 from hushcount.campaigns.parts import portable
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
@@ -44,7 +45,8 @@ def create_campaign(
         directory: of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; with a mechanism only.
-        dictionary: file of known items, copied beside the campaign file; None for the open domain.
+        dictionary: file of known items; None for the open domain. A file of the campaign's own, beside the campaign
+            file, has them in random order.
         settings: fixed parameters of the mechanism; the others are planned.
         objective: what is planned for; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
@@ -61,7 +63,7 @@ def create_campaign(
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
     if not keys.analyzer:
         raise UsageError("keys hold none of the analyzer: give its directory too")
-    known = None if dictionary is None else read_dictionary(dictionary)
+    known = None if dictionary is None else Dictionary(in_random_order(read_dictionary(dictionary).items))
     public = keys.model_dump(mode="json")
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
     if not oblivious:
@@ -81,8 +83,7 @@ def create_campaign(
             parameters = plan(mechanism, epsilon, domain, settings or {}, objective or Objective(), fresh)
             data["mechanism"] = {"name": mechanism, "epsilon": epsilon, "parameters": portable(parameters)}
         if known is not None and dictionary is not None:
-            beside = dictionary.parent.resolve() == directory.resolve()
-            name = dictionary.name if beside else f"{id}-{epoch:06d}.dictionary{kept_ending(dictionary)}"
+            name = f"{id}-{epoch:06d}.dictionary.txt{'.gz' if dictionary.suffix == '.gz' else ''}"
             data["dictionary"] = {"path": name, "items": len(known.items), "digest": known.digest}
         if discovery is not None:
             data["discovery"] = {**({} if oblivious else {"hash_key": hex_seed(SystemWords())}), **discovery}
@@ -97,10 +98,15 @@ def create_campaign(
 
 
 def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
+    """Write the campaign's own file of its items; one of an earlier try stays, and nobody's file is written over."""
+    lines = "".join(f"{item}\n" for item in known.items).encode()
     try:
         if not target.exists():
-            write_new(target, dictionary.read_bytes(), 0o644)
+            write_new(target, gzip.compress(lines, mtime=0) if target.suffix == ".gz" else lines, 0o644)
     except OSError as error:
-        raise UsageError(f"cannot copy the dictionary to {target}: {error.strerror}") from None
-    if read_dictionary(target) != known:
-        raise UsageError(f"{target} is another dictionary than {dictionary}: remove it if no campaign has it")
+        raise UsageError(f"cannot write the campaign's dictionary {target}: {error.strerror}") from None
+    if read_dictionary(target) == known:
+        return
+    if dictionary.resolve() == target.resolve():
+        raise UsageError(f"dictionary {dictionary} has the name of the campaign's own: give the file another name")
+    raise UsageError(f"{target} is another dictionary than that of {dictionary}: remove it if no campaign has it")

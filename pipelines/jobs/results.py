@@ -40,14 +40,19 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """Names to estimate, and the mechanism's items for them."""
+    """Names to estimate, and the mechanism's items for them; `as_named`: the rows keep this order."""
 
     names: tuple[str, ...]
     items: UInt64Array
+    as_named: bool = True
 
 
-def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None) -> Wanted | None:
+def wanted_items(
+    mechanism: Mechanism, dictionary: Dictionary | None, names: list[str] | None, as_named: bool = True
+) -> Wanted | None:
     """Return the named items, or the whole dictionary; None for an open domain without names.
+
+    Without names, or if they are in no order that somebody chose (`as_named`), the largest count is the first row.
 
     Raises:
         UsageError: a name is not in the dictionary or is repeated, or there are no names.
@@ -55,9 +60,9 @@ def wanted_items(mechanism: Mechanism, dictionary: Dictionary | None, names: lis
     if names is None:
         if dictionary is None:
             return None
-        names = list(dictionary.items)
+        names, as_named = list(dictionary.items), False
     chosen = Dictionary(tuple(names)).items
-    return Wanted(chosen, known_items(mechanism, dictionary, chosen))
+    return Wanted(chosen, known_items(mechanism, dictionary, chosen), as_named)
 
 
 def read_names(path: Path) -> list[str]:
@@ -92,6 +97,8 @@ def write_results(
     if wanted is not None:
         estimate = estimated(campaign, tally, wanted.items)
         table = estimate_table(wanted.names, estimate, levels)
+        if not wanted.as_named:
+            table = table.sort_by([("count", "descending"), ("item", "ascending")])
         storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))

@@ -212,8 +212,8 @@ def launch() -> Iterator[ModuleType]:
 
 
 def upload(chain: Chain) -> None:
-    for path in (chain.campaign_path, chain.campaign_path.with_name("items.txt")):
-        StubStore.put(f"stub://store/{path.name}", path.read_bytes())
+    for name, path in ((chain.campaign_path.name, chain.campaign_path), ("items.txt", chain.dictionary)):
+        StubStore.put(f"stub://store/{name}", path.read_bytes())
     for name in ("encoded", "shuffled", "released"):
         put(chain.path(name))
     for party in SIGNERS:

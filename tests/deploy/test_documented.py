@@ -61,8 +61,7 @@ def compose_header() -> str:
 
 @pytest.mark.long
 def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain, tmp_path: Path) -> None:
-    for name in ("campaign.json", "items.txt"):
-        source = chain.campaign_path if name == "campaign.json" else chain.campaign_path.with_name(name)
+    for name, source in (("campaign.json", chain.campaign_path), (chain.dictionary.name, chain.dictionary)):
         (tmp_path / name).write_bytes(source.read_bytes())
     Campaign.read(chain.campaign_path).redacted().write(tmp_path / "redacted.json")
     commands = block(holding="redacted.toml")

@@ -17,7 +17,7 @@ from hushcount.policy import Policy
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
 from keys.store import create
-from tests.support.jobs import done, files_under, new_campaign, refused, write_lines
+from tests.support.jobs import Chain, done, files_under, new_campaign, refused, write_lines
 from tests.support.records import private_key
 
 TOMORROW = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(days=1)
@@ -88,13 +88,13 @@ def test_each_party_may_rehearse_alone_with_its_own_key(world: Path, party: str)
 
 def test_the_auxiliary_server_needs_neither_hash_key_nor_dictionary(world: Path) -> None:
     done("campaign", "redact", "--campaign", world / "next.json", "--out", world / "redacted.json")
-    (world / "words.txt").unlink()
+    Chain(world / "next.json", world).dictionary.unlink()
     rehearse(world, "--party", "aux-server", keys=("aux",), name="redacted")
     refused(*arguments(world, ("analyzer",), "redacted"), "--party", "analyzer", says=["holds no hash key"])
 
 
 def test_a_dictionary_that_did_not_come_along_fails_the_analyzer(world: Path) -> None:
-    write_lines(world / "words.txt", ["alpha", "beta", "another"])
+    write_lines(Chain(world / "next.json", world).dictionary, ["alpha", "beta", "another"])
     run = refused(*arguments(world), "--party", "analyzer", status=1)
     assert "analyzer: opened nothing" in run.out
     assert "is not the campaign's" in run.out

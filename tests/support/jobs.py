@@ -129,6 +129,13 @@ class Chain:
     def campaign(self) -> Campaign:
         return Campaign.read(self.campaign_path)
 
+    @property
+    def dictionary(self) -> Path:
+        """The campaign's own file of its items."""
+        part = self.campaign.dictionary
+        assert part is not None
+        return self.campaign_path.with_name(part.path)
+
     def path(self, name: str) -> Path:
         return self.campaign_path.parent / f"{self.campaign_path.stem}-{name}"
 

@@ -42,10 +42,10 @@ def after_newest(site: Site) -> list[object]:
 
 
 def items(campaign: Campaign) -> tuple[str, ...]:
-    """Return what the campaign's dictionary lists."""
+    """Return what the campaign's dictionary lists, sorted."""
     dictionary = campaign.read_dictionary()
     assert dictionary is not None
-    return dictionary.items
+    return tuple(sorted(dictionary.items))
 
 
 def tracked(site: Site, campaign: str = "words") -> TrackedItems:

@@ -176,4 +176,4 @@ def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
     assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}
     site.review("--reject", "all")
     assert "the list is full" not in done(*listing).out
-    assert site.listed[-1] == "approved"
+    assert "approved" in site.listed

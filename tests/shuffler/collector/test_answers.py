@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.log import parse_log
 from tests.shuffler.collector.running import (
     STREAM,
@@ -129,8 +130,9 @@ def test_the_campaign_file_is_served_byte_for_byte(collector: Running, site: Sit
 
 
 def test_the_dictionary_is_served_byte_for_byte(collector: Running, site: Site) -> None:
-    answer = collector.get("/v1/campaigns/words/dictionary")
-    assert answer.content == (site.base / "campaigns" / "words" / "words.txt").read_bytes()
+    answer, part = collector.get("/v1/campaigns/words/dictionary"), Campaign.read(site.campaign_file()).dictionary
+    assert part is not None
+    assert answer.content == site.campaign_file().with_name(part.path).read_bytes()
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert collector.get("/v1/campaigns/words").headers["etag"] != answer.headers["etag"]
 

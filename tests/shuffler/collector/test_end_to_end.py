@@ -24,8 +24,10 @@ def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
         home = tmp_path / "client"
         home.mkdir()
         (home / "campaign.json").write_bytes(http.get("/v1/campaigns/words").content)
-        (home / "words.txt").write_bytes(http.get("/v1/campaigns/words/dictionary").content)
-        client = Client(Campaign.read(home / "campaign.json"), policy=Policy.trusting(), uncapped=True)
+        campaign = Campaign.read(home / "campaign.json")
+        assert campaign.dictionary is not None
+        (home / campaign.dictionary.path).write_bytes(http.get("/v1/campaigns/words/dictionary").content)
+        client = Client(campaign, policy=Policy.trusting(), uncapped=True)
         for number in range(2 * EACH):
             value = "word-3" if number < EACH else "unlisted"
             headers = {**STREAM, "client-token": f"client-number-{number:04d}"}
