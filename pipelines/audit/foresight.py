@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.privacy.statement import statement
@@ -22,6 +22,19 @@ from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
 """Windows ahead that a budget without renewal should allow."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """For how many windows to come a budget is enough.
+
+    Attributes:
+        left: windows, 30 for as many or more.
+        until: windows that begin until it renews; None: it does not.
+    """
+
+    left: int
+    until: int | None
 
 
 def next_epoch(view: View) -> Iterator[Finding]:
@@ -60,16 +73,32 @@ def budget(view: View) -> Iterator[Finding]:
             "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results",
             "releases of the next epoch will be refused; hushcount ledger set the limit without it",
         )
-    window = [replace(release, state="committed", committed_at=stamp(now)) for release in releases]
-    left = bisect_left(range(1, _ENOUGH + 1), True, key=lambda number: _passes(limit, charges, window * number, now))
-    renews = limit.period(now)[1]
-    until = None if renews is None else -(-(renews - now) // deployment.windows.length)
+    room = _room(limit, charges, releases, now, deployment.windows.length)
+    left, until = room.left, room.until
     needed = _ENOUGH if until is None else min(_ENOUGH, until)
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
     cure = "hushcount ledger set a larger limit, or windows.length a longer window"
     yield Finding(name, verdict, f"the ledger allows {more} windows, {then}", cure)
+
+
+def room_of(view: View) -> Room | None:
+    """Return the room that the ledger has for a campaign; None: nothing limits it, or nothing is charged here."""
+    ledger, campaign = view.deployment.ledger, view.epochs.newest[1]
+    if ledger is None or not ledger.exists() or not (releases := _releases(view, campaign)):
+        return None
+    with opened(ledger) as connection:
+        limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
+        now = believed(view.now, read_newest(connection))
+    return None if limit is None else _room(limit, charges, releases, now, view.deployment.windows.length)
+
+
+def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime, length: timedelta) -> Room:
+    window = [replace(release, state="committed", committed_at=stamp(now)) for release in releases]
+    left = bisect_left(range(1, _ENOUGH + 1), True, key=lambda number: _passes(limit, charges, window * number, now))
+    renews = limit.period(now)[1]
+    return Room(left, None if renews is None else -(-(renews - now) // length))
 
 
 def _releases(view: View, campaign: Campaign) -> list[Charge]:

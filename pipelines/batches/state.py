@@ -1,7 +1,8 @@
 """The state database of `hushcount run`: which segments are in which batch, and what each hop counted.
 
-SQLite in a file, or PostgreSQL by URL. It holds names, numbers and digests; no report, no token, no value. Transactions
-decide what it says, and every file follows from it: the next run resumes a killed one.
+SQLite in a file, or PostgreSQL by URL. It holds names, numbers and digests; no report, no token, and no value beyond
+the results that alerts repeat. Transactions decide what it says, and every file follows from it: the next run resumes
+a killed one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from hushcount.errors import HushcountError, UsageError
 
-VERSION = 4
+VERSION = 5
+_WITHOUT_ALERTS = 4
+"""The version before, which lacks a table and is otherwise alike."""
 _BUSY_SECONDS = 30
 _MAKING = 0x4D616B65  # "Make"
 MODE = 0o600
@@ -87,6 +90,12 @@ DELETED = _table("deleted", "campaign folder batch", {"complete": Boolean})
 """One row for each part of a batch that retention deletes; `complete` once all its files are gone."""
 RUNS = _table("runs", "", {"token": BigInteger, "owner": String}, "at")
 """One row: who took the lock last, and the last moment that a run trusted (ISO 8601)."""
+_TOLD = {"subject": String, "fact": String, "number": Integer, "body": Text, "standing": Boolean, "began_at": String}
+ALERTS = _table(
+    "alerts", "id", {**_TOLD, "delivery": String, "attempts": Integer, "next_at": String}, "failure settled_at"
+)
+"""One row for each alert that ever stood; `delivery` is one of ALERT_DELIVERIES, `body` the JSON that is sent."""
+ALERT_DELIVERIES = ("pending", "sent", "given_up")
 
 
 @contextmanager
@@ -177,6 +186,8 @@ def _prepare(connection: Connection, shown: str) -> None:
     if VERSIONS.name not in inspect(connection).get_table_names():
         _make(connection, shown)
     found = _only(connection, VERSIONS.c.version, shown)
+    if found == _WITHOUT_ALERTS:
+        found = _add_alerts(connection, shown)
     if found != VERSION:
         cure = "use the newer hushcount" if found > VERSION else "use the older hushcount, or begin with a new state"
         raise UsageError(f"state {shown} is of version {found}, this is version {VERSION}: {cure}")
@@ -185,9 +196,7 @@ def _prepare(connection: Connection, shown: str) -> None:
 
 def _make(connection: Connection, shown: str) -> None:
     """Make the tables, unless another process makes them at the same time."""
-    if connection.dialect.name == "postgresql":
-        # Held until the transaction ends; SQLite's transaction has the whole file to itself.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MAKING})
+    _wait_for_makers(connection)
     tables = inspect(connection).get_table_names()
     if VERSIONS.name in tables:
         return
@@ -196,6 +205,22 @@ def _make(connection: Connection, shown: str) -> None:
     _METADATA.create_all(connection)
     connection.execute(VERSIONS.insert().values(version=VERSION))
     connection.execute(RUNS.insert().values(token=0, owner=""))
+
+
+def _add_alerts(connection: Connection, shown: str) -> int:
+    """Add the table that the version before lacks, unless another process did, and return the version."""
+    _wait_for_makers(connection)
+    if _only(connection, VERSIONS.c.version, shown) == _WITHOUT_ALERTS:
+        ALERTS.create(connection)
+        connection.execute(VERSIONS.update().values(version=VERSION))
+    return _only(connection, VERSIONS.c.version, shown)
+
+
+def _wait_for_makers(connection: Connection) -> None:
+    """Let one process at a time make tables, until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        # SQLite's transaction has the whole file to itself.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MAKING})
 
 
 def _only(connection: Connection, column: Column[int], shown: str) -> int:

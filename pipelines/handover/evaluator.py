@@ -136,6 +136,18 @@ def public_key(campaign: Campaign) -> bytes:
 
 def read_token(reference: str) -> str:
     """Return the bearer token in a private file, env:NAME or gcp-secret://NAME; no error shows a part of it."""
+    text = read_secret_text(reference, "token")
+    if not _TOKEN.fullmatch(text):
+        raise UsageError(f"evaluator token {reference} holds no token: it must be 16 to 256 visible ASCII characters")
+    return text
+
+
+def read_secret_text(reference: str, what: str) -> str:
+    """Return the text in a private file, env:NAME or gcp-secret://NAME without space around it; empty: none is there.
+
+    Raises:
+        UsageError, HushcountError: it cannot be read; the error shows no part of it.
+    """
     if reference.startswith(_ENV):
         text = os.environ.get(reference.removeprefix(_ENV), "")
     elif reference.startswith(_SECRET):
@@ -143,10 +155,8 @@ def read_token(reference: str) -> str:
 
         text = gcp.read_secret(gcp.secret_name(reference))
     else:
-        raw = read_private(Path(reference), "token", _MOST_TOKEN_BYTES)
+        raw = read_private(Path(reference), what, _MOST_TOKEN_BYTES)
         text = "" if raw is None else raw.decode("ascii", "replace")
-    if not _TOKEN.fullmatch(text.strip()):
-        raise UsageError(f"evaluator token {reference} holds no token: it must be 16 to 256 visible ASCII characters")
     return text.strip()
 
 
