@@ -70,6 +70,7 @@ HUSHCOUNT = (
     Row("run", "Close the windows that are due; shuffle, discover and analyze their batches.", "operate:run"),
     Row("status", "Show what became of every report, by number.", "status:status"),
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
+    Row("alerts", "Show which alerts stand and whether they were sent, or send a test.", "alerts:alerts"),
     Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),

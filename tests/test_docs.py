@@ -14,6 +14,7 @@ from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
+from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.parts import AnalyzerPart, NextEpochPart
 from pipelines.deployment.settings import DeploymentFile, EnginePart, RetentionPart, WindowsPart
 from shuffler.collector.settings import CollectorPart
@@ -99,7 +100,9 @@ def test_the_reference_of_the_deployment_file_is_current() -> None:
 
 def test_the_reference_names_every_key() -> None:
     stored = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
-    tables = (WindowsPart, RetentionPart, EnginePart, NextEpochPart, AnalyzerPart, CollectorPart, EvaluatorPart)
+    tables = (
+        WindowsPart, RetentionPart, EnginePart, NextEpochPart, AnalyzerPart, CollectorPart, EvaluatorPart, AlertsPart,
+    )  # fmt: skip
     for part in (DeploymentFile, *tables):
         for key in part.model_fields:
             assert f"| `{key}` |" in stored or f"`[{key}" in stored or f".{key}]`" in stored

@@ -24,6 +24,10 @@ _RUN = "hushcount_run"
 """The option of an engine that names its run."""
 
 
+class AnotherRun(HushcountError):
+    """Another run is at work on the state: nothing was done."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Who holds the lock.
@@ -44,7 +48,7 @@ def alone(engine: Engine, address: str, wait: bool) -> Iterator[Engine]:
         The state for this run: each transaction on it raises LostLock as soon as another run took the lock.
 
     Raises:
-        HushcountError: another run is at work, and `wait` is false.
+        AnotherRun: another run is at work, and `wait` is false.
     """
     with _locked(engine, address, wait):
         yield _fenced(engine, address)
@@ -69,7 +73,7 @@ def prove(state: Engine) -> None:
 
 @contextmanager
 def _locked(engine: Engine, address: str, wait: bool) -> Iterator[None]:
-    busy = HushcountError(f"another run is at work on {shown(address)}: nothing was done; --wait waits for its end")
+    busy = AnotherRun(f"another run is at work on {shown(address)}: nothing was done; --wait waits for its end")
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             # Closed, not pooled, at the end: that gives the lock back even if the connection is broken.

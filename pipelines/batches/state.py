@@ -90,10 +90,9 @@ DELETED = _table("deleted", "campaign folder batch", {"complete": Boolean})
 """One row for each part of a batch that retention deletes; `complete` once all its files are gone."""
 RUNS = _table("runs", "", {"token": BigInteger, "owner": String}, "at")
 """One row: who took the lock last, and the last moment that a run trusted (ISO 8601)."""
-_TOLD = {"subject": String, "fact": String, "number": Integer, "body": Text, "standing": Boolean, "began_at": String}
-ALERTS = _table(
-    "alerts", "id", {**_TOLD, "delivery": String, "attempts": Integer, "next_at": String}, "failure settled_at"
-)
+_FACT = {"kind": String, "campaign": String, "subject": String, "fact": Text, "body": Text}
+_TOLD = {"standing": Boolean, "began_at": String, "delivery": String, "attempts": Integer, "next_at": String}
+ALERTS = _table("alerts", "id", {**_FACT, **_TOLD}, "failure settled_at")
 """One row for each alert that ever stood; `delivery` is one of ALERT_DELIVERIES, `body` the JSON that is sent."""
 ALERT_DELIVERIES = ("pending", "sent", "given_up")
 

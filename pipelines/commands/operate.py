@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -21,6 +23,9 @@ from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.schedule.report import Done
+
+_LOOK_SECONDS = 900.0
+"""A watch looks at the alerts when something was done, and at least so often."""
 
 
 def collect(config: options.Config) -> None:
@@ -59,6 +64,7 @@ def run(
 
     Example: hushcount run --config deployment.toml
     """
+    from pipelines.alerts.telling import tell
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
     from pipelines.schedule.report import Done
@@ -70,15 +76,23 @@ def run(
     console = progress_console()
     look = partial(once, clock_is_right=clock_is_right, console=console, say=partial(_print, console, "dim"))
     if not watch:
-        done = look(Deployment.read(config), wait=wait)
+        deployment = Deployment.read(config)
+        done = look(deployment, wait=wait)
+        tell(deployment, done)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
     stop = _on_signals()
     waited: list[str] = []
+    looked = -math.inf
     while True:
         try:
             # No wait for another run: no signal could interrupt the wait for a database's lock.
-            done = look(Deployment.read(config), wait=False)
+            deployment = Deployment.read(config)
+            done = look(deployment, wait=False)
+            # A look at the alerts reads all that status reads.
+            looks = done != Done(waiting=done.waiting) or time.monotonic() - looked >= _LOOK_SECONDS
+            tell(deployment, done, looks=looks)
+            looked = time.monotonic() if looks else looked
         except Exception as error:
             # The next look may find the database back, or the campaign file mended.
             _print(console, "bold red", f"error: {told(error)}")

@@ -34,7 +34,8 @@ class AlertsPart(Part):
         default=(), description="program and arguments instead of a webhook; it reads one alert, JSON, from its input"
     )
     timeout: Duration = Field(
-        default=timedelta(seconds=10), description="how long one attempt may take, up to a minute; a run ends 2 later"
+        default=timedelta(seconds=10),
+        description="how long an attempt may take, up to a minute; alerts prolong a run by four times that at most",
     )
     give_up_after: Duration = Field(
         default=timedelta(days=3), description="how long an alert is tried again; then run and status say that it fails"
@@ -49,15 +50,18 @@ class AlertsPart(Part):
         description="probability that a window of a campaign in which nothing changed tells of any change",
     )
     least_change: float = Field(
-        default=0.2, ge=0.0, le=100.0, description="smaller changes are not told; 0.2: a fifth more, or a fifth less"
+        default=0.2, ge=0.0, le=100.0, description="smaller changes are not told; 0.2: by a factor of 1.2, up or down"
     )
     windows_before: int = Field(
-        default=7, ge=1, le=100, description="windows before the newest that say what is usual, in changes and volume"
+        default=7, ge=3, le=100, description="windows before the newest that say what is usual, in changes and volume"
     )
     dropped: bool = Field(default=True, description="whether reports that were or will be too late are told")
     differences: bool = Field(default=True, description="whether numbers that do not agree are told, as in status")
     budget_windows: int = Field(
-        default=7, ge=0, le=29, description="told if the ledger allows at most so many windows before it renews; 0: never"
+        default=7,
+        ge=0,
+        le=29,
+        description="told if the ledger allows at most so many windows before it renews; 0: never",
     )
     least_volume: float = Field(
         default=0.5, ge=0.0, lt=1.0, description="told if a window brings less than this share of usual; 0: never"
@@ -92,8 +96,8 @@ def site_of(webhook: str, plain: bool, timeout: timedelta) -> tuple[Site, str]:
         site = Site(f"{parts.scheme}://{parts.netloc}", plain=plain, seconds=timeout.total_seconds())
     except ValueError:
         raise ValueError(
-            "webhook must begin with https://: results travel by TLS; localhost needs none, and plain_http = true permits "
-            "http to other machines"
+            "webhook must begin with https://: results travel by TLS; localhost needs none, and plain_http = true "
+            "permits http to other machines"
         ) from None
     return site, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 

@@ -14,6 +14,7 @@ from hushcount.campaigns.parts import Identifier
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
+from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.parts import AnalyzerPart, Duration, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
@@ -111,9 +112,13 @@ class DeploymentFile(Part):
     analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart)
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
+    alerts: AlertsPart | None = Field(default=None, description="without this table nobody is told")
 
     @model_validator(mode="after")
     def _check(self) -> DeploymentFile:
+        unnamed = [] if self.alerts is None else [one for one in self.alerts.groups if one not in self.analyzer.groups]
+        if unnamed:
+            raise ValueError(f"alerts.groups names {unnamed[0]!r}, must be among the groups of [analyzer.groups]")
         strange = [name for name in self.paths if name not in FOLDERS]
         if strange:
             raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")

@@ -12,7 +12,7 @@ class Done:
     Attributes:
         closed: windows, as CAMPAIGN/WINDOW.
         waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
-            file, with what would prevent its loss.
+            file, with what would prevent its loss; and one for alerts that could not be sent yet.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         published: epochs, as CAMPAIGN/EPOCH.
         review: new found values that wait for the operator, as CAMPAIGN: NUMBER.

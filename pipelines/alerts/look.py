@@ -1,0 +1,118 @@
+"""Look at a deployment: which alerts stand at a moment. It changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from hushcount.collection.windows import window_at
+from hushcount.errors import HushcountError
+from pipelines.alerts import operations
+from pipelines.alerts.alert import Alert, Kind
+from pipelines.audit.foresight import room_of
+from pipelines.audit.reconcile import account_of
+from pipelines.audit.view import View
+from pipelines.deployment.alerting import AlertsPart
+from pipelines.deployment.campaigns import read_epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
+
+_MOST_WINDOWS = 1000
+
+
+@dataclass(frozen=True)
+class Look:
+    """What stands now.
+
+    Attributes:
+        unjudged: kind and campaign of what could not be looked at.
+        problems: a sentence for each of these.
+    """
+
+    alerts: tuple[Alert, ...] = ()
+    unjudged: frozenset[tuple[str, str]] = frozenset()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    alerts: list[Alert] = field(default_factory=list)
+    unjudged: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+
+def look(deployment: Deployment, part: AlertsPart, state: Connection, now: datetime) -> Look:
+    """Return the alerts of all campaigns; what cannot be judged is a problem, and hides nothing else.
+
+    Raises:
+        UsageError: the deployment holds no campaign.
+    """
+    campaigns, faults = read_epochs(deployment.campaigns)
+    found = _Found()
+    for campaign in faults:
+        # Its fault is a problem of the run already.
+        found.unjudged |= {(kind, campaign) for kinds, _ in _CONDITIONS for kind in kinds}
+    for view in View(deployment, now, campaigns, faults, state).each():
+        for kinds, condition in _CONDITIONS:
+            try:
+                found.alerts += condition(view, part)
+            except (HushcountError, OSError, ValueError) as error:
+                found.unjudged |= {(kind, view.campaign) for kind in kinds}
+                found.problems.append(f"{view.campaign}: no alert of {' and '.join(kinds)} can be given: {told(error)}")
+    return Look(tuple(found.alerts), frozenset(found.unjudged), tuple(found.problems))
+
+
+def _reports(view: View, part: AlertsPart) -> Iterator[Alert]:
+    if part.dropped or part.differences:
+        account = account_of(view)
+        if part.dropped:
+            yield from operations.dropped(account)
+            yield from operations.waiting(account)
+        if part.differences:
+            yield from operations.differences(account)
+
+
+def _budget(view: View, part: AlertsPart) -> Iterator[Alert]:
+    if part.budget_windows and (room := room_of(view)) is not None:
+        yield from operations.budget(view.campaign, room, part.budget_windows)
+
+
+def _volume(view: View, part: AlertsPart) -> Iterator[Alert]:
+    # Only the shuffler knows what clients sent.
+    if part.least_volume and view.shuffles:
+        for stream in view.epochs.newest[1].streams:
+            low = operations.low_volume(volumes_of(view, stream), part.least_volume, part.windows_before)
+            yield from operations.volume(view.campaign, stream, low)
+
+
+def volumes_of(view: View, stream: str) -> Sequence[operations.Volume]:
+    """Return what each window that is over brought of a stream, oldest first; windows without reports brought 0."""
+    numbers: Counter[str] = Counter()
+    for row in view.sums:
+        if row.stream == stream:
+            numbers[row.window] += int(row.records)
+    known = [view.windows[name] for name in sorted(view.windows)]
+    if not known:
+        return []
+    times, windows = view.deployment.windows, known
+    # If all collectors are silent, no window is known from then on.
+    following = window_at(max(known[-1].end, view.now - _MOST_WINDOWS * times.length), times.length)
+    while following.end + times.patience < view.now:
+        if following.start >= known[-1].end:
+            windows = [*windows, following]
+        following = window_at(following.end, times.length)
+    over = [one.name for one in windows if one.end <= view.now and view.is_over(one.name)]
+    return [operations.Volume(name, numbers[name]) for name in over]
+
+
+Condition = Callable[[View, AlertsPart], Iterator[Alert]]
+_CONDITIONS: tuple[tuple[tuple[Kind, ...], Condition], ...] = (
+    (("dropped", "waiting", "differences"), _reports),
+    (("budget",), _budget),
+    (("volume",), _volume),
+)
+"""The kinds of alerts that each condition finds."""

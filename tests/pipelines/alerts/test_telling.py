@@ -1,0 +1,173 @@
+"""Alerts at the end of a run: what stands is told once, and a receiver that is away harms nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from hushcount.errors import UsageError
+from pipelines.alerts.telling import send_test, tell
+from pipelines.batches.lock import alone
+from pipelines.batches.state import opened
+from pipelines.schedule.report import Done
+from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import cli, done, refused
+from tests.support.site import Site, at, values
+
+TABLE = """[alerts]
+webhook = "{address}"
+secret = "env:HOOK"
+timeout = "1s"
+"""
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK", SECRET)
+
+
+def told(site: Site, day: float, **how: bool) -> Done:
+    """Do what `hushcount run` does on a day."""
+    found = site.run(day)
+    tell(site.deployment, found, now=at(day), **how)
+    return found
+
+
+def kinds(receiver: Receiver) -> list[str]:
+    return [one["kind"] for one in receiver.data]
+
+
+def test_a_run_tells_once_what_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with receiving() as receiver:
+        site = Site(tmp_path, tail=TABLE.format(address=receiver.address))
+        for day, number in enumerate((100, 120, 110, 54)):
+            collect(site.store, site.campaign, values(number), day=day)
+        assert told(site, 4.1).problems == []
+        assert kinds(receiver) == ["volume"]
+        (one,) = receiver.data
+        assert (one["campaign"], one["about"]) == ("words", "reports")
+        assert one["numbers"] == {"window": window_name(3), "since": window_name(3), "reports": 54, "usual": 110.0}
+        assert all(is_signed(headers, body) for headers, body in receiver.got)
+        # Nothing new, nothing more; then nobody reports at all, which is the same fact.
+        told(site, 4.2)
+        told(site, 5.1)
+        assert len(receiver.got) == 1
+        # What comes back ends it, and reports that are too late are another fact.
+        collect(site.store, site.campaign, values(110), day=5)
+        collect(site.store, site.campaign, values(60), day=0, collector="late")
+        told(site, 6.1)
+        assert kinds(receiver) == ["volume", "dropped"]
+        assert receiver.data[1]["numbers"]["too_late"] == 60
+        # A number that changed is told again.
+        path = next((site.store / "results" / "words" / site.batch(5)).glob("summary.json"))
+        path.unlink()
+        told(site, 6.2)
+        told(site, 6.3)
+        assert kinds(receiver) == ["volume", "dropped", "differences"]
+        assert str(path.parent) in receiver.data[2]["says"]
+        listed = done("alerts", "--config", site.config, "--json").json
+        assert listed["problems"] == []
+        assert {(one["kind"], one["delivery"]["state"]) for one in listed["alerts"]} >= {
+            ("dropped", "sent"),
+            ("differences", "sent"),
+        }
+        assert [one["id"] for one in listed["alerts"] if one["kind"] == "dropped"] == [receiver.ids[1]]
+    out, err = capsys.readouterr()
+    assert SECRET not in out + err
+    assert "/hook" not in out + err
+
+
+@pytest.mark.long
+def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) -> None:
+    with receiving() as receiver:
+        site = Site(tmp_path, tail=TABLE.format(address=receiver.address))
+        receiver.pause = 30.0
+        for day, number in enumerate((100, 120, 110, 54)):
+            collect(site.store, site.campaign, values(number), day=day)
+        found = site.run(4.1)
+        began = time.monotonic()
+        tell(site.deployment, found, now=at(4.1))
+        assert time.monotonic() - began < 4.0
+        assert found.problems == []
+        (says,) = found.waiting
+        assert says.startswith("1 alert waits and is sent again by a later run: no answer of 127.0.0.1")
+        assert says in " ".join(cli("status", "--config", site.config).err.split())
+        listed = done("alerts", "--config", site.config, "--json").json
+        assert listed["problems"] == [says]
+        receiver.pause, receiver.status = 0.0, 500
+        again = told(site, 4.2)
+        assert "answered with status 500" in again.waiting[0]
+        assert told(site, 4.2).waiting == again.waiting
+        found = Done()
+        for hour in range(2, 73, 5):
+            found.waiting.clear()
+            tell(site.deployment, found, now=at(4.2 + hour / 24), looks=False)
+        (given_up,) = found.problems
+        assert "was given up after" in given_up
+        assert "status 500" in given_up
+        assert found.waiting == []
+        assert "1 alert was given up and reached nobody" in " ".join(cli("status", "--config", site.config).err.split())
+        receiver.status = 200
+        assert told(site, 7.3).problems == []
+        assert len(set(receiver.ids)) == 1
+
+
+def test_without_the_table_or_with_another_run_at_work_nothing_happens(tmp_path: Path) -> None:
+    found = Done()
+    site = Site(tmp_path)
+    tell(site.deployment, found, now=at(1))
+    assert found == Done()
+    refused("alerts", "--config", site.config, says=["has no table [alerts]"])
+    with pytest.raises(UsageError, match="has no table"):
+        send_test(site.deployment, "test_1", at(1))
+    site.config.write_text(site.config.read_text() + '[alerts]\ncommand = ["false"]\n')
+    with opened(site.deployment.state) as state, alone(state, site.deployment.state, wait=False):
+        tell(site.deployment, found, now=at(1))
+    assert found == Done()
+
+
+@pytest.mark.long
+def test_a_secret_that_is_missing_is_a_problem_and_the_alert_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving() as receiver:
+        site = Site(tmp_path, tail=TABLE.format(address=receiver.address))
+        for day, number in enumerate((100, 120, 110, 54)):
+            collect(site.store, site.campaign, values(number), day=day)
+        monkeypatch.setenv("HOOK", "")
+        (problem,) = told(site, 4.1).problems
+        assert problem.startswith("alerts: secret env:HOOK holds no webhook secret")
+        monkeypatch.setenv("HOOK", SECRET)
+        told(site, 4.2, looks=False)
+        assert kinds(receiver) == ["volume"]
+
+
+def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
+    sent = done("alerts", "--config", site.config, "--test", "--json").json
+    message = json.loads((tmp_path / "told.json").read_bytes())
+    assert (message["type"], message["data"]["id"]) == ("hushcount.alert.test", sent["id"])
+    assert "no alert stands" in done("alerts", "--config", site.config).out
+    site.config.write_text(site.config.read_text().replace('"tee", "told.json"', '"false"'))
+    failed = cli("alerts", "--config", site.config, "--test")
+    assert failed.status == 1
+    assert "the program false ended with status 1" in failed.err
+
+
+def test_a_budget_that_ends_soon_is_told(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
+    collect(site.store, site.campaign, values(100), day=0)
+    limit = ["ledger", "set", "--ledger", tmp_path / "ledger.db", "--campaign", "words", "--epsilon"]
+    done(*limit, 1000, "--delta", 1e-3)
+    assert told(site, 1.1).problems == []
+    assert not (tmp_path / "told.json").exists()
+    done(*limit, 3, "--delta", 1e-3)
+    told(site, 1.2)
+    told_of = json.loads((tmp_path / "told.json").read_bytes())["data"]
+    assert told_of["kind"] == "budget"
+    assert 0 <= told_of["numbers"]["windows_left"] <= 7
+    assert told_of["numbers"]["windows_until_it_renews"] is None
