@@ -1,4 +1,4 @@
-"""A real receiver of webhooks, whose answers the tests choose, and a check of signatures that shares no code with ours."""
+"""A real receiver of webhooks, whose answers the tests choose, and a check of signatures without our code."""
 
 from __future__ import annotations
 

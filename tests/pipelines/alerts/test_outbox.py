@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -117,7 +118,7 @@ def test_waits_become_longer_and_in_the_end_it_is_given_up_loudly(state: Engine)
         with state.begin() as connection:
             due = datetime.fromisoformat(connection.execute(select(ALERTS.c.next_at)).scalar_one())
         minute = (due - NOW) / timedelta(minutes=1)
-    pauses = [later - earlier for earlier, later in zip(tried, tried[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in itertools.pairwise(tried)]
     assert pauses[:4] == [0.5, 1.0, 2.0, 4.0]
     assert max(pauses) == 60.0
     assert 24 * 60 <= tried[-1] <= 25 * 60

@@ -67,7 +67,9 @@ def test_the_signature_is_that_of_the_example_of_the_standard() -> None:
 
 
 @pytest.mark.parametrize(("status", "down"), [(500, True), (503, True), (429, True), (400, False), (302, False)])
-def test_another_status_is_a_failure_and_a_redirect_is_not_followed(receiver: Receiver, status: int, down: bool) -> None:
+def test_another_status_is_a_failure_and_a_redirect_is_not_followed(
+    receiver: Receiver, status: int, down: bool
+) -> None:
     with receiving() as elsewhere:
         receiver.status, receiver.headers = status, {"Location": elsewhere.address}
         error = failure(webhook(receiver.address))
@@ -169,7 +171,9 @@ def test_a_secret_is_read_from_a_reference_and_never_shown(tmp_path: Path, monke
     path.chmod(0o600)
     assert read_secret(str(path)) == secret
     assert SECRET[6:20] not in repr(secret)
-    assert repr(KEY)[2:10] not in repr(Webhook(site_of("http://localhost/", False, timedelta(seconds=1))[0], "/", secret))
+    assert repr(KEY)[2:10] not in repr(
+        Webhook(site_of("http://localhost/", False, timedelta(seconds=1))[0], "/", secret)
+    )
     for taken in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="cannot be pickled"):
             taken(secret)
@@ -205,8 +209,8 @@ def test_settings_that_cannot_be_used_are_refused(given: dict[str, object], said
 
 def test_localhost_and_who_asks_for_it_may_use_plain_http() -> None:
     for given in ("http://localhost:99/x", "http://127.0.0.1/x", "https://a.example/x?y=z"):
-        AlertsPart(webhook=given, secret="env:S")
-    AlertsPart(webhook="http://a.example/x", secret="env:S", plain_http=True)
+        AlertsPart.model_validate({"webhook": given, "secret": "env:S"})
+    AlertsPart.model_validate({"webhook": "http://a.example/x", "secret": "env:S", "plain_http": True})
 
 
 def test_the_id_of_a_fact_is_the_same_for_ever_and_another_for_another() -> None:
