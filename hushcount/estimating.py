@@ -18,4 +18,4 @@ def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
 
 def summed(campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array]) -> Estimate:
     """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add."""
-    raise NotImplementedError
+    return campaign.require_frequency().sums(tally, groups).repeated(repeats_of(campaign, tally.senders))

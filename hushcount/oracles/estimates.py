@@ -103,12 +103,19 @@ class Estimate(ABC):
     def p_values(self) -> FloatArray:
         """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
 
+    def p_values_of_all(self, reports: int) -> FloatArray:
+        """Return float64[c]: the probability of a score as small or smaller if all `reports` held the item."""
+        from scipy.special import ndtr
+
+        missing = np.maximum(reports - self.count, 0.0)
+        return np.asarray(ndtr(-missing / np.maximum(self.error, 1e-300)), dtype=np.float64)
+
     @abstractmethod
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
 
     def _normal_limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        half = _quantile(tail) * self.standard_error
+        half = quantile(tail) * self.standard_error
         return self.count - half, self.count + half
 
 
@@ -135,14 +142,18 @@ class Supports(Estimate):
         answers = -(-self.reports // self.repeats)
         return binomial_tail(self.supports // self.repeats, np.int64(answers), self.other)
 
+    def p_values_of_all(self, reports: int) -> FloatArray:
+        answers = -(-reports // self.repeats)
+        return binomial_tail((reports - self.supports) // self.repeats, np.int64(answers), 1.0 - self.own)
+
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         answers = self.reports / self.repeats
         if answers * min(self.other, 1.0 - self.own) >= FEW:
             return self._normal_limits(tail)
         scores, places = np.unique(self.supports, return_inverse=True)
         supporting = scores / self.repeats
-        low = _clopper_pearson(supporting, answers - supporting, tail)
-        high = 1.0 - _clopper_pearson(answers - supporting, supporting, tail)
+        low = clopper_pearson(supporting, answers - supporting, tail)
+        high = 1.0 - clopper_pearson(answers - supporting, supporting, tail)
         users = self.reports / (self.own - self.other)
         return users * (low - self.other)[places.reshape(-1)], users * (high - self.other)[places.reshape(-1)]
 
@@ -210,7 +221,7 @@ class SharedCells(Estimate):
                 below[place], above[place] = law.deviations(tail)
         scale = self.widening / self.gain
         # F own reports add F p(1-p)/gain^2, with F at the limit itself, as in Wilson's interval.
-        square = self.repeats * _quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
+        square = self.repeats * quantile(tail) ** 2 * self.own * (1.0 - self.own) / self.gain**2
         low = self.count - _root((scale * above) ** 2, square, self.count, -1.0)
         return low, self.count + _root((scale * below) ** 2, square, self.count, 1.0)
 
@@ -227,7 +238,7 @@ def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: floa
     return np.asarray(found[places.reshape(-1)].reshape(np.shape(successes)), dtype=np.float64)
 
 
-def _clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -> FloatArray:
+def clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -> FloatArray:
     """Return the lower limit of a probability; 0 without a success."""
     from scipy.special import betaincinv
 
@@ -243,6 +254,6 @@ def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> 
     return np.where(count + side * found < 0.0, np.sqrt(others), found)
 
 
-def _quantile(tail: float) -> float:
+def quantile(tail: float) -> float:
     """Return the normal quantile that is exceeded with probability `tail`, however small."""
     return -NormalDist().inv_cdf(tail)

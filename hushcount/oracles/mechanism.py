@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.encoders.base import Encoder, Scored
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.sums import sums
 from hushcount.oracles.tally import MOST_CELLS, Tally
 from hushcount.randomness import Words
 from hushcount.wire import fields as wire
@@ -142,6 +145,25 @@ class Mechanism:
             ValueError: the tally is empty, or an item is outside what it was made for.
         """
         return self.encoder.estimate(self._scored(tally, items))
+
+    def sums(self, tally: Tally, groups: Sequence[UInt64Array], everything: UInt64Array | None = None) -> Estimate:
+        """Estimate how many of the tally's reports hold an item of each group: one row for a group.
+
+        Never from the errors of single items, because scores of one report depend on each other:
+        `hushcount.oracles.sums`. A group of one item has the row of `estimate`.
+
+        Args:
+            tally: of at least one report.
+            groups: uint64[size] each, distinct items, at least one.
+            everything: uint64[d], all items that clients can hold, if that is known: then all other items are counted
+                where these are fewer. 0..d-1, if not given, where the encoder has a domain.
+
+        Raises:
+            ValueError: as `estimate`; or a group is empty or has an item twice.
+        """
+        if everything is None and self.encoder.domain is not None:
+            everything = np.arange(self.encoder.domain, dtype=np.uint64)
+        return sums(self.encoder, partial(self._scored, tally), groups, everything)
 
     def _scored(self, tally: Tally, items: UInt64Array) -> Scored:
         if tally.reports < 1:

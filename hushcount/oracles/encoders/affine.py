@@ -10,9 +10,11 @@ import numpy as np
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.kernels.progressions import Progressions
 from hushcount.maths import field61
+from hushcount.maths.group_spreads import Supported, of_groups, spreads
 from hushcount.maths.primes import is_prime
+from hushcount.maths.variance import SupportLaw
 from hushcount.oracles import decoding
-from hushcount.oracles.encoders.base import Universal, require_items
+from hushcount.oracles.encoders.base import Grouped, Universal, require_items
 from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
 
@@ -131,6 +133,27 @@ class Affine(Universal):
         lengths = (prime - cells + buckets - np.uint64(1)) // buckets
         spread = np.repeat(slopes, cells.shape[1])
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
+
+    def group_law(self, asked: Grouped) -> SupportLaw:
+        """Exact on average over groups of so many items; a group of consecutive numbers differs by up to 70 %.
+
+        Items other than the client's own fall on the other `P - 1` residues like a random set of them. A report
+        supports `s` residues, or those of a bucket, of which some have one more.
+        """
+        scored, p = asked.scored, asked.scored.responder.p
+        if not self.folded:
+            return of_groups(scored.law, asked.groups.sizes, *scored.responder.group_spreads(asked.groups))
+        least, larger = divmod(self.prime, self.buckets)
+        # The client's bucket has one residue more with probability `own`; another one, drawn evenly, with `other`.
+        own = larger * (least + 1) / self.prime
+        other = (larger - own) / (self.buckets - 1)
+        ways = (
+            Supported(p * own, True, float(least)),
+            Supported(p * (1.0 - own), True, least - 1.0),
+            Supported((1.0 - p) * other, False, least + 1.0),
+            Supported((1.0 - p) * (1.0 - other), False, float(least)),
+        )
+        return of_groups(scored.law, asked.groups.sizes, *spreads(asked.groups.sizes, ways, self.prime - 1.0))
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
         """Return the cost of the way that `accumulate` takes if it gets all reports at once."""

@@ -13,6 +13,7 @@ from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.estimates import Estimate, Supports
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words, uniform
@@ -77,6 +78,15 @@ class Encoder(Protocol):
     def estimate(self, scored: Scored) -> Estimate:
         """Return the estimates of scored items with their errors."""
 
+    def group_law(self, asked: Grouped) -> SupportLaw:
+        """Return the law of the sum of the scores of each group, every field float64[g]; without collisions."""
+
+    def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
+        """Return float64[g], users squared: the mean square error of each group's count by collisions in a pool.
+
+        `held`: at the counts; else as if nobody held an item of the group.
+        """
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost of tallying so many reports and estimating so many items."""
 
@@ -109,6 +119,30 @@ class Scored:
         return np.sqrt(self.law.noise(n, self.held / n, near))
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Groups of items, the scores of all their items, and unbiased counts of the groups, float64[g] users."""
+
+    scored: Scored
+    groups: Groups
+    count: FloatArray
+
+    @classmethod
+    def of(cls, scored: Scored, groups: Groups) -> Grouped:
+        """Return the groups of the items that were scored, one group after the other."""
+        return cls(scored, groups, groups.sums(scored.count))
+
+    @property
+    def held(self) -> FloatArray:
+        """float64[g], users: the counts, clipped to what can be true."""
+        return np.clip(self.count, 0.0, self.scored.tally.reports)
+
+    @property
+    def scores(self) -> FloatArray:
+        """float64[g]: the scores of all items of a group together."""
+        return np.asarray(self.groups.sums(self.scored.scores), dtype=np.float64)
+
+
 class Family:
     """What all encoders share: their functions are uniform, and what they are not unless they say so."""
 
@@ -127,6 +161,9 @@ class Family:
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
+
+    def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
+        return np.zeros(len(asked.groups))
 
 
 class Universal(Family):

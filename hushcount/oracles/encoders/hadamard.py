@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.group_spreads import independent, of_groups
 from hushcount.maths.variance import Numbers, SupportLaw, opposing
 from hushcount.oracles.decoding import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Scored, Universal, require_items
+from hushcount.oracles.encoders.base import Grouped, Scored, Universal, require_items
 from hushcount.oracles.estimates import Estimate, Signs
 from hushcount.oracles.responders.base import Responder
 from hushcount.wire.fields import Number
@@ -109,6 +110,19 @@ class Hadamard(Universal):
         named, shares = self.block_reports(scored.tally.counts, scored.items), scored.held / n
         near = np.clip((named / n - 2.0 * q) / (p - q) - shares, 0.0, 1.0 - shares)
         return Signs(scored.count, scored.noise(near), np.zeros(len(scored.count)), scored.scores, named)
+
+    def group_law(self, asked: Grouped) -> SupportLaw:
+        """Two different rows of the matrix agree in sign half of the time: all scores are uncorrelated."""
+        sizes, scored = asked.groups.sizes, asked.scored
+        law, n, p, q = scored.law, scored.tally.reports, scored.responder.p, scored.responder.q
+        if self.blocks == 1:
+            return independent(law, sizes)
+        named = self.block_reports(scored.tally.counts, scored.items)
+        # The users of an item's block: reports name it with p + q if it is the client's, else with 2 q.
+        near = asked.groups.sums(np.clip((named / n - 2.0 * q) / (p - q), 0.0, 1.0))
+        spread = sizes * np.asarray(law.far_spread) + near * np.subtract(law.near_spread, law.far_spread)
+        own = spread + np.subtract(law.own_spread, law.near_spread)
+        return of_groups(law, sizes, own, spread)
 
     def block_reports(self, tally: Counts, wanted: UInt64Array) -> Counts:
         """Return int64[c]: how many reports named a cell of each wanted item's block."""

@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.maths.group_spreads import of_groups
+from hushcount.maths.variance import SupportLaw
 from hushcount.oracles.decoding import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Universal, require_items
+from hushcount.oracles.encoders.base import Grouped, Universal, require_items
 from hushcount.oracles.responders.base import Responder
 from hushcount.wire.fields import Number
 
@@ -44,6 +46,9 @@ class Identity(Universal):
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally, reports, None)
+
+    def group_law(self, asked: Grouped) -> SupportLaw:
+        return of_groups(asked.scored.law, asked.groups.sizes, *asked.scored.responder.group_spreads(asked.groups))
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         return cells_cost(responder.count_cost(reports), items)

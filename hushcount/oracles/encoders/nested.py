@@ -11,7 +11,7 @@ import numpy as np
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.decoding import DecodeCost, cells_cost
 from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
-from hushcount.oracles.encoders.pool import Pool, Pooled
+from hushcount.oracles.encoders.pool import CellPairs, Pool, Pooled
 from hushcount.oracles.responders.base import Responder
 from hushcount.wire.fields import Number
 
@@ -87,6 +87,10 @@ class Nested(Pooled):
         signed = self._signed(tally)[:, : self.outer.cells]
         scores: Counts = (signed + tally.sum(axis=1, keepdims=True)) // 2
         return scores
+
+    def cell_pairs(self, responder: Responder) -> CellPairs:
+        """Rows of the matrix agree in sign half of the time, whatever a third one does."""
+        return CellPairs(responder.p, 0.5 * (responder.p + responder.q))
 
     def cells_of(self, item: int) -> UInt64Array:
         return self.outer.cells_of(item)

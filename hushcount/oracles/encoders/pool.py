@@ -11,12 +11,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 from nacl.bindings import randombytes_buf_deterministic
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths import field61
+from hushcount.maths.group_spreads import of_groups
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Encoder, Family, Scored
+from hushcount.oracles.encoders.base import Encoder, Family, Grouped, Scored
 from hushcount.oracles.estimates import Estimate, SharedCells
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.random_cells import cell_sum
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
@@ -30,6 +32,21 @@ _FREQUENT = 50
 """An item that causes this part of the variance of the others' cells has a law of its own.
 
 At most so many items that clients hold can be frequent; forged reports can make any number of items seem so."""
+
+
+@dataclass(frozen=True)
+class CellPairs:
+    """One report's scores of the cells of its row.
+
+    Attributes:
+        own, other: the mean of the client's own cell, of another one.
+        own_covariance: of the own cell and another one; `covariance`: of two others.
+    """
+
+    own: float
+    other: float
+    own_covariance: float = 0.0
+    covariance: float = 0.0
 
 
 class PoolEncoder(Encoder, Protocol):
@@ -47,6 +64,9 @@ class PoolEncoder(Encoder, Protocol):
 
     def cells_of(self, item: int) -> UInt64Array:
         """Return uint64[k]: the item's cell under every function."""
+
+    def cell_pairs(self, responder: Responder) -> CellPairs:
+        """Return how the scores of two cells of a row depend on each other, over what is fresh in a report."""
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
@@ -76,6 +96,44 @@ class Pooled(Family):
         return SharedCells(
             scored.count, scored.noise(), collisions, scored.scores, n, cells, frequent, gain, own, widening
         )
+
+    def group_law(self: PoolEncoder, asked: Grouped) -> SupportLaw:
+        """Noise of one report, on average over pools: `x` of a group's items share a cell, x binomial of g by 1/m.
+
+        T is `sum over cells of x * score`; its mean varies with the row that a client draws. A given pool differs by
+        about `sqrt(2/(mk))`. Derived here (docs/mathematics.md section 5); simulated in the tests.
+        """
+        cells, m, sizes = self.cell_pairs(asked.scored.responder), self.pool_cells, asked.groups.sizes
+        spread, other_spread = cells.own * (1.0 - cells.own), cells.other * (1.0 - cells.other)
+        others = sizes - 1.0
+
+        def noise(own_square: FloatArray, own_other: FloatArray, free: FloatArray) -> FloatArray:
+            """Of `free` items that fall on any cell, given E[x^2] of the own cell and E[x x'] of it and another."""
+            pairs = free * (free - 1.0) / m**2
+            among = (m - 1.0) * ((free / m + pairs) * other_spread + (m - 2.0) * pairs * cells.covariance)
+            rows = (cells.own - cells.other) ** 2 * (1.0 - 1.0 / self.rows) * free / m * (1.0 - 1.0 / m)
+            return own_square * spread + among + 2.0 * (m - 1.0) * own_other * cells.own_covariance + rows
+
+        shared = others * (others - 1.0) / m**2
+        inside = noise(1.0 + 3.0 * others / m + shared, others / m + shared, others)
+        pairs = sizes * others / m**2
+        return of_groups(asked.scored.law, sizes, inside, noise(sizes / m + pairs, pairs, sizes))
+
+    def group_collisions(self: PoolEncoder, asked: Grouped, held: bool = True) -> FloatArray:
+        """Every pair of items may share a cell: of group and others for g items, of two of the group for both.
+
+        Mean square `clash (g (S - Q) + (g-2) Q + F^2)`, S the squared counts of all items, Q of the group's, F its
+        count. It needs four-wise independence for two pairs without a common item; here it is off by 4 % at most.
+        """
+        scored, sizes = asked.scored, asked.groups.sizes
+        n, clash = scored.tally.reports, float(scored.law.clash)
+        total = sum_of_squares(self, scored.tally, scored.responder)
+        if not held:
+            return clash * sizes * max(total, n)
+        squared = asked.held**2
+        errors = scored.noise() ** 2 + clash * max(total, n)
+        mine = np.clip(asked.groups.sums(scored.count**2 - errors), squared / sizes, squared)
+        return clash * np.maximum(sizes * (max(total, n) - mine) + (sizes - 2.0) * mine + squared, 0.0)
 
 
 def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> float:
@@ -154,6 +212,13 @@ class Pool(Pooled):
 
     def cell_scores(self, tally: Counts) -> Counts:
         return tally
+
+    def cell_pairs(self, responder: Responder) -> CellPairs:
+        p, q = responder.p, responder.q
+        pair = Groups(np.zeros(2, dtype=np.uint64), np.zeros(1, dtype=np.int64))
+        own, apart = (float(spread[0]) for spread in responder.group_spreads(pair))
+        flips = q * (1.0 - q)
+        return CellPairs(p, q, (own - p * (1.0 - p) - flips) / 2.0, apart / 2.0 - flips)
 
     def cells_of(self, item: int) -> UInt64Array:
         return self._hash(coefficients(self.rows, self.seed), np.full(self.rows, item, dtype=np.uint64))

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
+from hushcount.maths.group_spreads import Supported, spreads
 from hushcount.maths.probability import epsilon_spent, spending_threshold
 from hushcount.oracles.decoding import CELL_NS, CountCost
+from hushcount.oracles.groups import Groups
 from hushcount.randomness import WORD_VALUES, Words
 from hushcount.wire.fields import Field
 
@@ -64,6 +66,12 @@ class Responder(Protocol):
 
     def count_cost(self, reports: int) -> CountCost:
         """Return the cost of `count_cells` for so many reports."""
+
+    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+        """Return (inside, outside), float64[g] each: the variance of the number of a group's cells in one report.
+
+        The groups are of cells; `inside` if the client's own cell is in the group, `outside` if it is not.
+        """
 
     def runs(self, reports: Reports) -> Runs | None:
         """Return the cells that the reports support as cyclic runs, or None if their numbers or lengths vary."""
@@ -151,6 +159,11 @@ class Sized:
     def count_cost(self, reports: int) -> CountCost:
         cells = reports * (self.p + (self.width - 1) * self.q)
         return CountCost(cells, cells * CELL_NS)
+
+    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+        """Exact if any set of s cells, with or without the own one, is as likely as another."""
+        ways = (Supported(self.p, True, self.size - 1.0), Supported(1.0 - self.p, False, float(self.size)))
+        return spreads(groups.sizes, ways, self.width - 1.0)
 
     @abstractmethod
     def runs(self, reports: Reports) -> Runs: ...

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
 from hushcount.oracles.decoding import BIT_NS, CountCost
+from hushcount.oracles.groups import Groups
 from hushcount.randomness import WORD_VALUES, Words, below, event_bits
 from hushcount.wire.fields import MOST_BYTES, Bits, Field
 
@@ -119,6 +120,11 @@ class Unary:
     def count_cost(self, reports: int) -> CountCost:
         bits = float(reports * self.width)
         return CountCost(bits, bits * BIT_NS)
+
+    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+        """Bits are independent."""
+        flipped = self.q * (1.0 - self.q)
+        return self.p * (1.0 - self.p) + (groups.sizes - 1.0) * flipped, groups.sizes * flipped
 
     def runs(self, reports: Reports) -> None:
         return None

@@ -1,0 +1,173 @@
+"""What the score of a group of items says of the truth: the laws of sums, and rows of several laws in one estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import FloatArray, IntArray
+from hushcount.oracles.estimates import FEW, Estimate, clopper_pearson, quantile
+
+_LEAST_CHANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Estimate):
+    """Sums of many scores, by the normal law.
+
+    The p-value is the normal tail of the error if nobody held an item of the group. Limits are `count -+ z error`, with
+    collisions in the error: of many items, they follow the normal law too.
+
+    Attributes:
+        null_error: float64[g], users: the error, noise and collisions, if nobody held an item of the group.
+    """
+
+    null_error: FloatArray
+
+    def p_values(self) -> FloatArray:
+        from scipy.special import ndtr
+
+        deviation = np.sqrt(self.repeats) * self.null_error
+        return np.asarray(ndtr(-self.count / np.maximum(deviation, 1e-300)), dtype=np.float64)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        half = quantile(tail) * self.error
+        return self.count - half, self.count + half
+
+
+@dataclass(frozen=True, eq=False)
+class SupportSums(Sums):
+    """Independent reports that support T items of the group each: K is the sum of T over all reports.
+
+    Of few expected supports K is taken for `h Bin(M, c)` with the mean and the variance of K if nobody holds an item
+    of the group: M and c of the matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and
+    the law that of Poisson. Exact for one item, and for groups in randomised response, where T is 0 or 1, and in unary
+    reports, whose bits are independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching
+    binomial law fits closely. P-values are tails of it, limits those of Clopper and Pearson for its chance. Of many
+    expected supports limits are `count -+ z error`.
+
+    Attributes:
+        supports: float64[g], K.
+        reports: n.
+        own, other: float64[g], the mean of T if the client holds an item of the group, and if not.
+    """
+
+    supports: FloatArray
+    reports: int
+    own: FloatArray
+    other: FloatArray
+
+    def p_values(self) -> FloatArray:
+        each, trials, chance = self._matching()
+        return _at_least(np.floor(self.supports / each + 1e-9), np.ceil(trials - 1e-6), chance)
+
+    def p_values_of_all(self, reports: int) -> FloatArray:
+        each, trials, chance = self._matching()
+        missing = 1.0 - np.minimum(chance * self.own / self.other, 1.0)
+        return _at_least(np.floor(trials - self.supports / each + 1e-6), np.ceil(trials - 1e-6), missing)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        low, high = super().limits(tail)
+        each, trials, chance = self._matching()
+        expected = trials * np.minimum(chance, 1.0 - chance * self.own / self.other)
+        few = np.flatnonzero((expected < FEW) & (self.null_error > 0.0))
+        each, trials, gain = each[few], trials[few], (self.own - self.other)[few]
+        some = np.minimum(self.supports[few] / each, trials)
+        for side, limit in (
+            (low, clopper_pearson(some, trials - some, tail)),
+            (high, 1.0 - clopper_pearson(trials - some, some, tail)),
+        ):
+            side[few] = (limit * trials * each - self.reports * self.other[few]) / gain
+        return low, high
+
+    def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (h of all repeats, M, c), float64[g] each."""
+        mean = self.reports * self.other
+        ratio = ((self.own - self.other) * self.null_error) ** 2 / mean
+        each, chance = np.maximum(ratio, 1.0), np.clip(1.0 - ratio, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+        return self.repeats * each, mean / (self.repeats * each * chance), chance
+
+
+@dataclass(frozen=True, eq=False)
+class Rest(Estimate):
+    """All but the items of another estimate: n less its counts, with its errors.
+
+    Attributes:
+        others: the estimate of all other items, a row for each.
+        reports: n.
+    """
+
+    others: Estimate
+    reports: int
+
+    @classmethod
+    def of(cls, others: Estimate, reports: int) -> Rest:
+        """Return what is left of n reports."""
+        errors = others.standard_error, others.collision_error
+        return cls(reports - others.count, *errors, others, reports, repeats=others.repeats)
+
+    def repeated(self, times: int) -> Estimate:
+        return Rest.of(self.others.repeated(times), self.reports)
+
+    def p_values(self) -> FloatArray:
+        return self.others.p_values_of_all(self.reports)
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        low, high = self.others.limits(tail)
+        return self.reports - high, self.reports - low
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Estimate):
+    """Estimates of several laws, each with the places of its rows, int64[rows]."""
+
+    parts: tuple[tuple[IntArray, Estimate], ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[IntArray, Estimate]], times: int = 1) -> Rows:
+        """Return the rows of all parts, every place once."""
+        counts, errors, collisions = (
+            _placed([(places, value(part)) for places, part in parts])
+            for value in (_count, _standard_error, _collision_error)
+        )
+        return cls(counts, errors, collisions, tuple(parts), repeats=times)
+
+    def repeated(self, times: int) -> Estimate:
+        return Rows.of([(places, part.repeated(times)) for places, part in self.parts], times)
+
+    def p_values(self) -> FloatArray:
+        return _placed([(places, part.p_values()) for places, part in self.parts])
+
+    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        both = [(places, part.limits(tail)) for places, part in self.parts]
+        low, high = (_placed([(places, limits[side]) for places, limits in both]) for side in (0, 1))
+        return low, high
+
+
+def _count(estimate: Estimate) -> FloatArray:
+    return estimate.count
+
+
+def _standard_error(estimate: Estimate) -> FloatArray:
+    return estimate.standard_error
+
+
+def _collision_error(estimate: Estimate) -> FloatArray:
+    return estimate.collision_error
+
+
+def _placed(parts: list[tuple[IntArray, FloatArray]]) -> FloatArray:
+    found = np.zeros(sum(len(places) for places, _ in parts))
+    for places, values in parts:
+        found[places] = values
+    return found
+
+
+def _at_least(successes: FloatArray, trials: FloatArray, chance: FloatArray) -> FloatArray:
+    """Return `P(Bin(trials, chance) >= successes)`; 1 where successes is 0 or below."""
+    from scipy.special import betainc
+
+    found = betainc(np.maximum(successes, 1.0), np.maximum(trials - successes + 1.0, 1e-300), chance)
+    return np.asarray(np.where(successes <= 0.0, 1.0, found), dtype=np.float64)
