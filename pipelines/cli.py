@@ -72,6 +72,7 @@ HUSHCOUNT = (
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
     Row("alerts", "Show which alerts stand and whether they were sent, or send a test.", "alerts:alerts"),
     Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
+    Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
     Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),

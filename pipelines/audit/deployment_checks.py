@@ -34,7 +34,7 @@ _ROOM = 3.0
 _WRITES: dict[Party, tuple[str, ...]] = {
     "shuffler": ("batches", "shuffled"),
     "aux-server": ("released",),
-    "analyzer": ("found", "results"),
+    "analyzer": ("found", "results", "estimates"),
 }
 
 

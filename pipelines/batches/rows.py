@@ -127,6 +127,14 @@ def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
     return done
 
 
+def analyzed_batches(connection: Connection, campaign: str) -> set[Batch]:
+    """Return the batches of which frequency reports were counted: those have a tally."""
+    mine = and_(HOPS.c.campaign == campaign, HOPS.c.hop == "analyze")
+    counted = connection.execute(select(HOPS.c.batch, HOPS.c.counts).where(mine))
+    named = (Batch.named(campaign, name) for name, counts in counted if parse_counts(counts).accepted)
+    return {batch for batch in named if batch is not None}
+
+
 def shuffled_batches(connection: Connection, campaign: str) -> set[str]:
     """Return the names of the batches that were shuffled here."""
     return {batch for batch, hops in hops_done(connection, campaign).items() if "shuffle" in hops}

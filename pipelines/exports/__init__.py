@@ -1,1 +1,1 @@
-"""Estimates as a data set for other programs."""
+"""The estimates of all results as one data set for SQL and notebooks (docs/data.md)."""

@@ -149,6 +149,7 @@ def _contained(work: _Work, where: str) -> Iterator[None]:
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
     campaign = epochs.campaign
     aside, gone = work.read(_aside, campaign), work.read(rows.dropped, campaign)
+    analyzed = work.read(rows.analyzed_batches, campaign)
     failed: set[str] = set()
     if work.shuffles:
         work.done.problems += take_back_restored(work.state, work.deployment, campaign, work.now)
@@ -163,6 +164,8 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
             _advance_all(work, epochs, failed)
     for path, reason in sorted(work.read(_aside, campaign).items() - aside.items()):
         work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
+    with _contained(work, f"{campaign}: not all estimates were written"):
+        _export(work, epochs, analyzed)
     _follow(work, epochs)
     _delete(work, epochs)
     for path, (number, reason) in sorted(work.read(rows.dropped, campaign).items() - gone.items()):
@@ -194,6 +197,15 @@ def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
 def _aside(connection: Connection, campaign: str) -> dict[str, str]:
     """Return the fault of each segment that was put aside, by its path."""
     return {segment.path: reason for segment, reason in rows.quarantined(connection, campaign)}
+
+
+def _export(work: _Work, epochs: Epochs, before: set[Batch]) -> None:
+    """Write the estimates of new results into the data set, and those that it lacks."""
+    if "analyzer" in work.deployment.file.parties:
+        # It reads tables, which other parties need no package for.
+        from pipelines.exports.store import keep_up
+
+        work.done.problems += keep_up(work.state, work.deployment, epochs, before, work.say)
 
 
 def _follow(work: _Work, epochs: Epochs) -> None:

@@ -1,0 +1,193 @@
+"""Read the estimates of a store as one table: the data set that `hushcount run` keeps for SQL and notebooks.
+
+One Parquet file for each result, ESTIMATES/campaign=ID/window=W/EPOCH-FINGERPRINT.parquet. docs/data.md says what the
+columns mean and which rows may be added up. Reading needs pyarrow: `pip install hushcount[results]`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hushcount.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = "estimates"
+"""The folder of the data set in a store."""
+VERSION = 1
+"""Of the columns. A change of a name, type or meaning is a new version; its readers read all older ones."""
+VERSION_KEY = b"hushcount.schema_version"
+"""In the metadata of each file: the version, in decimal digits."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the data set: its name, the name of its type in pyarrow, and whether a row may lack a value."""
+
+    name: str
+    type: str
+    nullable: bool = False
+
+
+_TIME = "timestamp[us, tz=UTC]"
+COLUMNS = (
+    Column("campaign", "string"),
+    Column("window", "string"),
+    Column("window_start", _TIME),
+    Column("window_end", _TIME, nullable=True),
+    Column("epoch", "int64"),
+    Column("fingerprint", "string"),
+    Column("item", "string", nullable=True),
+    Column("other", "bool"),
+    Column("source", "string"),
+    Column("reports", "int64"),
+    Column("count", "double"),
+    Column("share", "double"),
+    Column("standard_error", "double"),
+    Column("collision_error", "double"),
+    Column("variance", "double"),
+    Column("confidence", "double"),
+    Column("low", "double"),
+    Column("high", "double"),
+    Column("low_all", "double", nullable=True),
+    Column("high_all", "double", nullable=True),
+    Column("detected", "bool"),
+    Column("detected_all", "bool", nullable=True),
+    Column("combined", "double", nullable=True),
+    Column("combined_error", "double", nullable=True),
+    Column("repeated", "bool"),
+    Column("mechanism", "string"),
+    Column("epsilon", "double"),
+)
+_FILE = re.compile(
+    r"campaign=(?P<campaign>[^/]+)/window=(?P<window>[0-9]{8}T[0-9]{6}Z)/(?P<file>[0-9]{6,}-[0-9a-f]{16})\.parquet"
+)
+
+
+def file_name(campaign: str, window: str, file: str) -> str:
+    """Return the path of a result's file in the data set; `file` is EPOCH-FINGERPRINT."""
+    return f"campaign={campaign}/window={window}/{file}.parquet"
+
+
+def schema() -> pa.Schema:
+    """Return the columns as pyarrow's schema, with the version in its metadata."""
+    arrow = _pyarrow()
+    types = {
+        "string": arrow.string(),
+        "bool": arrow.bool_(),
+        "int64": arrow.int64(),
+        "double": arrow.float64(),
+        _TIME: arrow.timestamp("us", tz="UTC"),
+    }
+    fields = [arrow.field(column.name, types[column.type], column.nullable) for column in COLUMNS]
+    return arrow.schema(fields, metadata={VERSION_KEY: str(VERSION).encode()})
+
+
+def version_of(metadata: dict[bytes, bytes] | None, path: str) -> int:
+    """Return the version of a file by the metadata of its schema; FormatError if it has none."""
+    text = (metadata or {}).get(VERSION_KEY, b"")
+    if not re.fullmatch(rb"[1-9][0-9]{0,5}", text):
+        raise FormatError(f"{path} has no {VERSION_KEY.decode()}: it is no file of hushcount run; move it away")
+    return int(text)
+
+
+def read(
+    path: str | os.PathLike[str],
+    campaign: str | None = None,
+    windows: Iterable[str] | None = None,
+    items: Iterable[str] | None = None,
+) -> pa.Table:
+    """Return the estimates of a store as a table with the columns COLUMNS, the oldest window of each campaign first.
+
+    `.to_pandas()` makes a data frame. In a window and epoch the largest count is first, and "other" last.
+
+    Args:
+        path: the folder "estimates" of a store: local, gs:// or s3://.
+        campaign: id of the only campaign; None: all.
+        windows: names of the only windows, as in 20261121T000000Z; None: all.
+        items: the only items, spelled as in the table; None: all rows.
+
+    Raises:
+        UsageError: pyarrow is missing, the folder holds no estimates, or none of this campaign or of one of the
+            windows.
+        FormatError: a file is not of a version that this one reads.
+    """
+    arrow = _pyarrow()
+    system, root = _opened(os.fspath(path))
+    files = _files(system, root)
+    if not files:
+        raise UsageError(f"{path} holds no estimates, must be the folder {FOLDER!r} of a store")
+    chosen = files if campaign is None else [file for file in files if file["campaign"] == campaign]
+    if not chosen:
+        known = sorted({file["campaign"] for file in files})
+        raise UsageError(f"campaign is {campaign!a}, must be one of {', '.join(known)}")
+    if windows is not None:
+        names = {windows} if isinstance(windows, str) else set(windows)
+        if missing := names - {file["window"] for file in chosen}:
+            raise UsageError(f"window is {min(missing)!a}, must be one of those with estimates, as in 20261121T000000Z")
+        chosen = [file for file in chosen if file["window"] in names]
+    wanted = None if items is None else arrow.array(sorted(set(items)), arrow.string())
+    return arrow.concat_tables(
+        [_table(system, f"{root}/{file[0]}", wanted) for file in chosen] or [schema().empty_table()]
+    )
+
+
+def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        with system.open_input_file(path) as stream:
+            table = pq.ParquetFile(stream).read()
+        version = version_of(table.schema.metadata, path)
+        if version > VERSION:
+            raise FormatError(f"{path} has schema version {version}, must be at most {VERSION}: update hushcount")
+        there, columns = {*table.column_names}, schema()
+        missing = [field.name for field in columns if field.name not in there and not field.nullable]
+        if missing:
+            raise FormatError(f"{path} lacks the column {missing[0]}: hushcount export makes it again")
+        made = [
+            table[field.name].cast(field.type) if field.name in there else pa.nulls(table.num_rows, field.type)
+            for field in columns
+        ]
+    except (pa.ArrowException, OSError) as error:
+        # Its first line: a message of Parquet's may quote what is in the file.
+        raise FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}") from None
+    whole = pa.table(made, schema=columns)
+    return whole if wanted is None else whole.filter(pc.is_in(whole["item"], value_set=wanted))
+
+
+def _files(system: Any, root: str) -> list[re.Match[str]]:
+    """Return the files of the data set, sorted by campaign, window, epoch and fingerprint."""
+    from pyarrow import fs
+
+    listed = system.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
+    prefix = len(root.rstrip("/")) + 1
+    found = [_FILE.fullmatch(one.path[prefix:]) for one in listed if one.type == fs.FileType.File]
+    return sorted((one for one in found if one is not None), key=lambda one: (one["campaign"], one["window"], one[0]))
+
+
+def _opened(path: str) -> tuple[Any, str]:
+    from pyarrow import ArrowException, fs
+
+    if "://" not in path:
+        return fs.LocalFileSystem(), os.path.abspath(path)
+    try:
+        system, root = fs.FileSystem.from_uri(path)
+    except (ArrowException, OSError, ValueError) as error:
+        raise UsageError(f"cannot open {path}: {str(error).splitlines()[0]:.200}") from None
+    return system, root.rstrip("/")
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise UsageError("hushcount.results needs pyarrow: pip install 'hushcount[results]'") from None
+    return pyarrow
