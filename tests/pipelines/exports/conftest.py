@@ -1,0 +1,44 @@
+"""A store that run filled: a window with two epochs, late reports, an open domain, and counts of discovered values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.collecting import START, collect
+from tests.support.jobs import new_campaign, write_lines
+from tests.support.site import Site
+
+HALF = 200
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Return the site; nobody writes to it."""
+    site = Site(tmp_path_factory.mktemp("exports"))
+    first = site.campaign
+    collect(site.store, first, ["alpha"] * HALF + ["beta"] * 60, day=0)
+    listed = write_lines(site.root / "listed.txt", ["alpha", "=1+1", "nobody's"])
+    # It shares cells, and its clients repeat their answers.
+    _more(site, "listed", "--memory", "--set", "k=32", "--set", "m=64", mechanism="gcms", dictionary=listed)
+    collect(site.store, _more(site, "open", "--set", "k=32", "--set", "m=64", mechanism="gcms"), ["new"] * HALF, day=0)
+    collect(site.store, site.root / "campaigns/listed/listed.json", ["new"] * HALF + ["=1+1"] * HALF, day=0)
+    site.run(1.1)
+    # What comes late counts in the next window, under the campaign file that it was made for.
+    collect(site.store, first, ["alpha"] * 70, day=0, collector="two")
+    collect(site.store, site.publish(2), ["alpha"] * 2 * HALF, day=1)
+    site.run(2.1)
+    return site
+
+
+def _more(site: Site, name: str, *options: object, **more: object) -> Path:
+    folder = site.root / "campaigns" / name
+    folder.mkdir()
+    path = new_campaign(
+        folder / f"{name}.json", site.keys, *options, "--discovery-counts", epsilon=4.0, discovery=1.0, **more  # type: ignore[arg-type]
+    )  # fmt: skip
+    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
+    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+    return path
