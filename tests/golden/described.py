@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ class Mask:
             return [self.data(value, f"{place}.{index}".lstrip(".")) for index, value in enumerate(data)]
         if isinstance(data, str):
             return self.text(data)
+        if isinstance(data, datetime):
+            return self.text(data.isoformat())
         return rounded(data)
 
 
