@@ -75,10 +75,8 @@ class Mask:
             return {self.text(key): self.data(value, f"{place}.{key}".lstrip(".")) for key, value in data.items()}
         if isinstance(data, (list, tuple)):
             return [self.data(value, f"{place}.{index}".lstrip(".")) for index, value in enumerate(data)]
-        if isinstance(data, str):
-            return self.text(data)
-        if isinstance(data, datetime):
-            return self.text(data.isoformat())
+        if isinstance(data, (str, datetime)):
+            return self.text(data if isinstance(data, str) else data.isoformat())
         return rounded(data)
 
 
