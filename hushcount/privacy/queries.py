@@ -9,6 +9,8 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, closed_form_epsilon, shuffled_delta
 from hushcount.privacy.blanket import blanket_law, general_law
+from hushcount.privacy.composition import Loss, basic
+from hushcount.privacy.joint import joint_epsilon, part_of
 
 Answer = dict[str, Any]
 
@@ -51,6 +53,40 @@ def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | Non
             "clients repeat their answers: the shuffled epsilon is that of the only batch of an epoch; with a second "
             f"batch, all together have the local epsilon {epoch_epsilon:g}"
         )
+
+
+def windows_answer(gained: Amplified, windows: int) -> Answer:
+    """Return what one report in each of several windows comes to: by sums, and jointly at the same delta.
+
+    Raises:
+        ValueError: the sum of the deltas is not below 1.
+    """
+    total = basic([Loss(gained.epsilon, gained.delta)] * windows)
+    if total.delta >= 1.0:
+        raise ValueError(
+            f"windows is {windows}: their deltas come to {total.delta:g}, must be below 1: give a smaller one"
+        )
+    joint = joint_epsilon([part_of(gained)] * windows, total.delta)
+    return {
+        "windows": windows,
+        "windows_delta": total.delta,
+        "windows_epsilon_sum": total.epsilon,
+        "windows_epsilon_joint": min(joint, total.epsilon),
+        "windows_local_epsilon": basic([Loss(gained.local, 0.0)] * windows).epsilon,
+    }
+
+
+def windows_notes(windows: int) -> Iterator[str]:
+    """Yield when the two bounds on several windows hold."""
+    yield (
+        f"both are for one client with one report in each of {windows:,} windows, its values against any others, "
+        "if the shuffler is honest in all of them and every window has so many honest reports; the sum holds whatever "
+        "the parameters of a window follow from"
+    )
+    yield (
+        "the joint epsilon holds if each report is drawn afresh (clients without a memory), and if no parameter, no "
+        "number of reports and no number of windows follows from a result: hushcount ledger set --fixed-parameters"
+    )
 
 
 def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilon: float) -> Answer:

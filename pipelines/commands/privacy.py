@@ -21,6 +21,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy import queries
 from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
 from hushcount.privacy.blanket import BlanketLaw, blanket_law
+from hushcount.privacy.joint import MOST_PARTS
 from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
 from pipelines.console import options
@@ -67,6 +68,10 @@ def privacy(
     want_epsilon: Annotated[
         float | None, Option(help="Shuffled epsilon: finds the local one.", max=_MOST_EPSILON)
     ] = None,
+    windows: Annotated[
+        int | None,
+        Option(help="Windows in which a client has a report: their sum, and jointly.", min=1, max=MOST_PARTS),
+    ] = None,
     at_epsilon: Annotated[float | None, Option(help="Shuffled epsilon: finds delta.", max=_MOST_EPSILON)] = None,
     discovery: Annotated[bool, Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
     cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
@@ -76,10 +81,13 @@ def privacy(
 ) -> Answer:
     """Use it before you fix epsilon and the minimum batch, or to explain a campaign's guarantee.
 
+    With --windows it says what a client that reports in each of them pays: the sum, and less for fixed parameters.
+
     Example: hushcount privacy --epsilon 1 --reports 100000 --delta 1e-8 --mechanism ais --dictionary-size 26000
     """
     of_mechanism = {"--mechanism": mechanism, "--dictionary-size": dictionary_size, "--set": set_ or None}
     of_shuffling = {"--reports": reports, **of_mechanism, "--want-epsilon": want_epsilon, "--at-epsilon": at_epsilon}
+    of_shuffling["--windows"] = windows
     of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule, "--counts": counts or None}
     try:
         if discovery:
@@ -93,7 +101,7 @@ def privacy(
                 subject = _of_campaign(Campaign.read(campaign))
             else:
                 subject = _of_options(epsilon, want_epsilon, mechanism, dictionary_size, set_ or [])
-            found = _answer(subject, reports, delta, want_epsilon, at_epsilon)
+            found = _answer(subject, reports, delta, want_epsilon, at_epsilon, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(found, _shown(found))
@@ -135,15 +143,22 @@ def _of_options(
 
 
 def _answer(
-    subject: _Subject, reports: int | None, delta: float | None, want: float | None, at: float | None
+    subject: _Subject,
+    reports: int | None,
+    delta: float | None,
+    want: float | None,
+    at: float | None,
+    windows: int | None,
 ) -> dict[str, Any]:
     if reports is None:
         raise UsageError("give --reports N, the number of reports that are shuffled together")
     if reports < 1:
         raise UsageError(f"reports is {reports}, must be at least 1")
     if at is not None:
-        if delta is not None or want is not None:
-            raise UsageError("give --at-epsilon, which solves for delta, without --delta and --want-epsilon")
+        if delta is not None or want is not None or windows is not None:
+            raise UsageError(
+                "give --at-epsilon, which solves for delta, without --delta and --want-epsilon, and without --windows"
+            )
         return _delta_at(subject, reports, at)
     campaign = subject.campaign
     if delta is None and campaign is not None:
@@ -158,6 +173,17 @@ def _answer(
     for sentence in queries.shuffled_notes(gained, subject.floor, lasting):
         note(f"note: {sentence}")
     answer = queries.shuffled_answer(gained, subject.floor) | ({} if lasting is None else {"epoch_epsilon": lasting})
+    if windows is not None:
+        if lasting is not None:
+            raise UsageError(
+                "windows are given, but clients repeat their answers, which links the windows: all reports of an epoch "
+                f"have local epsilon {rounded_up(lasting)} together, however many windows"
+            )
+        if reports < subject.floor:
+            raise UsageError(f"reports is {reports}, must be at least the minimum batch of {subject.floor}: see above")
+        answer |= queries.windows_answer(gained, windows)
+        for sentence in queries.windows_notes(windows):
+            note(f"note: {sentence}")
     return answer | ({} if want is None else {"wanted_epsilon": want})
 
 

@@ -174,3 +174,33 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
 )
 def test_what_is_refused(options: tuple[object, ...], says: str) -> None:
     refused("privacy", *options, says=[says])
+
+
+def test_thirty_windows_by_their_sum_and_jointly() -> None:
+    run = done(*AIS, "--windows", 30, "--json")
+    found = run.json
+    assert found["windows"] == 30
+    assert found["windows_delta"] == 3e-7
+    assert found["windows_local_epsilon"] == pytest.approx(30.0)
+    assert found["windows_epsilon_sum"] == pytest.approx(30 * found["shuffled_epsilon"])
+    assert found["windows_epsilon_joint"] == pytest.approx(0.05829, abs=1e-4)
+    assert "its values against any others, if the shuffler is honest in all of them" in run.err
+    assert "holds if each report is drawn afresh (clients without a memory), and if no parameter" in run.err
+    alone = done(*AIS, "--windows", 1, "--json").json
+    assert alone["windows_epsilon_joint"] == alone["windows_epsilon_sum"] == alone["shuffled_epsilon"]
+    # Where shuffling gains nothing, the local epsilons compose.
+    few = done("privacy", "--epsilon", 1, "--reports", 2, "--delta", 1e-8, "--windows", 100, "--json").json
+    assert few["windows_epsilon_sum"] == 100.0
+    assert 60.0 < few["windows_epsilon_joint"] < 100.0
+    refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10: their deltas come to 1"])
+    refused("privacy", "--epsilon", 1, "--reports", 9, "--at-epsilon", 1, "--windows", 2, says=["give --at-epsilon"])
+    refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows is of no use"])
+
+
+def test_windows_of_clients_that_remember_are_linked(world: World) -> None:
+    path = new_campaign(
+        world.root / "remembers.json", world.keys, "--memory", mechanism="grr", dictionary=world.dictionary
+    )
+    asked = ("privacy", "--campaign", path, "--reports", 5000)
+    assert "windows" not in done(*asked, "--json").json
+    refused(*asked, "--windows", 3, says=["clients repeat their answers, which links the windows"])
