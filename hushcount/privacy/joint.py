@@ -107,7 +107,7 @@ class Pair:
 
     @property
     def losses(self) -> FloatArray:
-        return self.step * np.arange(-self.reach, self.reach + 1)
+        return self.step * np.arange(-self.reach, self.reach + 1, dtype=np.float64)
 
     def delta(self, epsilon: float) -> float:
         """Return the divergence of P and Q at an epsilon, which may be negative."""
@@ -239,7 +239,7 @@ class _Total:
         tilt = _best_tilt(pairs, delta - lost)
         longest = sum(times * pair.reach for pair, times in pairs.items())
         bits = max(1, math.ceil(math.log2(2 * longest + 1)))
-        spectrum: FloatArray | complex = 1.0
+        spectrum = np.ones((1 << bits) // 2 + 1, dtype=np.complex128)
         scale = error = largest = rounding = 0.0
         for pair, times in pairs.items():
             exponents = tilt * pair.losses
@@ -253,7 +253,7 @@ class _Total:
         masses = np.fft.irfft(spectrum, 1 << bits)[longest : 2 * longest + 1]
         (step,) = {pair.step for pair in pairs}
         error += 16.0 * _UNIT * bits * largest
-        losses = step * np.arange(longest + 1)
+        losses = step * np.arange(longest + 1, dtype=np.float64)
         rounding += 4.0 * _UNIT * (tilt * float(losses[-1]) + abs(scale) + len(losses))
         return cls(losses, np.maximum(masses, 0.0), tilt, scale, lost, error, rounding)
 
