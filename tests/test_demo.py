@@ -82,11 +82,12 @@ def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> 
         text = page.read_text(encoding="utf-8")
         # Names of XML name spaces are no references; nothing may be loaded from anywhere.
         assert not re.search(r"(?:src|href)\s*=\s*['\"](?!#)|@import|url\((?!#)", text)
-        assert "<svg" in text
+        assert "default-src 'none'" in text
+        assert "data-chart='intervals'" in text
         assert "What this guarantees" in text
         assert "Counts of every hop" in text
     rows = (out / "words" / "found" / "found.csv").read_text().splitlines()[1:]
-    assert all(f"<td>{row.partition(',')[0]}</td>" in text for row in rows)
+    assert all(f"<bdi>{row.partition(',')[0]}</bdi>" in text for row in rows)
 
 
 def test_a_second_run_needs_overwrite(shown: tuple[Path, str], small: Path) -> None:

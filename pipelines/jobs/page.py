@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.console.results import detection, other_explained
-from pipelines.jobs.chart import INK, bars
+from pipelines.console.tables import by_reason
 from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts
 from pipelines.outputs.summary import HopSummary, TableFacts
+from pipelines.pages.figures import Block, Figure, Panel, Prose, Row, Span
+from pipelines.pages.page import render as page_of
 
 _CHART_ITEMS = 40
 _TABLE_ITEMS = 200
-_LINE = "#c9d3d6"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,98 +33,86 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML without any reference to another file or host."""
-    title = f"{html.escape(page.campaign.id)}, epoch {page.campaign.epoch}"
     privacy = page.summary.stated
-    plain = " ".join(html.escape(sentence) for sentence in privacy.plain)
-    exact = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in privacy.sentences)
-    guarantee = f"<section><h2>What this guarantees</h2><p><strong>{plain}</strong></p>{exact}</section>"
-    sections = [guarantee, _estimates(page), _found(page), _hops(page)]
-    return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title} - Hushcount</title>"
-        f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
-        f"<body><main><h1>{title}</h1>{''.join(sections)}"
-        f"<footer>Campaign fingerprint <code>{page.campaign.fingerprint.hex()}</code></footer></main></body></html>\n"
-    )
+    blocks = (_estimates(page), *_found(page), _hops(page))
+    panel = Panel("result", "", privacy.plain, privacy.sentences, blocks)
+    title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
+    return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")
 
 
-def _estimates(page: Page) -> str:
+def _estimates(page: Page) -> Block:
     estimates = page.summary.estimates
     if page.table is None or estimates is None or estimates.table is None:
-        return (
-            "<section><h2>Estimates</h2><p>The domain is open: ask the tally for items with "
-            "<code>hushcount estimate</code>.</p></section>"
-        )
+        says = "The domain is open: ask the tally for items with hushcount estimate."
+        return Prose("estimates", "Estimates", (says,))
     table = page.table.sort_by([("count", "descending")])
-    head: list[dict[str, Any]] = table.slice(0, _TABLE_ITEMS).to_pylist()
-    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(row))}</tr>" for row in head)
-    names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in table.column_names)
+    rows = tuple(map(_counted, table.slice(0, _TABLE_ITEMS).to_pylist()))
     other = estimates.other
-    outside = (
-        f"<p>Outside the dictionary (&ldquo;other&rdquo;): {other['count']:,.0f} &plusmn; "
-        f"{other['standard_error']:,.0f}.</p>"
-        if other
-        else ""
-    )
+    outside = []
+    if other:
+        error = f"{other['standard_error']:,.0f}"
+        outside.append(f"Outside the dictionary (\u201cother\u201d): {other['count']:,.0f} \u00b1 {error}.")
     if estimates.explained is not None:
-        outside += f"<p>{html.escape(other_explained(estimates.explained))}</p>"
-    chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>"
-    return (
-        f"<section><h2>Estimates</h2>{_legend(estimates.table)}{chart}{outside}"
-        f"<details><summary>The {len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details>"
-        "</section>"
-    )
+        outside.append(other_explained(estimates.explained))
+    legend = (_legend(estimates.table), *outside)
+    return Figure("estimates", "Estimates", legend, "intervals", _heads(table), rows, most=_CHART_ITEMS)
 
 
 def _legend(table: TableFacts) -> str:
     rate, expected = table.false_positive_rate, table.false_positive_rate * table.items
     false = f"about {expected:,.0f} of them" if expected >= 1.0 else f"{expected:.2g} of them on average"
     return (
-        f"<p>The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
+        f"The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
         f"{100 * table.confidence:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
         f"for all {table.items:,} together. The largest of many noisy estimates tend to be too large: read the thin "
-        f"lines for items picked by their size. The darker bars, &ldquo;detected all&rdquo; in the table, mark the "
-        f"{table.detected_all:,} items that are {detection(table)} In the table &ldquo;detected&rdquo; marks "
+        f"lines for items picked by their size. The darker bars, \u201cdetected all\u201d in the table, mark the "
+        f"{table.detected_all:,} items that are {detection(table)} In the table \u201cdetected\u201d marks "
         f"the {table.detected:,} items detected, each looked at alone: each item that nobody holds is marked with "
-        f"a probability of {100 * rate:g} % at most, {false} if nobody held any.</p>"
+        f"a probability of {100 * rate:g} % at most, {false} if nobody held any."
     )
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    """Return a row of the table as HTML: the item, its numbers, and whether it is detected, alone and among all."""
+def _heads(table: pa.Table) -> tuple[str, ...]:
+    return tuple(name.replace("_", " ") for name in table.column_names)
+
+
+def _counted(row: dict[str, Any]) -> Row:
+    """Return a row of the table: the item, its numbers, and whether it is detected, alone and among all."""
     item, *numbers, detected, among_all = row.values()
     marks = ("yes" if mark else "" for mark in (detected, among_all))
-    return [html.escape(item), *(f"{number:,.0f}" for number in numbers), *marks]
+    drawn = Span(row["count"], row["low"], row["high"], row["low_all"], row["high_all"], among_all)
+    return Row(item, (*(f"{number:,.0f}" for number in numbers), *marks), drawn)
 
 
-def _found(page: Page) -> str:
+def _found(page: Page) -> Iterator[Block]:
     found = page.found
     if found is None:
-        return ""
-    title = f"<h2>Found: {len(found.items):,} values that nobody listed</h2>"
+        return
+    title = f"Found: {len(found.items):,} values that nobody listed"
     facts = facts_of(page.campaign, found.summary.senders)
     apart = "" if page.summary.estimates is None else page.summary.estimates.apart or ""
     if found.counts is None or facts is None:
-        items = "".join(f"<li>{html.escape(item)}</li>" for item in sorted(found.items))
-        said = f"<p>{html.escape(apart)}</p>" if apart else ""
-        return f"<section>{title}{said}<ul class='found'>{items}</ul></section>"
-    head: list[dict[str, Any]] = found.counts.slice(0, _TABLE_ITEMS).to_pylist()
+        yield Prose("found", title, _sentences([apart]), tuple(sorted(found.items)))
+        return
     both = COMBINED_SAYS if "combined" in found.counts.column_names else apart
-    chart = f"<div class='chart'>{bars(head[:_CHART_ITEMS])}</div>" if head else ""
-    names = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in found.counts.column_names)
-    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _found_cells(row))}</tr>" for row in head)
-    return (
-        f"<section>{title}<p>{html.escape(' '.join((facts.says, both)).strip())}</p>{chart}<details><summary>The "
-        f"{len(head)} largest as a table</summary><table><tr>{names}</tr>{rows}</table></details></section>"
-    )
+    rows = tuple(map(_found_row, found.counts.slice(0, _TABLE_ITEMS).to_pylist()))
+    says = _sentences([facts.says, both])
+    yield Figure("found", title, says, "intervals", _heads(found.counts), rows, most=_CHART_ITEMS)
 
 
-def _found_cells(row: dict[str, Any]) -> list[str]:
-    """Return a row of found counts as HTML: errors of a few reports need a decimal."""
+def _sentences(texts: Iterable[str]) -> tuple[str, ...]:
+    said = " ".join(texts).strip()
+    return (said,) if said else ()
+
+
+def _found_row(row: dict[str, Any]) -> Row:
+    """Return a row of found counts: errors of a few reports need a decimal."""
     item, *numbers = row.values()
-    return [html.escape(item), *("" if number is None else f"{number:,.1f}" for number in numbers)]
+    cells = tuple("" if number is None else f"{number:,.1f}" for number in numbers)
+    return Row(item, cells, Span(row["count"], row["low"], row["high"]))
 
 
-def _hops(page: Page) -> str:
+def _hops(page: Page) -> Figure:
     chain = (*page.summary.upstream, page.summary)
     lines: list[tuple[str, str, StreamCounts | BinCounts]]
     lines = [(hop.hop, name, counts) for hop in chain for name, counts in hop.streams.items()]
@@ -132,26 +121,9 @@ def _hops(page: Page) -> str:
         lines.append(("release", "discovery", released.streams["discovery"]))
         bins = page.found.summary.bins
         lines.append(("discover", "kept bins", bins))
-    rows = ""
+    rows = []
     for hop, stream, counts in lines:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in counts.rejected.items()) or "none"
         ends = (counts.kept, counts.found) if isinstance(counts, BinCounts) else (counts.received, counts.accepted)
-        cells = (hop, stream, *(f"{number:,}" for number in ends), reasons)
-        rows += f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
-    return (
-        "<section><h2>Counts of every hop</h2><table><tr><th>hop</th><th>stream</th><th>received</th><th>accepted</th>"
-        f"<th>rejected</th></tr>{rows}</table></section>"
-    )
-
-
-_STYLE = f"""
-body {{ margin: 0; background: #f6f8f8; color: #16262c; font: 16px/1.5 system-ui, sans-serif; }}
-main {{ max-width: 60rem; margin: 0 auto; padding: 1.5rem; }}
-section {{ background: #fff; border: 1px solid {_LINE}; border-radius: 6px; padding: 1rem 1.5rem; margin: 1rem 0; }}
-h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.1rem; margin: 0 0 .5rem; color: {INK}; }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-th, td {{ text-align: left; padding: .2rem .6rem; border-bottom: 1px solid {_LINE}; vertical-align: top; }}
-.chart svg {{ width: 100%; height: auto; }}
-.found {{ columns: 5 8rem; list-style: none; padding: 0; overflow-wrap: anywhere; }}
-details {{ margin-top: 1rem; }} code {{ overflow-wrap: anywhere; }} footer {{ color: #5b6b70; font-size: .85rem; }}
-"""
+        rows.append(Row(hop, (stream, *(f"{number:,}" for number in ends), by_reason(counts.rejected))))
+    heads = ("hop", "stream", "received", "accepted", "rejected")
+    return Figure("hops", "Counts of every hop", (), "none", heads, tuple(rows))

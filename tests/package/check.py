@@ -112,7 +112,8 @@ def check_client(built: Built) -> None:
 
 def check_parties(built: Built) -> None:
     named = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
-    shipped = modules(PARTIES)
+    static = ROOT / "pipelines" / "pages" / "static"
+    shipped = modules(PARTIES) | {path.relative_to(ROOT).as_posix() for path in static.glob("*.*")}
     found = {name.removesuffix("/__init__.py").replace("/", ".") for name in shipped if name.endswith("/__init__.py")}
     same("setup.py", set(named), found)
     made = {name for name in in_sdist(built) if not name.startswith("hushcount_server.egg-info/")}

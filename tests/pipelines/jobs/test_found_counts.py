@@ -108,7 +108,7 @@ def test_other_is_explained_on_page_console_and_summary(closed: Chain) -> None:
         assert f"of “other” hold {len(POPULAR)} discovered values" in text
         assert "hold values that were not found" in text
     assert "counts below about" in page
-    assert "<td>plantedsecret</td>" in page
+    assert "<bdi>plantedsecret</bdi>" in page
     # A dictionary's campaign has no frequency estimate of a value that it does not list.
     assert list(read_csv(results / "found.csv")[0]) == ["item", *COUNT_COLUMNS]
     assert read_csv(results / "found.csv") == read_csv(found / "found.csv")
@@ -158,7 +158,7 @@ def test_values_of_another_batch_are_shown_alone(closed: Chain, world: World) ->
     for text in (said, page):
         assert OTHER_BATCH in text
         assert "of “other” hold" not in text
-    assert "<td>release</td>" not in page
+    assert "<bdi>release</bdi>" not in page
     assert "other_explained" in summary(closed.analyze("--found", found, source="again", out="its-own"))
 
 

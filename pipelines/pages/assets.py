@@ -1,0 +1,52 @@
+"""Style and scripts of a page: files of their own, put into one page that its content security policy lets run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+
+SCRIPTS = (
+    "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs", "page",
+)  # fmt: skip
+"""Modules, each after those that it imports."""
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const) ([A-Za-z_]+))", re.MULTILINE)
+
+
+@cache
+def style() -> str:
+    """Return the style sheet."""
+    return _text("style.css")
+
+
+@cache
+def script() -> str:
+    """Return the modules as one: each but the last is a function that returns what it exports."""
+    return "".join(_joined(name, last=name == SCRIPTS[-1]) for name in SCRIPTS)
+
+
+def policy() -> str:
+    """Return the content security policy: this style and this script, and no request to anywhere."""
+    return (
+        f"default-src 'none'; script-src {_source(script())}; style-src {_source(style())}; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _joined(name: str, *, last: bool) -> str:
+    text = _IMPORT.sub(r"const {\1} = of_\2;\n", _text(f"{name}.js"))
+    if last:
+        return text
+    exported = ", ".join(_EXPORT.findall(text))
+    return f"const of_{name} = (() => {{\n{_EXPORT.sub('', text)}return {{ {exported} }};\n}})();\n"
+
+
+def _text(name: str) -> str:
+    return files("pipelines.pages").joinpath("static").joinpath(name).read_text(encoding="utf-8")
+
+
+def _source(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

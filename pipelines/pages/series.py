@@ -1,0 +1,74 @@
+"""Counts of many items over many windows, packed for a page: 10,000 items in 100 windows take about a megabyte."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushcount.arrays import FloatArray
+from pipelines.pages.text import visible
+
+_MISSING = -(2**31)
+_MOST = 2**31 - 1
+_FINE = 64.0
+"""Steps in the usual half of an interval: what is rounded away is a hundredth of the standard error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Counts with intervals; a count that is not a number is missing.
+
+    Attributes:
+        items: their names.
+        windows: their names, the oldest first.
+        reports: in each window.
+        count, low, high: float64[items, windows], users.
+        first: the places of the items that are drawn first.
+    """
+
+    items: tuple[str, ...]
+    windows: tuple[str, ...]
+    reports: tuple[int, ...]
+    count: FloatArray
+    low: FloatArray
+    high: FloatArray
+    first: tuple[int, ...] = ()
+
+    def packed(self) -> str:
+        """Return base64 of a deflated block, which static/data.js reads.
+
+        The block is the length of a JSON head (uint32, little-endian), the head, and three planes: count, count - low
+        and high - count, item by item, each number in steps of its window. Numbers are int32 with the sign as lowest
+        bit, and a plane holds the lowest bytes of all of them first: so the high ones, nearly all 0, take no room.
+        """
+        halves = (self.high - self.low) / 2.0
+        # A window in which nothing was counted has no half.
+        there = np.isfinite(halves).any(axis=0)
+        steps = np.ones(len(self.windows))
+        if there.any():
+            steps[there] = np.maximum(np.nanmedian(halves[:, there], axis=0) / _FINE, 1e-3)
+        head = {
+            "items": [visible(item) for item in self.items],
+            "windows": [visible(window) for window in self.windows],
+            "reports": self.reports,
+            "steps": steps.tolist(),
+            "first": self.first,
+        }
+        encoded = json.dumps(head, ensure_ascii=False).encode()
+        planes = [_plane(part / steps) for part in (self.count, self.count - self.low, self.high - self.count)]
+        return base64.b64encode(
+            zlib.compress(b"".join([struct.pack("<I", len(encoded)), encoded, *planes]), 9)
+        ).decode()
+
+
+def _plane(numbers: FloatArray) -> bytes:
+    there = np.isfinite(numbers)
+    whole = np.full(numbers.shape, _MISSING, dtype=np.int64)
+    whole[there] = np.clip(np.rint(numbers[there]), -_MOST, _MOST).astype(np.int64)
+    folded = ((whole << 1) ^ (whole >> 63)).astype(np.uint64).astype("<u4")
+    return folded.reshape(-1, 1).view(np.uint8).T.tobytes()

@@ -1,0 +1,44 @@
+// The estimates of all items in all windows, packed by pipelines/pages/series.py.
+
+export const MISSING = -(2 ** 31);
+
+/** Return what a block of the page holds: its head, and count, below and above of each item in each window. */
+export async function unpacked(block) {
+  const letters = atob(block.textContent.trim());
+  const packed = new Uint8Array(letters.length);
+  for (let place = 0; place < letters.length; place += 1) packed[place] = letters.charCodeAt(place);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const cells = head.items.length * head.windows.length;
+  const planes = ["count", "below", "above"].map((_, number) => joined(bytes, 4 + length + 4 * cells * number, cells));
+  const lowered = head.items.map((item) => item.toLowerCase());
+  return { ...head, lowered, count: planes[0], below: planes[1], above: planes[2] };
+}
+
+/** Return the numbers of a plane: all lowest bytes come first, and the sign is the lowest bit. */
+function joined(bytes, begin, cells) {
+  const numbers = new Int32Array(cells);
+  for (let cell = 0; cell < cells; cell += 1) {
+    const at = begin + cell;
+    const folded =
+      bytes[at] | (bytes[at + cells] << 8) | (bytes[at + 2 * cells] << 16) | (bytes[at + 3 * cells] << 24);
+    numbers[cell] = (folded >>> 1) ^ -(folded & 1);
+  }
+  return numbers;
+}
+
+/** Return one item in all windows where it was counted: window, users, and the ends of the interval. */
+export function series(data, item) {
+  const found = [];
+  data.windows.forEach((window, place) => {
+    const cell = item * data.windows.length + place;
+    if (data.count[cell] === MISSING) return;
+    const step = data.steps[place];
+    const count = data.count[cell] * step;
+    const low = count - data.below[cell] * step;
+    found.push({ place, window, reports: data.reports[place], count, low, high: count + data.above[cell] * step });
+  });
+  return found;
+}

@@ -1,0 +1,38 @@
+// Groups within groups: one level is drawn at a time, and buttons lead down and back up.
+import { html } from "./svg.js";
+
+/** Return the rows of the level that is looked at, and let buttons change it; `draw` is called after a change. */
+export function drill(figure, rows, draw) {
+  const way = figure.querySelector(".way");
+  if (way === null) return () => rows;
+  let at = "";
+  const below = (path) => rows.filter((row) => row.row.dataset.parent === path);
+  const go = (path) => {
+    at = path;
+    draw();
+    show();
+    way.querySelector("button")?.focus();
+  };
+  const button = (text, path) => {
+    const made = html("button", { type: "button" }, html("bdi", {}, text));
+    made.addEventListener("click", () => go(path));
+    return html("li", {}, made);
+  };
+  const show = () => {
+    const above = [];
+    for (let path = at; path !== ""; ) {
+      const row = rows.find((one) => one.row.dataset.path === path);
+      above.unshift(path);
+      path = row.row.dataset.parent;
+    }
+    const up = [["All", ""], ...above.map((path) => [path, path])].slice(0, -1);
+    const down = below(at).filter((row) => below(row.row.dataset.path).length > 0);
+    way.replaceChildren(
+      ...(at === "" ? [] : up.map(([text, path]) => button(`↑ ${text}`, path))),
+      ...down.map((row) => button(`↓ ${row.name}`, row.row.dataset.path)),
+    );
+    figure.querySelector(".said").textContent = at === "" ? "all are shown" : `parts of ${at} are shown`;
+  };
+  show();
+  return () => below(at);
+}

@@ -1,0 +1,79 @@
+// Draws every figure when it is seen first, and again when its width changes.
+import { columns } from "./columns.js";
+import { dots } from "./dots.js";
+import { drill } from "./drill.js";
+import { intervals } from "./intervals.js";
+import { parts } from "./parts.js";
+import { html } from "./svg.js";
+import { rowsOf } from "./tables.js";
+import { choices, tabs } from "./tabs.js";
+import { trend } from "./trend.js";
+
+const PAPER = 680;
+const CHARTS = { intervals, columns, dots, parts };
+const prepared = new Map();
+
+/** Prepare a figure once; return the function that draws it in a width. */
+async function prepare(figure) {
+  const table = document.getElementById(figure.dataset.table);
+  if (figure.dataset.chart === "trend") return trend(figure, table);
+  const rows = rowsOf(table);
+  const most = Number(figure.dataset.most);
+  let width = 0;
+  const draw = () => {
+    const seen = level().slice(0, most);
+    const options = { ...figure.dataset, signed: "signed" in figure.dataset };
+    const picture = CHARTS[figure.dataset.chart](seen, width, options);
+    figure.querySelector(".picture").replaceChildren(picture);
+  };
+  const level = drill(figure, rows, draw);
+  return (wide) => {
+    width = wide;
+    if (rows.length > 0) draw();
+  };
+}
+
+async function drawn(figure, width) {
+  if (!prepared.has(figure)) prepared.set(figure, prepare(figure));
+  const draw = await prepared.get(figure);
+  if (figure.drawnIn === width) return;
+  figure.drawnIn = width;
+  draw(width);
+}
+
+/** Draw the figures of a part of the page that are seen. */
+async function drawAll(part) {
+  for (const figure of part.querySelectorAll("figure[data-chart]")) {
+    const width = Math.floor(figure.querySelector(".picture").clientWidth);
+    if (width > 0) await drawn(figure, width).catch((error) => failed(figure, error));
+  }
+  performance.mark("drawn");
+}
+
+function failed(figure, error) {
+  figure.querySelector(".picture").replaceChildren(html("p", { role: "alert" }, `This chart cannot be drawn: ${error}`));
+}
+
+for (const block of document.querySelectorAll("details.table")) block.open = false;
+for (const block of document.querySelectorAll(".choices")) choices(block, drawAll);
+for (const list of document.querySelectorAll("ul.tabs")) tabs(list, drawAll);
+await drawAll(document.body);
+new ResizeObserver(() => drawAll(document.body)).observe(document.body);
+
+addEventListener("beforeprint", () => {
+  for (const block of document.querySelectorAll("details.table")) block.open = true;
+  for (const figure of document.querySelectorAll("figure[data-chart]")) {
+    if (!figure.drawnIn) drawn(figure, PAPER).catch((error) => failed(figure, error));
+  }
+});
+addEventListener("afterprint", () => {
+  for (const block of document.querySelectorAll("details.table")) block.open = false;
+});
+document.documentElement.dataset.ready = "yes";
+// What is not seen yet is prepared now, so that it can be drawn at once for a printer.
+const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+idle(() => {
+  for (const figure of document.querySelectorAll("figure[data-chart]")) {
+    if (!prepared.has(figure)) prepared.set(figure, prepare(figure));
+  }
+});

@@ -1,0 +1,44 @@
+// Panels of which one is seen: tabs of ARIA with arrow keys. In print, and without scripts, all are seen.
+
+/** Make tabs of a list of links to panels; `opened` is called with each panel that is shown. */
+export function tabs(list, opened) {
+  const links = [...list.querySelectorAll("a")];
+  const panels = links.map((link) => document.getElementById(link.hash.slice(1)));
+  const select = (number, focus) => {
+    links.forEach((link, place) => {
+      link.setAttribute("aria-selected", String(place === number));
+      link.tabIndex = place === number ? 0 : -1;
+      panels[place].classList.toggle("closed", place !== number);
+    });
+    if (focus) links[number].focus();
+    opened(panels[number]);
+  };
+  list.setAttribute("role", "tablist");
+  for (const item of list.children) item.setAttribute("role", "presentation");
+  links.forEach((link, place) => {
+    link.setAttribute("role", "tab");
+    link.setAttribute("aria-controls", panels[place].id);
+    panels[place].setAttribute("role", "tabpanel");
+    link.addEventListener("click", (event) => (event.preventDefault(), select(place, true)));
+    link.addEventListener("keydown", (event) => {
+      const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: links.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      select((to + links.length) % links.length, true);
+    });
+  });
+  const wanted = links.findIndex((link) => link.hash === location.hash);
+  select(Math.max(wanted, 0), false);
+}
+
+/** Show one of several parts, chosen by its name in a list. */
+export function choices(block, opened) {
+  const parts = [...block.querySelectorAll(":scope > section")];
+  const list = block.querySelector("select");
+  const show = () => {
+    parts.forEach((part, place) => part.classList.toggle("closed", place !== list.selectedIndex));
+    opened(parts[list.selectedIndex]);
+  };
+  list.addEventListener("change", show);
+  show();
+}

@@ -1,0 +1,33 @@
+"""Text on a page: whatever strangers wrote, it stays text, in one line, and reads in its own direction."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+
+_TURNS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+"""Characters that turn the text after them, and the byte order mark."""
+_UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+def visible(text: str) -> str:
+    """Return a text with codes for control characters, line separators and whatever turns the text around it."""
+    return "".join(_code(letter) if _is_unseen(letter) else letter for letter in text)
+
+
+def escaped(text: str) -> str:
+    """Return a text as HTML, also inside an attribute."""
+    return html.escape(visible(text))
+
+
+def isolated(text: str) -> str:
+    """Return a text as HTML that does not change the direction of what is beside it."""
+    return f"<bdi>{escaped(text)}</bdi>"
+
+
+def _is_unseen(letter: str) -> bool:
+    return letter in _TURNS or (not letter.isprintable() and unicodedata.category(letter) in _UNSEEN)
+
+
+def _code(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
