@@ -73,6 +73,7 @@ HUSHCOUNT = (
     Row("alerts", "Show which alerts stand and whether they were sent, or send a test.", "alerts:alerts"),
     Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
     Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
+    Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
     Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),

@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 SCRIPTS = (
-    "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs", "page",
+    "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs",
+    "page",
 )  # fmt: skip
 """Modules, each after those that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)

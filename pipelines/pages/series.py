@@ -61,9 +61,8 @@ class Series:
         }
         encoded = json.dumps(head, ensure_ascii=False).encode()
         planes = [_plane(part / steps) for part in (self.count, self.count - self.low, self.high - self.count)]
-        return base64.b64encode(
-            zlib.compress(b"".join([struct.pack("<I", len(encoded)), encoded, *planes]), 9)
-        ).decode()
+        block = b"".join([struct.pack("<I", len(encoded)), encoded, *planes])
+        return base64.b64encode(zlib.compress(block, 9)).decode()
 
 
 def _plane(numbers: FloatArray) -> bytes:

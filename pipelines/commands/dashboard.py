@@ -1,0 +1,56 @@
+"""hushcount dashboard: one page with what the campaigns of a deployment counted, and how they fare."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from hushcount.errors import UsageError
+from pipelines.console import options
+from pipelines.console.answer import Answer, note
+
+_FILE_MODE = 0o600
+"""Results are for those who read results."""
+
+
+def dashboard(
+    config: options.Config,
+    out: Annotated[Path | None, Option(help="Page to write, .html; an older one is replaced.")] = None,
+    serve: Annotated[bool, Option("--serve", help="Serve it on this machine; a reload makes it anew.")] = False,
+    port: Annotated[int, Option(help="Of --serve; 0: any free one.", min=0, max=65535)] = 8765,
+    last: Annotated[int, Option("--last", help="Windows of each campaign.", min=1, max=10_000)] = 100,
+) -> Answer:
+    """Use it to look: items over windows, what rose and fell, groups, found values, hops, budget. It loads nothing.
+
+    Example: hushcount dashboard --config deployment.toml --out page.html
+    """
+    from hushcount.formats.whole_files import write_over
+    from pipelines.dashboard.page import page_of
+    from pipelines.deployment.settings import Deployment
+
+    if (out is None) == (not serve):
+        raise UsageError("give one of --out FILE and --serve")
+    deployment = Deployment.read(config)
+
+    def made() -> str:
+        return page_of(deployment, datetime.now(timezone.utc), last)
+
+    if out is not None:
+        if out.suffix != ".html":
+            raise UsageError(f"out is {out}, must end in .html")
+        page = made()
+        write_over(out, page, _FILE_MODE)
+        return Answer({"page": str(out), "bytes": len(page.encode())}, [f"{out}: open it in a browser"])
+    from pipelines.dashboard.serving import PageServer
+
+    try:
+        server = PageServer(port, made)
+    except OSError as error:
+        raise UsageError(f"port {port} cannot be served: {error.strerror}; give another, or 0") from None
+    with server:
+        note(f"serving {server.address} for this machine; Ctrl-C ends it")
+        server.serve_forever()
+    return Answer({"page": server.address})

@@ -1,0 +1,60 @@
+"""The page of a deployment: a panel for each campaign, and one that compares them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hushcount.errors import UsageError
+from pipelines.asking.sources import of_epochs
+from pipelines.audit.view import View
+from pipelines.batches.state import opened, snapshot
+from pipelines.console.tables import stamp
+from pipelines.dashboard.campaign import Shown
+from pipelines.dashboard.differences import changes_of, comparison
+from pipelines.dashboard.discovered import discovered_of
+from pipelines.dashboard.health import budget_of, hops_of
+from pipelines.dashboard.sums import groups_of
+from pipelines.dashboard.trends import trend_of
+from pipelines.deployment.campaigns import Epochs, read_epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.pages.figures import Block, Panel, Prose
+from pipelines.pages.page import render
+
+
+def page_of(deployment: Deployment, now: datetime, last: int) -> str:
+    """Return the page as HTML; it reads results, state and ledger, and changes nothing.
+
+    Args:
+        last: windows of each campaign, the newest.
+
+    Raises:
+        UsageError: there is no campaign, or a file cannot be read.
+    """
+    campaigns, faults = read_epochs(deployment.campaigns)
+    panels: list[Panel] = []
+    counted: list[Shown] = []
+    with opened(deployment.state) as database, snapshot(database) as state:
+        for view in View(deployment, now, campaigns, connection=state).each():
+            panel, shown = _campaign(view, view.epochs, f"campaign-{len(panels)}", last)
+            panels.append(panel)
+            counted += [] if shown is None else [shown]
+    compared = comparison(counted)
+    panels += [] if compared is None else [compared]
+    lead = (
+        f"Made at {stamp(now)} of the last {last:,} windows at most. Estimates are noisy on purpose: read intervals.",
+        *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
+    )
+    return render(f"Deployment {deployment.path.parent.name or deployment.path.name}", lead, panels, "Hushcount")
+
+
+def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, Shown | None]:
+    """Return the panel of a campaign, and its results if it has any."""
+    health: tuple[Block, ...] = (hops_of(view, key, last), budget_of(view, key))
+    try:
+        shown = Shown(of_epochs(view.deployment, epochs, last), key)
+        found = discovered_of(shown)
+        asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
+    except UsageError as error:
+        return Panel(key, view.campaign, (), (), (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
+    stated = shown.stated
+    return Panel(key, view.campaign, stated.plain, stated.sentences, (*asked, *health)), shown

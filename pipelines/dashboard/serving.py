@@ -1,0 +1,71 @@
+"""The page over HTTP, for this machine alone: it is made anew whenever it is loaded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from hushcount.errors import HushcountError
+from pipelines.pages.assets import policy
+
+_HOST = "127.0.0.1"
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves one page at / of a port; pages are made one at a time."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, make: Callable[[], str]) -> None:
+        super().__init__((_HOST, port), _Handler)
+        self._make = make
+        self._one = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://{_HOST}:{self.server_port}/"
+
+    def page(self) -> str:
+        """Return the page as it is now."""
+        with self._one:
+            return self._make()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+    server_version = "hushcount"
+    sys_version = ""
+
+    def do_GET(self) -> None:  # the name that the server calls
+        # A page of another site could name this machine by a name of its own, and read the answer.
+        own = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
+        if self.headers.get("Host", "") not in own:
+            self._answer(421, "text/plain", "this host is not served\n")
+        elif self.path != "/":
+            self._answer(404, "text/plain", "only / is served\n")
+        else:
+            try:
+                self._answer(200, "text/html", self.server.page())
+            except HushcountError as error:
+                self._answer(500, "text/plain", f"error: {error}\n")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
+        """Log nothing: there is one reader."""
+
+    def _answer(self, status: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Content-Security-Policy": f"{policy()}; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
