@@ -26,8 +26,8 @@ def discovered_of(shown: Shown) -> Block | None:
     places = {window: place for place, window in enumerate(shown.source.windows)}
     rows = tuple(_row(shown, item, values[item], places) for item in list(values)[:_MOST])
     says = (
-        f"{len(values):,} values, those found last first. A full dot is a count, larger for more; an empty one says "
-        "that the value was found, without a count. Anybody may have sent them.",
+        f"Values found: {len(values):,}, those found last first. A full dot is a count, larger for more; an empty one "
+        "says that the value was found, without a count. Anybody may have sent them.",
     )
     names = tuple(shown.windows.values())
     return Figure(key, heading, says, "dots", _HEADS, rows, most=_DRAWN, windows=names)

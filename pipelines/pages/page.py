@@ -104,7 +104,12 @@ def _trend(trend: Trend, plain: Sequence[str]) -> str:
 
 
 def _caption(plain: Sequence[str]) -> str:
-    return f"<figcaption>{escaped(' '.join(plain))}</figcaption>" if plain else ""
+    """Return the guarantee: its first sentence, and the others folded, because they stand at the head of the panel."""
+    if not plain:
+        return ""
+    rest = escaped(" ".join(plain[1:]))
+    more = f"<details><summary>The rest of this guarantee</summary><p>{rest}</p></details>" if rest else ""
+    return f"<figcaption>{escaped(plain[0])}{more}</figcaption>"
 
 
 def _folded(heading: str, table: str) -> str:

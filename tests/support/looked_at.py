@@ -40,7 +40,18 @@ def looked_at(root: Path, days: int, clients: int) -> Site:
             collect(site.store, path, values(clients, rise=name == CAMPAIGNS[0] and day == days - 1), day=day)
     for day in range(days):
         site.run(day + 1.1, sure=True)
-    done("ledger", "set", "--ledger", site.root / "ledger.db", "--campaign", CAMPAIGNS[0], "--epsilon", 100, "--delta", 1e-6)
+    done(
+        "ledger",
+        "set",
+        "--ledger",
+        site.root / "ledger.db",
+        "--campaign",
+        CAMPAIGNS[0],
+        "--epsilon",
+        100,
+        "--delta",
+        1e-6,
+    )
     return site
 
 

@@ -3,13 +3,14 @@ import { cut, scale, sheet, shown, svg } from "./svg.js";
 
 const BAND = 74;
 const HIGH = 44;
+const WIDEST = 64;
 
 /** Draw rows with band, place, kept, rejected and wrong; each band has a scale of its own. */
 export function columns(rows, width, { name }) {
   const bands = [...new Set(rows.map((row) => row.band))];
   const places = [...new Set(rows.map((row) => row.place))].sort();
-  const x = scale(0, places.length, 4, width - 4);
-  const wide = Math.max((width - 8) / places.length - 2, 1);
+  const x = scale(0, places.length, 4, Math.min(width - 4, 4 + places.length * (WIDEST + 2)));
+  const wide = Math.min(Math.max((width - 8) / places.length - 2, 1), WIDEST);
   const picture = sheet(width, BAND * bands.length + 22, name);
   bands.forEach((band, number) => {
     const mine = rows.filter((row) => row.band === band);
@@ -36,7 +37,7 @@ export function columns(rows, width, { name }) {
     }
   });
   const labels = new Map(rows.map((row) => [row.place, row.label]));
-  picture.append(...ends(places.map((place) => labels.get(place)), width, BAND * bands.length + 14));
+  picture.append(...ends(places.map((place) => labels.get(place)), Math.max(x(places.length), 200), BAND * bands.length + 14));
   return picture;
 }
 

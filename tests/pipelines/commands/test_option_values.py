@@ -80,6 +80,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("estimate", "false-positives"): (("estimate",), ("1", *REAL)),
     ("trend", "last"): (("trend",), ("0", "-1", "0.5")),
     ("trend", "top"): (("trend",), ("0", "-1", "0.5")),
+    ("dashboard", "last"): (("dashboard",), ("0", "-1", "0.5")),
+    ("dashboard", "port"): (("dashboard",), ("65536", "-1", "0.5")),
     ("status", "last"): (("status",), ("0", "-1", "0.5")),
     ("stream", "places"): (("stream",), ("0", *WHOLE)),
     ("bench", "reports"): (("bench",), ("0", "-1", "0.5")),
