@@ -120,6 +120,11 @@ def cheapest(load: DecodeLoad) -> DecodeCost:
     return min((way(load) for way in ways), key=lambda cost: cost.seconds)
 
 
+def threads_for(cost: DecodeCost) -> int:
+    """Return how many threads to decode with: all cores, if the work is worth it."""
+    return max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
+
+
 def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:
     """Add to int64[c] how many progressions hold each of uint64[c] items, by the cheapest way.
 
@@ -138,7 +143,7 @@ def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threa
 
     length = float(progressions.lengths.mean())
     cost = cheapest(DecodeLoad(len(progressions.slopes), progressions.prime, length, len(items), progressions.stride))
-    threads = threads or max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
+    threads = threads or threads_for(cost)
     {"candidates": candidates, "group": group, "walk": walk}[cost.way](counts, progressions, items, threads)
 
 

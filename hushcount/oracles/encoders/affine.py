@@ -15,8 +15,11 @@ from hushcount.maths.primes import is_prime
 from hushcount.maths.variance import SupportLaw
 from hushcount.oracles import decoding
 from hushcount.oracles.encoders.base import Grouped, Universal, require_items
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
+
+_LARGEST_SUM = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,31 @@ class Affine(Universal):
         spread = np.repeat(slopes, cells.shape[1])
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
+    def squares(self, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
+        """Compare every report with every item, as the candidates' way of `accumulate`: 0.1 ns a pair and more."""
+        require_items(groups.items, self.domain or self.prime)
+        each = self._progressions_each(_no_runs(responder))
+        largest = int(groups.sizes.max(initial=1))
+        # Imported here: clients encode without numba, only servers decode.
+        from hushcount.kernels.squares import squares
+
+        at_once = max(1, min(decoding.AT_ONCE // each, _LARGEST_SUM // largest**2))
+        sums = [0] * len(groups)
+        for start in range(0, len(reports), at_once):
+            part = reports[start : start + at_once]
+            runs = responder.runs(part)
+            if runs is None:
+                return super().squares(responder, reports, groups)
+            threads = decoding.threads_for(decoding.candidates_cost(self._load(runs, len(part), len(groups.items))))
+            found = squares(self.progressions(runs, part), each, groups.items, groups.starts, threads)
+            sums = [total + more for total, more in zip(sums, found.tolist(), strict=True)]
+        return sums
+
+    def _load(self, runs: Runs, reports: int, items: int) -> decoding.DecodeLoad:
+        """Return how much there is to decode of reports like those of the runs."""
+        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (float(runs.length), 1)
+        return decoding.DecodeLoad(reports * self._progressions_each(runs), self.prime, length, items, stride)
+
     def group_law(self, asked: Grouped) -> SupportLaw:
         """Exact on average over groups of so many items; a group of consecutive numbers differs by up to 70 %.
 
@@ -163,8 +191,7 @@ class Affine(Universal):
             return decoding.DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
         each = self._progressions_each(runs)
         at_once = min(reports, max(1, decoding.AT_ONCE // each))
-        length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (runs.length, 1)
-        cost = decoding.cheapest(decoding.DecodeLoad(at_once * each, self.prime, length, items, stride))
+        cost = decoding.cheapest(self._load(runs, at_once, items))
         calls = reports / max(1, at_once)
         return decoding.DecodeCost(cost.way, calls * cost.operations, calls * cost.seconds)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, IntArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.estimates import Estimate, Supports
@@ -68,6 +68,9 @@ class Encoder(Protocol):
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Add the reports to `tally`, int64[rows, width], in place."""
+
+    def squares(self, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
+        """Return, for each group, the sum over reports of the squared number of its items that a report supports."""
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         """Return float64[c]: the users of the other items of each item's block, or None without blocks.
@@ -159,6 +162,14 @@ class Family:
     def log_functions(self: Encoder) -> float:
         return math.fsum(math.log(field.values) for field in self.fields)
 
+    def squares(self: Encoder, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
+        """Ask each report for each item: about 30 ns a pair."""
+        held = np.zeros((len(groups), len(reports)), dtype=np.int64)
+        for group, item in zip(groups.of_items, groups.items, strict=True):
+            cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
+            held[group] += responder.supports(reports, cells)
+        return [squared_sum(row) for row in held]
+
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
 
@@ -179,6 +190,15 @@ class Universal(Family):
     def estimate(self, scored: Scored) -> Estimate:
         n, own, other = scored.tally.reports, float(scored.law.own), float(scored.law.other)
         return Supports(scored.count, scored.noise(), np.zeros(len(scored.count)), scored.scores, n, own, other)
+
+
+def squared_sum(held: IntArray, times: IntArray | None = None) -> int:
+    """Return the sum of squares of int64[n], each `times` as often (None: once), exact however large it is."""
+    numbers, places = np.unique(held, return_inverse=True)
+    often = np.bincount(places) if times is None else np.zeros(len(numbers), dtype=np.int64)
+    if times is not None:
+        np.add.at(often, places, times)
+    return sum(count * number**2 for number, count in zip(numbers.tolist(), often.tolist(), strict=True))
 
 
 def require_items(items: UInt64Array, domain: int) -> None:
