@@ -12,7 +12,6 @@ from hushcount.oracles.estimates import Levels
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.many import benjamini_hochberg, bonferroni
-from hushcount.questions.sides import parted
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,34 +83,26 @@ def changes(
     Reference: docs/mathematics.md section 12.
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
-    places = parted(groups)
-    parts = [compared(before, after, [groups[place] for place in chosen]) for chosen in places]
-    order = np.argsort(np.concatenate(places))
-
-    def joined(arrays: Sequence[FloatArray]) -> FloatArray:
-        return np.concatenate(arrays)[order]
-
-    p = joined([part.p_value for part in parts])
-    was, now = (joined([getattr(part, side).share for part in parts]) for side in ("before", "after"))
-    limits = [(*part.difference(tail), *part.ratio(tail)) for part in parts]
-    low, high, ratio_low, ratio_high = (joined(arrays) for arrays in zip(*limits, strict=True))
-    ratio = np.divide(np.maximum(now, 0.0), was, out=np.full(len(was), np.inf), where=was > 0.0)
+    both = compared(before, after, groups)
+    was, now, p = both.before.share, both.after.share, both.p_value
+    low, high = both.difference(tail)
+    ratio_low, ratio_high = both.ratio(tail)
     return Changes(
         names=tuple(group.name for group in groups),
-        reports_before=parts[0].before.reports,
-        reports_after=parts[0].after.reports,
+        reports_before=both.before.reports,
+        reports_after=both.after.reports,
         confidence=confidence,
         before=was,
         after=now,
         difference=now - was,
-        standard_error=joined([part.error for part in parts]),
+        standard_error=both.error,
         low=low,
         high=high,
-        ratio=ratio,
+        ratio=np.divide(np.maximum(now, 0.0), was, out=np.full(len(was), np.inf), where=was > 0.0),
         ratio_low=ratio_low,
         ratio_high=ratio_high,
         p_value=p,
         adjusted=benjamini_hochberg(p),
         p_bonferroni=bonferroni(p),
-        exact=np.concatenate([part.exact for part in parts])[order],
+        exact=both.exact,
     )

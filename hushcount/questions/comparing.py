@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray
-from hushcount.oracles.estimates import FEW
+from hushcount.oracles.estimates import FEW, quantile
 from hushcount.questions.collisions import pool_of, pool_variance
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.fisher import fisher
 from hushcount.questions.mover import Limited, difference_limits, ratio_limits
-from hushcount.questions.sides import Law, Side, alike, normal_quantile, side_of
+from hushcount.questions.sides import Side, side_of
 
 _NOTHING = 1e-9
 """A share below which is rounding: that of all items together is 1 without any error."""
@@ -22,7 +22,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Two sides with the same groups, all of one item or all larger."""
+    """Two sides with the same groups."""
 
     before: Side
     after: Side
@@ -49,17 +49,16 @@ class Compared:
     def null_error(self) -> FloatArray:
         """float64[g]: the same if both sides have the pooled share."""
         variance = self.before.variance(self.pooled) + self.after.variance(self.pooled)
+        both = self._spread * (1.0 / self.before.answers + 1.0 / self.after.answers)
+        variance = np.where(self._alike, both, variance)
         return np.sqrt(np.maximum(variance + self.collisions, _NOTHING**2))
 
     @cached_property
     def exact(self) -> BoolArray:
         """bool[g]: where few reports are expected to support a group, or not to, by the same law on both sides."""
-        laws = self._laws
-        if laws is None:
-            return np.zeros(len(self.before.sizes), dtype=np.bool_)
-        pi = (laws[0].supports + laws[1].supports) / (self.before.reports + self.after.reports)
-        fewer = min(self.before.reports, self.after.reports) / _repeats(laws)
-        return np.asarray(fewer * np.minimum(pi, 1.0 - pi) < FEW, dtype=np.bool_)
+        mean, each, trials = self._matching
+        fewer = min(self.before.answers, self.after.answers)
+        return self._alike & (fewer * np.minimum(mean / each, trials - mean / each) < FEW) & (self._spread > 0.0)
 
     @cached_property
     def p_value(self) -> FloatArray:
@@ -68,21 +67,24 @@ class Compared:
         from scipy.special import ndtr
 
         difference = np.abs(self.after.share - self.before.share)
-        normal = 2.0 * ndtr(-difference / self.null_error)
-        laws, few = self._laws, self.exact
-        if laws is None or not few.any():
-            return normal
-        repeats = _repeats(laws)
-        first, second = (law.supports[few] // repeats for law in laws)
-        exact = fisher(first, second, *(-(-side.reports // repeats) for side in (self.before, self.after)))
+        found = np.asarray(2.0 * ndtr(-difference / self.null_error), dtype=np.float64)
+        few, (_, each, trials) = self.exact, self._matching
+        if not few.any():
+            return found
+        seen, tried = [], []
+        for side in (self.before, self.after):
+            scores = np.floor(side.law.supports[few] / (side.law.repeats * each[few]) + _NOTHING)
+            seen.append(scores.astype(np.int64))
+            tried.append(np.maximum(np.ceil(side.answers * trials[few] - _NOTHING), scores).astype(np.int64))
+        exact = fisher(*seen, *tried)
         # Fisher's test knows nothing of what the rest's changes do to a shared pool.
-        normal[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, normal[few]), exact)
-        return normal
+        found[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, found[few]), exact)
+        return found
 
     def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) of the difference, each passed with probability `tail`."""
         before, after = (_limited(side, tail) for side in (self.before, self.after))
-        return difference_limits(before, after.widened(normal_quantile(tail) * np.sqrt(self.collisions)))
+        return difference_limits(before, after.widened(quantile(tail) * np.sqrt(self.collisions)))
 
     def ratio(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) of the ratio.
@@ -90,7 +92,7 @@ class Compared:
         Each side has all its collisions, also in a shared pool: they cancel in a difference, not in
         `after - r before`; no r has more than both together.
         """
-        z, limited = normal_quantile(tail), []
+        z, limited = quantile(tail), []
         for side in (self.before, self.after):
             weighted = [(one, 1.0 / side.reports) for one in side.results]
             counts = [one.count for one in side.estimates]
@@ -102,15 +104,29 @@ class Compared:
         return (-1.0, self.before), (1.0, self.after)
 
     @cached_property
-    def _laws(self) -> tuple[Law, Law] | None:
-        """The laws of both sides, if they are one: no pool, or one and the same."""
+    def _alike(self) -> BoolArray:
+        """bool[g]: whether scores of both sides have one law: no pool, or one and the same."""
         first, second = self.before.law, self.after.law
-        if first is None or second is None or not alike(first, second):
-            return None
         results = (*self.before.results, *self.after.results)
-        if len({pool_of(one.campaign.require_frequency()) for one in results}) > 1:
-            return None
-        return first, second
+        pools = {pool_of(one.campaign.require_frequency()) for one in results}
+        return first.there & second.there & first.is_like(second) & (len(pools) == 1)
+
+    @cached_property
+    def _spread(self) -> FloatArray:
+        """float64[g]: the variance of one answer's part of a count if both sides have the pooled share.
+
+        Noise is linear in the share, so the mean of both sides is that of the pooled one.
+        """
+        sides = (self.before, self.after)
+        parts = [side.reports * side.answers * side.variance(self.pooled) for side in sides]
+        return np.asarray(sum(parts) / sum(side.reports for side in sides), dtype=np.float64)
+
+    @cached_property
+    def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The mean of one report's T over both sides, h and M/n (`Law.matching`)."""
+        law, other = self.before.law, self.after.law
+        mean = (law.supports + other.supports) / (self.before.reports + self.after.reports)
+        return mean, *law.matching(mean, self._spread * (law.own - law.other) ** 2)
 
 
 def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> Compared:
@@ -120,7 +136,3 @@ def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequen
 
 def _limited(side: Side, tail: float) -> Limited:
     return Limited(side.share, *side.limits(tail))
-
-
-def _repeats(laws: tuple[Law, Law]) -> int:
-    return max(law.repeats for law in laws)

@@ -14,7 +14,7 @@ _ALIKE = 1e-9
 """Outcomes whose probabilities differ by such a part are equally likely: rounding tells them apart, nothing else."""
 
 
-def fisher(before: IntArray, after: IntArray, n_before: int, n_after: int) -> FloatArray:
+def fisher(before: IntArray, after: IntArray, n_before: IntArray, n_after: IntArray) -> FloatArray:
     """Return float64[g]: the p-value of each pair of counts if both come from trials of one probability.
 
     Given the sum of both counts, the second one is hypergeometric, whatever the probability is. The p-value is the
@@ -24,12 +24,13 @@ def fisher(before: IntArray, after: IntArray, n_before: int, n_after: int) -> Fl
 
     Args:
         before, after: int64[g], successes, in 0..n_before and 0..n_after.
-        n_before, n_after: trials, at least 1 each.
+        n_before, n_after: int64[g], trials, at least 1 each.
 
     Reference: Fisher 1935; docs/mathematics.md section 12.
     """
-    pairs, places = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
-    found = [_p_value(int(first), int(second), n_before, n_after) for first, second in pairs.T]
+    asked = np.stack([before, after, n_before, n_after])
+    different, places = np.unique(asked, axis=1, return_inverse=True)
+    found = [_p_value(*one) for one in different.T.tolist()]
     return np.array(found, dtype=np.float64)[places.reshape(-1)]
 
 

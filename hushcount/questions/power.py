@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
+from hushcount.oracles.estimates import quantile
 from hushcount.questions.comparing import Compared, compared
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.sides import normal_quantile, parted
 
 _STEPS = 60
 
@@ -36,7 +36,7 @@ def seen_with(
     """
     if not 0.0 < ratio < np.inf:
         raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
-    return _by_group(before, after, groups, lambda both: _power(both, np.full(len(both.before.sizes), ratio), level))
+    return _power(compared(before, after, groups), np.full(len(groups), ratio), level)
 
 
 def least_seen(
@@ -57,7 +57,7 @@ def least_seen(
     """
     if not level < power < 1.0:
         raise UsageError(f"power is {power}, must be above the level, {level}, and below 1")
-    return _by_group(before, after, groups, lambda both: _least(both, power, level))
+    return _least(compared(before, after, groups), power, level)
 
 
 def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
@@ -68,18 +68,6 @@ def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
         alpha: the rate of false discoveries.
     """
     return alpha * max(1, int((adjusted <= alpha).sum())) / max(1, len(adjusted))
-
-
-def _by_group(
-    before: Sequence[Counted],
-    after: Sequence[Counted],
-    groups: Sequence[Group],
-    answer: Callable[[Compared], FloatArray],
-) -> FloatArray:
-    found = np.empty(len(groups))
-    for chosen in parted(groups):
-        found[chosen] = answer(compared(before, after, [groups[place] for place in chosen]))
-    return found
 
 
 def _power(both: Compared, ratios: FloatArray, level: float) -> FloatArray:
@@ -94,7 +82,7 @@ def _power(both: Compared, ratios: FloatArray, level: float) -> FloatArray:
     pooled = (both.before.reports * share + both.after.reports * changed) / (both.before.reports + both.after.reports)
     null = np.sqrt(both.before.variance(pooled) + both.after.variance(pooled) + both.collisions)
     true = np.sqrt(both.before.variance(share) + both.after.variance(changed) + both.collisions)
-    critical, true = normal_quantile(level / 2.0) * null, np.maximum(true, np.finfo(np.float64).tiny)
+    critical, true = quantile(level / 2.0) * null, np.maximum(true, np.finfo(np.float64).tiny)
     difference = np.abs(changed - share)
     return np.asarray(ndtr((difference - critical) / true) + ndtr((-difference - critical) / true), dtype=np.float64)
 

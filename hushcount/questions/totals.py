@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray
-from hushcount.oracles.estimates import Levels, Supports
-from hushcount.questions.collisions import pool_of, pool_variance
+from hushcount.oracles.estimates import Levels, quantile
+from hushcount.questions.collisions import pool_variance
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.sides import Side, normal_quantile, parted, side_of
+from hushcount.questions.sides import Side, side_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +61,8 @@ def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float
         UsageError: there are no reports, or a result says nothing of an item.
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
-    columns, reports = np.empty((5, len(groups))), 0
-    for chosen in parted(groups):
-        side = side_of(results, [groups[place] for place in chosen])
-        columns[:, chosen], reports = _totals(side, tail), side.reports
-    return Totals(tuple(group.name for group in groups), reports, confidence, *columns)
+    side = side_of(results, groups)
+    return Totals(tuple(group.name for group in groups), side.reports, confidence, *_totals(side, tail))
 
 
 def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
@@ -79,12 +76,5 @@ def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
     collisions = np.sqrt(
         pool_variance([(one, 1.0) for one in side.results], [one.count for one in estimates], side.sizes)
     )
-    law = side.law
-    if law is not None and all(pool_of(one.campaign.require_frequency()) is None for one in side.results):
-        low, high = Supports(
-            count, noise, collisions, law.supports, side.reports, law.own, law.other, repeats=law.repeats
-        ).limits(tail)
-    else:
-        half = normal_quantile(tail) * np.hypot(noise, collisions)
-        low, high = count - half, count + half
-    return count, noise, collisions, low, high
+    half = quantile(tail) * np.hypot(noise, collisions)
+    return count, noise, collisions, count - half, count + half
