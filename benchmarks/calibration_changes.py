@@ -1,0 +1,278 @@
+"""How often comparisons say what they must: null changes found, intervals that hold, false discoveries, power.
+
+    python -m benchmarks.calibration_changes [--runs 200]
+
+Clients of each window are drawn afresh from the shares of a scene, encode with the real mechanism, and are tallied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from hushcount.arrays import BoolArray, FloatArray, UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary, in_random_order, items_of, tally_items
+from hushcount.maths.objectives import Objective
+from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, plan
+from hushcount.oracles.parameters import Parameters
+from hushcount.oracles.simulation import SeededWords, fresh_functions
+from hushcount.oracles.tally import Tally
+from hushcount.questions.changes import Changes, changes
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.power import seen_with
+from keys.private import PrivateKey
+
+ALPHA = 0.05
+_KEY = PrivateKey(bytes(range(32)))
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Two windows: an oracle, who holds what in each, and the groups that are compared.
+
+    Attributes:
+        label: of the row.
+        oracle, epsilon: of the mechanism; `parameters` as planned if empty, without a pool's seed.
+        before, after: float64[d], shares of the items; without `after` nothing changes.
+        reports: of each window.
+        seeds: of a pool: "same" for both windows, or "other".
+        size: items of each group beside the single ones; 0: no groups.
+    """
+
+    label: str
+    oracle: str
+    epsilon: float
+    before: FloatArray
+    reports: tuple[int, int]
+    after: FloatArray | None = None
+    parameters: Parameters = field(default_factory=dict)
+    seeds: Literal["same", "other"] = "same"
+    size: int = 0
+
+    @property
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """The shares of both windows."""
+        return self.before, self.before if self.after is None else self.after
+
+    @cached_property
+    def dictionary(self) -> Dictionary:
+        """The items, in random order, and the reserved item after them."""
+        return Dictionary(in_random_order(f"item {number}" for number in range(len(self.before))))
+
+    @cached_property
+    def planned(self) -> Parameters:
+        """The mechanism's parameters, with some seed where it needs one."""
+        return self.parameters or plan(self.oracle, self.epsilon, self._domain, {}, Objective(), ANY_SEED)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Every item alone, then groups of neighbours."""
+        names, size = self.dictionary.items, self.size
+        wider = range(0, len(names) - size + 1, size) if size else ()
+        return (
+            *(Group(name, (name,)) for name in names),
+            *(Group(f"group {start}", names[start : start + size]) for start in wider),
+        )
+
+    @cached_property
+    def truth(self) -> tuple[FloatArray, FloatArray]:
+        """The share of each group, before and after."""
+        before, after = (
+            np.array([shares[self.dictionary.positions(group.items).astype(np.intp)].sum() for group in self.groups])
+            for shares in self.shares
+        )
+        return before, after
+
+    def campaign(self, seed: str) -> Campaign:
+        """Return a campaign with a pool's functions of this seed, if it has a pool."""
+        begin = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=1)
+        key = {"id": _KEY.id, "key": _KEY.public_key.hex(), "not_before": begin.isoformat()}
+        listed = {"path": "items.txt", "items": len(self.before), "digest": self.dictionary.digest}
+        parameters = {**self.planned, "seed": seed} if self._pooled else dict(self.planned)
+        data = {
+            "id": "simulated",
+            "mechanism": {"name": self.oracle, "epsilon": self.epsilon, "parameters": parameters},
+            "keys": {"analyzer": [{**key, "not_after": (begin + timedelta(days=30)).isoformat()}]},
+        }
+        return Campaign.model_validate(data if self._pooled else {**data, "dictionary": listed})
+
+    def counted(self, campaign: Campaign, side: int, run: int) -> Counted:
+        """Return one window of a run: its clients drawn, encoded and tallied."""
+        drawn = np.random.default_rng([run, side]).multinomial(self.reports[side], self.shares[side])
+        mechanism, dictionary = campaign.require_frequency(), None if self._pooled else self.dictionary
+        items = items_of(mechanism, dictionary, self.dictionary.items)
+        columns: UInt64Array = tally_items(mechanism)
+        counts = mechanism.new_tally(columns)
+        mechanism.accumulate(counts, mechanism.encode(np.repeat(items, drawn), SeededWords(side, run)), columns)
+        result = Counted(campaign, Tally(counts, self.reports[side], columns), f"window {side}")
+        # No file holds it.
+        result.__dict__["dictionary"] = dictionary
+        return result
+
+    def sides(self, run: int) -> tuple[Counted, Counted]:
+        """Return both windows of a run; a pool's functions are drawn anew in each."""
+        first = self.campaign(fresh_functions(0, 2 * run))
+        second = first if self.seeds == "same" else self.campaign(fresh_functions(0, 2 * run + 1))
+        return self.counted(first, 0, run), self.counted(second, 1, run)
+
+    @property
+    def _pooled(self) -> bool:
+        return CATALOGUE[self.oracle].seeded
+
+    @property
+    def _domain(self) -> int | None:
+        return None if self._pooled else len(self.before) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What comparisons said in many runs; arrays [runs, groups].
+
+    Attributes:
+        p: p-values; `adjusted` those of the list.
+        holds: whether the interval of the difference holds the truth; `ratio_holds` that of the ratio.
+        deviations: of the difference from the truth, in standard errors.
+        single: bool[groups]: which are items.
+        exact: the share of p-values by Fisher's test.
+    """
+
+    p: FloatArray
+    adjusted: FloatArray
+    holds: BoolArray
+    ratio_holds: BoolArray
+    deviations: FloatArray
+    single: BoolArray
+    exact: float
+
+    def rate(self, alpha: float, *, single: bool = True) -> FloatArray:
+        """Return float64[runs]: the share of groups with a p-value of at most alpha."""
+        return (self.p[:, self.single == single] <= alpha).mean(axis=1)
+
+
+def compared(scene: Scene, run: int) -> Changes:
+    """Compare both windows of a run."""
+    before, after = scene.sides(run)
+    return changes([before], [after], scene.groups)
+
+
+def simulated(scene: Scene, runs: Sequence[int]) -> Answers:
+    """Compare both windows in every run."""
+    before, after = scene.truth
+    found = [compared(scene, run) for run in runs]
+    truth = after - before
+    return Answers(
+        p=np.array([one.p_value for one in found]),
+        adjusted=np.array([one.adjusted for one in found]),
+        holds=np.array([(one.low <= truth) & (truth <= one.high) for one in found]),
+        ratio_holds=np.array(
+            [(one.ratio_low * before <= after) & ((after <= one.ratio_high * before) | (before == 0)) for one in found]
+        ),
+        deviations=np.array([(one.difference - truth) / np.maximum(one.standard_error, 1e-300) for one in found]),
+        single=np.array([len(group.items) == 1 for group in scene.groups]),
+        exact=float(np.mean([one.exact.mean() for one in found])),
+    )
+
+
+def zipf(items: int) -> FloatArray:
+    """Return float64[items]: shares that fall like 1/rank."""
+    shares = 1.0 / np.arange(1, items + 1)
+    return shares / shares.sum()
+
+
+def changed(shares: FloatArray, items: int, ratio: float) -> FloatArray:
+    """Return shares in which of so many items the last half rose by this ratio, and the others fell by as much."""
+    found, half = shares.copy(), items // 2
+    found[-half:] *= ratio
+    found[-items:-half] *= 2.0 - ratio
+    return found
+
+
+MANY, POOL = 300, {"k": 32, "m": 32, "s": 4}
+NULL = (
+    *(Scene(name, name, 1.0, zipf(MANY), (20_000, 10_000), size=100) for name in ("ss", "ais", "ocms", "oue", "sue")),
+    *(Scene(name, name, 1.0, zipf(MANY), (20_000, 10_000), size=100) for name in ("hr", "he", "rhr")),
+    Scene("grr", "grr", 4.0, zipf(MANY), (20_000, 10_000), size=100),
+    Scene("grr, few", "grr", 5.0, zipf(MANY), (300, 200), size=100),
+    Scene("ais, few", "ais", 5.0, zipf(MANY), (300, 200), size=100),
+    Scene("ss, few", "ss", 3.0, zipf(MANY), (200, 200), size=100),
+    Scene("oue, few", "oue", 4.0, zipf(MANY), (300, 300), size=100),
+    Scene("gcms, one seed", "gcms", 1.5, zipf(MANY), (4000, 4000), parameters=POOL, size=100),
+    Scene("gcms, two seeds", "gcms", 1.5, zipf(MANY), (4000, 4000), parameters=POOL, seeds="other", size=100),
+)
+"""Nothing changes."""
+EVEN = np.full(100, 0.01)
+LISTED = Scene("ss, 20 of 100", "ss", 3.0, EVEN, (40_000, 40_000), after=changed(EVEN, 20, 1.75))
+"""A list of which a fifth changed."""
+
+
+def false_discoveries(scene: Scene, answers: Answers) -> FloatArray:
+    """Return float64[runs]: the share of what was found at ALPHA in a list that did not change."""
+    still = np.abs(scene.truth[1] - scene.truth[0]) < 1e-12
+    found = answers.adjusted <= ALPHA
+    return (found & still).sum(axis=1) / np.maximum(found.sum(axis=1), 1)
+
+
+def powers(scene: Scene, runs: Sequence[int]) -> tuple[float, FloatArray]:
+    """Return the predicted power for the groups that rose, and float64[runs]: the share of them that were found.
+
+    At the level of a single test. Predicted from tallies as they are expected at the true shares.
+    """
+    before, after = scene.truth
+    moved = np.flatnonzero(np.abs(after / before - after[-1] / before[-1]) < 1e-9)
+    chosen = [scene.groups[place] for place in moved]
+    sides = scene.sides(runs[0])
+    exact = [replace(side, tally=_at(scene, side)) for side in sides]
+    for side in exact:
+        side.__dict__["dictionary"] = scene.dictionary
+    predicted = seen_with([exact[0]], [exact[1]], chosen, float(after[-1] / before[-1]), ALPHA)
+    answers = simulated(scene, runs)
+    return float(predicted.mean()), (answers.p[:, moved] <= ALPHA).mean(axis=1)
+
+
+def _at(scene: Scene, side: Counted) -> Tally:
+    """Return a tally with the counts that are expected at the shares before."""
+    law, shares = side.campaign.require_frequency().law, np.append(scene.before, 0.0)
+    counts = np.rint(side.reports * (float(law.other) + shares * float(law.gain))).astype(np.int64)[None, :]
+    return replace(side.tally, counts=counts)
+
+
+def _mean(values: FloatArray) -> str:
+    return f"{values.mean():.4f}±{values.std() / math.sqrt(len(values)):.4f}"
+
+
+def lines(runs: int) -> Iterator[str]:
+    """Yield the table."""
+    yield "| nothing changes | Fisher | items <= .05 | items <= .01 | sums <= .05 | 95 % hold | of sums | ratios hold |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for scene in NULL:
+        one = simulated(scene, range(runs))
+        single, wide = (one.holds[:, one.single == each].mean(axis=1) for each in (True, False))
+        rates = [one.rate(0.05), one.rate(0.01), one.rate(0.05, single=False), single, wide]
+        means = " | ".join(map(_mean, [*rates, one.ratio_holds.mean(axis=1)]))
+        yield f"| {scene.label} | {one.exact:.2f} | {means} |"
+    yield ""
+    null = replace(LISTED, after=None)
+    for scene in (null, LISTED):
+        false = _mean(false_discoveries(scene, simulated(scene, range(runs))))
+        yield f"{scene.label if scene is LISTED else 'nothing of 100'}: false discoveries at .05: {false}"
+    predicted, seen = powers(LISTED, range(runs))
+    yield f"{LISTED.label}: power predicted {predicted:.3f}, seen {_mean(seen)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    for line in lines(parser.parse_args().runs):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
