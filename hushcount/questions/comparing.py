@@ -68,18 +68,34 @@ class Compared:
 
         difference = np.abs(self.after.share - self.before.share)
         found = np.asarray(2.0 * ndtr(-difference / self.null_error), dtype=np.float64)
-        few, (_, each, trials) = self.exact, self._matching
+        few = self.exact
         if not few.any():
             return found
-        seen, tried = [], []
-        for side in (self.before, self.after):
-            scores = np.floor(side.law.supports[few] / (side.law.repeats * each[few]) + _NOTHING)
-            seen.append(scores.astype(np.int64))
-            tried.append(np.maximum(np.ceil(side.answers * trials[few] - _NOTHING), scores).astype(np.int64))
-        exact = fisher(*seen, *tried)
+        exact = self._fisher(few)
         # Fisher's test knows nothing of what the rest's changes do to a shared pool.
         found[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, found[few]), exact)
         return found
+
+    def largest_p_value(self) -> FloatArray:
+        """Return float64[g]: the larger of `p_value` and Fisher's, where it has a law, however many supports there are.
+
+        Far out in its tails the normal law says too little: at 1,000 expected supports, an event of 1.1e-7 has 1e-7. It
+        matters to whoever promises a rate of false alarms for many items. It takes about a millisecond a group.
+        """
+        largest, chosen = self.p_value.copy(), self._alike & (self._spread > 0.0)
+        if chosen.any():
+            largest[chosen] = np.maximum(largest[chosen], self._fisher(chosen))
+        return largest
+
+    def _fisher(self, chosen: BoolArray) -> FloatArray:
+        """Return Fisher's p-values of the groups that are chosen."""
+        _, each, trials = self._matching
+        seen, tried = [], []
+        for side in (self.before, self.after):
+            scores = np.floor(side.law.supports[chosen] / (side.law.repeats * each[chosen]) + _NOTHING)
+            seen.append(scores.astype(np.int64))
+            tried.append(np.maximum(np.ceil(side.answers * trials[chosen] - _NOTHING), scores).astype(np.int64))
+        return fisher(*seen, *tried)
 
     def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) of the difference, each passed with probability `tail`."""

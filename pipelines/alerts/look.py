@@ -13,6 +13,9 @@ from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError
 from pipelines.alerts import operations
 from pipelines.alerts.alert import Alert, Kind
+from pipelines.alerts.changed import changed, compared_of
+from pipelines.asking.places import places_of
+from pipelines.asking.sources import Source
 from pipelines.audit.foresight import room_of
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import View
@@ -109,10 +112,19 @@ def volumes_of(view: View, stream: str) -> Sequence[operations.Volume]:
     return [operations.Volume(name, numbers[name]) for name in over]
 
 
+def _changes(view: View, part: AlertsPart) -> Iterator[Alert]:
+    places = places_of(view.deployment, view.epochs, 1 + part.windows_before)
+    if places and (part.items or part.groups or part.any_item):
+        source = Source(view.campaign, tuple(places), view.deployment, view.epochs)
+        if (compared := compared_of(source, part)) is not None:
+            yield from changed(compared, part)
+
+
 Condition = Callable[[View, AlertsPart], Iterator[Alert]]
 _CONDITIONS: tuple[tuple[tuple[Kind, ...], Condition], ...] = (
     (("dropped", "waiting", "differences"), _reports),
     (("budget",), _budget),
     (("volume",), _volume),
+    (("change",), _changes),
 )
 """The kinds of alerts that each condition finds."""

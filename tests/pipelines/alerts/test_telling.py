@@ -158,6 +158,29 @@ def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
     assert "the program false ended with status 1" in failed.err
 
 
+def test_a_change_of_what_is_named_is_told(tmp_path: Path) -> None:
+    groups = '[analyzer.groups]\nmost = {items = ["alpha", "gamma"]}\n'
+    table = '[alerts]\ncommand = ["sh", "-c", "cat >> told.json; echo >> told.json"]\nitems = ["alpha", "strange"]\n'
+    site = Site(tmp_path, tail=f'{groups}{table}groups = ["most"]\nany_item = true\nfalse_alarms = 1e-6\n')
+    collect(site.store, site.campaign, values(600), day=0)
+    assert told(site, 1.1).problems == []
+    assert not (tmp_path / "told.json").exists()
+    collect(site.store, site.campaign, ["alpha"] * 400, day=1)
+    for day in (2.1, 2.2):
+        assert told(site, day).problems == []
+    sent = [json.loads(line)["data"] for line in (tmp_path / "told.json").read_text().splitlines()]
+    assert sorted((one["kind"], one["about"]) for one in sent) == [
+        ("change", "group most"),
+        ("change", "item alpha"),
+        ("change", "item beta"),
+    ]
+    alpha = next(one for one in sent if one["about"] == "item alpha")
+    assert "'alpha' of words rose from" in alpha["says"]
+    assert alpha["numbers"]["after"] == pytest.approx(1.0, abs=0.2)
+    site.config.write_text(site.config.read_text().replace('groups = ["most"]', 'groups = ["least"]'))
+    refused("alerts", "--config", site.config, says=["alerts.groups names 'least'"])
+
+
 def test_a_budget_that_ends_soon_is_told(tmp_path: Path) -> None:
     site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
     collect(site.store, site.campaign, values(100), day=0)
