@@ -36,6 +36,15 @@ DESIGN = (
     Row("list", "List the designs of this machine.", "design:list_designs"),
     Row("search", "Find a design, check it, and keep it in the user's cache.", "design:search_design"),
 )
+ASK = (
+    Row("top", "Show the most frequent items.", "ask:top"),
+    Row("item", "Show how often items were used, window by window, with errors.", "ask:item"),
+    Row("sum", "Add up items, with the error of the sum.", "ask:sum_"),
+    Row("change", "Show what rose and what fell between windows.", "ask_differences:change"),
+    Row("compare", "Show where two campaigns or results differ.", "ask_differences:compare"),
+    Row("total", "Add up windows, with the error of the total.", "ask:total"),
+    Row("new", "Show what discovery found, when, and its counts since.", "ask:new"),
+)
 LEDGER = (
     Row("set", "Set a campaign's limit.", "ledger:set_limit"),
     Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
@@ -71,7 +80,7 @@ HUSHCOUNT = (
     Row("status", "Show what became of every report, by number.", "status:status"),
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
     Row("alerts", "Show which alerts stand and whether they were sent, or send a test.", "alerts:alerts"),
-    Row("trend", "Show how often items were used, window by window, with errors.", "epochs:trend"),
+    Row("ask", "Ask results what is used, what changed and what differs, and how sure that is.", ASK),
     Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
     Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
     Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),

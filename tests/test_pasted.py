@@ -220,7 +220,7 @@ def test_the_pages_for_each_reader_as_pasted(tmp_path: Path, monkeypatch: pytest
     live_through(tmp_path, STORY)
     assert "dark-mode" in (tmp_path / "found" / "found.csv").read_text()
     assert (tmp_path / "adjusted.csv").exists()
-    assert (tmp_path / "trend.csv").exists()
+    assert (tmp_path / "items.csv").exists()
 
 
 def has_results(_said: str) -> bool:

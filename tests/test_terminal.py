@@ -108,7 +108,7 @@ def test_help_says_all_that_was_written_also_in_brackets(path: tuple[str, ...]) 
     ("arguments", "says"),
     [
         (("plan", "--epsilon", "two"), "--epsilon is 'two': must be a number: see hushcount plan --help"),
-        (("trend", "--last", "0"), "--last is '0': must be at least 1: see hushcount trend --help"),
+        (("ask", "item", "--last", "0"), "--last is '0': must be at least 1: see hushcount ask item --help"),
         (("keys", "new", "--role", "operater"), "--role: 'operater' is not one of 'both', "),
         (("collect",), "missing option '--config': see hushcount collect --help"),
         (("colect",), "no such command 'colect'"),

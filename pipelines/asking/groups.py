@@ -45,6 +45,21 @@ class Chosen:
     depth: int = 1
     from_right: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[str] | None,
+        declared: Sequence[str] | None,
+        *others: str | bool | int | None,
+    ) -> Chosen:
+        """Return the choice of options, in the order of the fields."""
+        return cls(tuple(items or ()), tuple(declared or ()), *others)  # type: ignore[arg-type]  # as the fields are
+
+    @property
+    def names(self) -> bool:
+        """Whether the rows of an answer were named, and keep that order."""
+        return not self.is_nothing and self.separator is None
+
     @property
     def is_nothing(self) -> bool:
         """Whether no item is chosen."""

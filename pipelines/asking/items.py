@@ -91,6 +91,15 @@ def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None =
     return table.filter(table["detected_all"]).sort_by(order)
 
 
+def most_frequent(table: pa.Table) -> list[str]:
+    """Return the items that are detected in a window, among all rows, by the largest share that they were seen with."""
+    largest: dict[str, float] = {}
+    for row in table.to_pylist():
+        if row["detected_all"]:
+            largest[row["item"]] = max(row["count"] / row["reports"], largest.get(row["item"], 0.0))
+    return sorted(largest, key=lambda item: -largest[item])
+
+
 def item_rows(source: Source, wanted: Sequence[str], levels: Levels | None = None) -> list[dict[str, Any]]:
     """Return the rows of `items_table` as dicts; none of an item that is in no result."""
     looks = len(source.places) * len(wanted)

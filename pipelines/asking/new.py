@@ -56,6 +56,10 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
     """
     if source.deployment is None or source.epochs is None or source.tracked is None:
         raise UsageError("new asks a store when a value was found: give --config and the id of the campaign")
+    if not any(campaign.discovery for campaign in source.epochs.campaigns.values()):
+        raise UsageError(
+            f"campaign {source.name} discovers no values, must be one with --discovery-epsilon (hushcount campaign new)"
+        )
     decisions, listed = read_decisions(source.epochs.directory), set(source.epochs.listed)
     seen = {one.item: (one.first_seen or "", one.last_seen or "") for one in source.tracked.discovered}
     given = {one.item for one in source.tracked.items if one.source == "given"}

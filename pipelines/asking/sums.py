@@ -58,6 +58,14 @@ def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Leve
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 
+def largest_groups(table: pa.Table) -> list[str]:
+    """Return the groups of a table by their largest share."""
+    largest: dict[str, float] = {}
+    for name, share in zip(table["group"].to_pylist(), table["share"].to_pylist(), strict=True):
+        largest[name] = max(share, largest.get(name, share))
+    return sorted(largest, key=lambda name: -largest[name])
+
+
 def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int) -> pa.Table | None:
     known: list[Group] = []
     missing = []

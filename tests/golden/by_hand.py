@@ -154,7 +154,7 @@ def tools(root: Path) -> dict[str, Any]:
                     "--dictionary-size", 100),
         "privacy of a campaign": ("privacy", "--campaign", site / "campaigns/words/words.json", "--reports", 10000),
         "privacy of discovery": ("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8),
-        "trend": ("trend", *config, "--campaign", "words", "--out", out / "trend.csv"),
+        "ask item": ("ask", "item", *config, "--campaign", "words", "--out", out / "items.csv"),
         "export": ("ledger", "export", *ledger, "--out", out / "charges.json"),
         "export table": ("ledger", "export", *ledger, "--out", out / "charges.csv"),
     }  # fmt: skip

@@ -86,8 +86,8 @@ def test_windows_of_one_stream_and_of_both(site: Site) -> None:
     assert site.result(1)["streams"]["reports"]["accepted"] == 80
     assert site.run(2.2) == Done()
     assert "all numbers agree" in done("status", "--config", site.config).out
-    trend = done("trend", "--config", site.config, "--campaign", "words", "--json").json
-    assert {row["window"] for row in trend} == {window_name(1)}
+    rows = done("ask", "item", "--config", site.config, "--campaign", "words", "--json").json["rows"]
+    assert {row["window"] for row in rows} == {window_name(1)}
 
 
 def test_a_window_of_discovery_alone_does_not_show_that_an_item_is_unseen(site: Site) -> None:

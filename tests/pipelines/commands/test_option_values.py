@@ -78,8 +78,15 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("analyze", "false-positives"): (("analyze",), ("1", *REAL)),
     ("estimate", "confidence"): (("estimate",), ("0", "1", *REAL)),
     ("estimate", "false-positives"): (("estimate",), ("1", *REAL)),
-    ("trend", "last"): (("trend",), ("0", "-1", "0.5")),
-    ("trend", "top"): (("trend",), ("0", "-1", "0.5")),
+    **{
+        (f"ask {question}", option): (("ask", question), ("0", "-1", "0.5"))
+        for question, taken in {
+            "top": ("show",), "item": ("last", "show"), "sum": ("depth", "last", "show"), "new": ("last", "show"),
+            "total": ("depth", "last", "show"), "change": ("depth", "last", "against", "show"),
+            "compare": ("depth", "last", "show"),
+        }.items()
+        for option in taken
+    },
     ("dashboard", "last"): (("dashboard",), ("0", "-1", "0.5")),
     ("dashboard", "port"): (("dashboard",), ("65536", "-1", "0.5")),
     ("status", "last"): (("status",), ("0", "-1", "0.5")),
@@ -275,6 +282,6 @@ def test_a_deployment_whose_paths_are_of_another_kind_has_something_to_say(tmp_p
         config.write_text(f'ledger = "ledger.db"\n{text}')
     if name == "results":
         config.write_text(f'{text}\n[paths]\nresults = "results"\n')
-    for command in (("run",), ("status",), ("doctor",), ("trend", "--campaign", "words")):
+    for command in (("run",), ("status",), ("doctor",), ("ask", "top", "--campaign", "words")):
         says = f"{name.removesuffix('.db')} is {site.root / name}, must be a {wanted}"
         refused(*command, "--config", config, says=[says])

@@ -40,7 +40,8 @@ def printed(width: int, *arguments: object) -> str:
 
 COMMANDS = {
     "status": ("status", "--config", "deployment.toml"),
-    "trend": ("trend", "--config", "deployment.toml", "--campaign", "words"),
+    "ask item": ("ask", "item", "--config", "deployment.toml", "--campaign", "words"),
+    "ask change": ("ask", "change", "--config", "deployment.toml", "--campaign", "words"),
     "doctor": ("doctor", "--config", "deployment.toml"),
     "ledger show": ("ledger", "show", "--ledger", "ledger.db"),
     "keys list": ("keys", "list", "--keys", "keys"),

@@ -525,7 +525,7 @@ def test_what_killed_jobs_left_is_removed_and_is_no_batch(site: Site) -> None:
     assert site.run(2.1).problems == []
     assert {path.name for path in results.iterdir()} == {site.batch(0), site.batch(1), "replayed"}
     assert {path.name for path in shuffled.iterdir()} == {site.batch(0), site.batch(1), "of somebody else"}
-    done("trend", "--config", site.config, "--campaign", "words")
+    done("ask", "item", "--config", site.config, "--campaign", "words")
     config = site.config.read_text()
     site.config.write_text(f'parties = ["analyzer"]\nstate = "analyzer.db"\n{config}')
     assert site.run(2.2).problems == []

@@ -43,7 +43,7 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     assert b"newcomer" in store.objects[file_of(f"{STORE}/found/words/{site.batch(0)}/found.csv")]
     assert site.run(1.1).hops == []
     assert "all numbers agree" in done("status", "--config", site.config).out
-    rows = done("trend", "--config", site.config, "--campaign", "words", "--json").json
+    rows = done("ask", "item", "--config", site.config, "--campaign", "words", "--json").json["rows"]
     assert {row["window"] for row in rows} == {window_name(0)}
     # The store's clock tells the same time as the test's.
     store.clock = at(1.1).timestamp

@@ -1,4 +1,4 @@
-"""hushcount trend: counts over windows, and earlier windows asked for what was discovered later."""
+"""hushcount ask item: counts over windows, and earlier windows asked for what was discovered later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Site:
 
 def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path) -> None:
     out, plot = tmp_path / "trend.csv", tmp_path / "trend.png"
-    command = ["trend", "--config", site.config, "--campaign", "words"]
+    command = ["ask", "item", "--config", site.config, "--campaign", "words"]
     said = done(*command, "--out", out, "--plot", plot).out
     assert window_names([window_name(0)])[window_name(0)] in said
     rows = list(csv.DictReader(out.open()))
@@ -52,7 +52,7 @@ def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert out.stat().st_mode & 0o777 == plot.stat().st_mode & 0o777 == 0o600
     refused(*command, "--out", out, says=["already exists"])
-    one = done(*command, "--item", "beta", "--last", 1, "--json").json
+    one = done(*command, "--item", "beta", "--last", 1, "--json").json["rows"]
     assert [(row["window"], row["item"]) for row in one] == [(window_name(1), "beta")]
 
 
@@ -69,26 +69,26 @@ def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_pa
     for day in (0, 1):
         collect(site.store, path, ["newcomer"] * HALF + ["other"] * HALF, day=day)
         site.run(day + 1.1)
-    rows = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    rows = done("ask", "item", "--config", site.config, "--campaign", "open", "--json").json["rows"]
     assert [(row["window"], row["backfilled"]) for row in rows] == [(window_name(0), True), (window_name(1), False)]
     for row in rows:
         assert abs(row["count"] - HALF) < 6 * row["standard_error"] + 12 * row["collision_error"]
         assert row["collision_error"] > 0.0
         assert row["low_all"] < row["low"]
-    said = done("trend", "--config", site.config, "--campaign", "open").out
+    said = done("ask", "item", "--config", site.config, "--campaign", "open").out
     for row in rows:
         error = math.hypot(row["standard_error"], row["collision_error"])
         assert f"{row['count']:,.0f} ± {error:,.0f} {row['count'] / row['reports']:.1%}" in said
 
 
 def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> None:
-    command = ["trend", "--config", site.config, "--campaign"]
+    command = ["ask", "item", "--config", site.config, "--campaign"]
     refused(*command, "nothing", says=["campaign is 'nothing'", "words"])
     refused(*command, "words", "--item", "delta", says=["'delta' was counted in none"])
     refused(*command, "words", "--out", tmp_path / "t.txt", says=["must end in .csv or .parquet"])
     refused(*command, "words", "--plot", tmp_path / "t.pdf", says=["must end in .png or .svg"])
     fresh = Site(tmp_path / "fresh") if (tmp_path / "fresh").mkdir() is None else site
-    refused("trend", "--config", fresh.config, "--campaign", "words", says=["has no results yet"])
+    refused("ask", "item", "--config", fresh.config, "--campaign", "words", says=["has no results yet"])
 
 
 def counted(site: Site, name: str, *options: object, **more: Any) -> Path:
@@ -109,7 +109,10 @@ def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: 
     path = counted(site, "listed", dictionary=write_lines(tmp_path / "listed.txt", ["alpha", "beta"]))
     collect(site.store, path, ["newcomer"] * HALF + ["alpha"] * HALF, day=0)
     site.run(1.1)
-    rows = {row["item"]: row for row in done("trend", "--config", site.config, "--campaign", "listed", "--json").json}
+    rows = {
+        row["item"]: row
+        for row in done("ask", "item", "--config", site.config, "--campaign", "listed", "--json").json["rows"]
+    }
     assert (rows["alpha"]["source"], rows["newcomer"]["source"]) == ("estimate", "discovery")
     row = rows["newcomer"]
     # Beyond 60 the noise has a probability below 1e-9.
@@ -117,7 +120,7 @@ def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: 
     assert row["low_all"] < row["low"] < row["count"] < row["high"] < row["high_all"]
     assert (row["detected_all"], row["backfilled"], row["combined"]) == (True, False, None)
     assert 2.5 < row["standard_error"] < 3.5
-    said = done("trend", "--config", site.config, "--campaign", "listed").out
+    said = done("ask", "item", "--config", site.config, "--campaign", "listed").out
     assert f"{row['count']:,.0f} ± 3 {row['count'] / row['reports']:.1%} +" in said
     assert "+ the noisy count that discovery released" in said
 
@@ -127,15 +130,15 @@ def test_an_open_domain_shows_both_counts_as_one(tmp_path: Path) -> None:
     path = counted(site, "open", "--set", "k=32", "--set", "m=64", mechanism="gcms", epsilon=4.0)
     collect(site.store, path, ["newcomer"] * HALF + ["other"] * HALF, day=0)
     site.run(1.1)
-    (row,) = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    (row,) = done("ask", "item", "--config", site.config, "--campaign", "open", "--json").json["rows"]
     assert row["source"] == "estimate"
     assert abs(row["combined"] - HALF) < 60
     assert row["combined_error"] < 3.0 < row["standard_error"]
-    said = done("trend", "--config", site.config, "--campaign", "open").out
+    said = done("ask", "item", "--config", site.config, "--campaign", "open").out
     assert f"{row['combined']:,.0f} ± {row['combined_error']:,.0f} " in said
     assert "combined with the noisy counts" in said
     # Where the result of the window did not combine them, as in an oblivious campaign, neither does this.
     (path,) = (site.store / "results" / "open").rglob("found.csv")
     path.write_text("".join(",".join(line.split(",")[:6]) + "\n" for line in path.read_text().splitlines()))
-    (alone,) = done("trend", "--config", site.config, "--campaign", "open", "--json").json
+    (alone,) = done("ask", "item", "--config", site.config, "--campaign", "open", "--json").json["rows"]
     assert alone == {**row, "combined": None, "combined_error": None}

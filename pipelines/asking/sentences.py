@@ -1,0 +1,170 @@
+"""How sure an answer is, in plain sentences: what it was corrected for, and what it would have seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hushcount.questions.collisions import pool_of
+from hushcount.questions.counted import Counted
+from pipelines.asking.sources import Source
+from pipelines.epochs.items import shown
+
+_EACH = 3
+"""Rows about which a sentence is said of each."""
+_SEEN = 0.8
+
+
+def percent(share: float, signed: bool = False) -> str:
+    """Return a share as per cent, in three digits: 12.3%, 0.00123%."""
+    if not math.isfinite(share):
+        return "no bound"
+    digits = 1 if abs(share) >= 0.001 else 3
+    text = f"{100 * share:+.{digits}f}" if signed else f"{100 * share:.{digits}f}"
+    return f"{text}%"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio in three digits."""
+    return "no bound" if not math.isfinite(value) else f"{value:.3g}"
+
+
+def of_results(results: Sequence[Counted]) -> Iterator[str]:
+    """Say what holds for every count of these results: repeated answers, pools."""
+    if any(one.campaign.memory for one in results):
+        yield (
+            "clients repeat their answers: windows of one epoch have much the same errors, so that their mean is no "
+            "more exact than one of them, and their difference no less exact than stated"
+        )
+    if any(pool_of(one.campaign.require_frequency()) is not None for one in results):
+        yield (
+            "items share cells of fixed hash functions: the errors have the collisions in them, which more reports do "
+            "not average away"
+        )
+
+
+def of_looks(rows: int, confidence: float) -> str:
+    """Say what holds for all rows of a table together."""
+    return (
+        f"intervals of all rows together, and what is called detected, are corrected for all {rows:,} counts looked at "
+        f"together (Bonferroni): any is wrong with a probability of {100.0 * (1.0 - confidence):.3g} % at most"
+    )
+
+
+def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
+    """Say which changes are significant, what they were corrected for, and what would have been seen.
+
+    Args:
+        table: of `changes_table`.
+    """
+    rows, rate = table.to_pylist(), f"{100.0 * (1.0 - confidence):.3g} %"
+    up, down = (sum(row["significant"] and sign * row["difference"] > 0.0 for row in rows) for sign in (1, -1))
+    many = len(rows)
+    if many == 1:
+        (row,) = rows
+        verdict = "significant" if row["significant"] else "not significant"
+        yield (
+            f"the difference is {verdict}: so large a one, or a larger, comes by chance with probability "
+            f"{row['p_value']:.2g} where nothing differs"
+        )
+    else:
+        yield (
+            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, {rate} are "
+            f"expected to be chance, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval "
+            "holds by itself"
+        )
+    if many <= _EACH:
+        for row in rows:
+            least = row["least_seen"]
+            more = (
+                "no rise would have been seen for sure"
+                if not math.isfinite(least)
+                else f"a rise by {100 * (least - 1.0):.3g} % with probability {_SEEN:g}"
+            )
+            yield (
+                f"a change of 20 % in {shown(row['group'])} would have been seen with probability "
+                f"{row['seen_20']:.1g}; {more}"
+            )
+    else:
+        often = sum(row["seen_20"] >= _SEEN for row in rows)
+        yield (
+            f"a change of 20 % would have been seen with probability {_SEEN:g} or more in {often:,} of the {many:,} "
+            "rows; in the others it may well go unseen"
+        )
+
+
+def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
+    """Say which groups have items that not every result counted."""
+    for name, many in list(lost.items())[:_EACH]:
+        items = "item" if many == 1 else "items"
+        yield f"{shown(name)} is without {many:,} {items} that not all of these results counted"
+    if len(lost) > _EACH:
+        yield f"so are {len(lost) - _EACH:,} more groups without some of their items"
+
+
+def of_marked(rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say which rows are shown, and what marks them."""
+    if len(shown) < len(rows):
+        yield f"{len(shown):,} of {len(rows):,} rows, those least like chance first"
+    if any(row["significant"] for row in shown):
+        yield "* significant"
+
+
+def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
+    """Say which items are shown, and what marks their counts; `table` of `items_table`."""
+    if any(table["backfilled"].to_pylist()):
+        yield "* estimated from a tally from before the item was discovered"
+    counted = "source" in table.column_names
+    if counted and "discovery" in table["source"].to_pylist():
+        yield "+ the noisy count that discovery released, where no dictionary had the item yet"
+    if counted and table["combined"].null_count < table.num_rows:
+        yield "estimates of discovered values are combined with the noisy counts that discovery released"
+    if of_all:
+        items = len(set(table["item"].to_pylist()))
+        detected = {row["item"] for row in table.select(["item", "detected_all"]).to_pylist() if row["detected_all"]}
+        yield (
+            f"{len(shown):,} of {len(detected):,} items that are detected in a window, of {items:,}: any of them "
+            f"wrongly with a probability of 5 % at most, for all {table.num_rows:,} counts looked at together "
+            "(Bonferroni)"
+        )
+
+
+def of_sums(table: pa.Table, groups: int, show: int) -> Iterator[str]:
+    """Say which sums are shown, and that some lack items; `table` of `sums_table`."""
+    if show < groups:
+        yield f"{show:,} of {groups:,} sums, the largest shares first"
+    if any(table["missing"].to_pylist()):
+        yield '% without items that the window did not count: where a dictionary lacks them, they are in "other"'
+
+
+def of_totals(table: pa.Table, show: int) -> Iterator[str]:
+    """Say what a total counts; `table` of `totals_table`."""
+    if show < table.num_rows:
+        yield f"{show:,} of {table.num_rows:,} totals"
+    yield (
+        "totals are of reports: a client that reports in each window counts once for each; an interval holds for its "
+        "row alone"
+    )
+
+
+def of_new(source: Source, table: pa.Table) -> Iterator[str]:
+    """Say what the counts of discovered values are, and what is missing; `table` of `new_table`."""
+    sources = table["source"].to_pylist()
+    if "discovery" in sources:
+        yield "+ the noisy count that discovery released, where no dictionary has the value"
+        if any(place.campaign.is_oblivious for place in source.places):
+            yield "it is a lower bound, besides noise: reports whose question nobody answered went without their value"
+    if None in sources:
+        yield "a value without a count was found by enough clients; it is counted once a dictionary lists it"
+    yield "a value that was not found is not rare for certain: the keep rule draws lots"
+
+
+def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows for JSON, which has no infinity: null instead."""
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in rows
+    ]

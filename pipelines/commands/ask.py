@@ -1,0 +1,177 @@
+"""hushcount ask: what results say of items and of groups of items, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hushcount.errors import UsageError
+from pipelines.asking import options
+from pipelines.console.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def top(
+    campaign: options.Campaigns,
+    config: options.Config = None,
+    result: options.Results = None,
+    window: options.Window = None,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it to see what is used most: the most frequent detected items of the newest window.
+
+    Example: hushcount ask top --config deployment.toml --campaign settings
+    """
+    from pipelines.asking import answers, sentences, tables
+    from pipelines.asking.items import top_table
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, window=window)
+    source = source.of(source.windows[-1:])
+    table, short = top_table(source), tables.short_names(source.windows)
+    people: list[RenderableType] = []
+    for place in source.places:
+        rows = [row for row in table.to_pylist() if row["epoch"] == place.campaign.epoch]
+        epoch = f" epoch {place.campaign.epoch}" if len(source.places) > 1 else ""
+        title = f"{source.name}, {short[place.window]}{epoch}: {min(show, len(rows)):,} of {len(rows):,} detected items"
+        people.append(tables.largest(title, rows[:show]))
+    looks = len(source.followed) * len(source.places)
+    says = [sentences.of_looks(looks, answers.CONFIDENCE), *sentences.of_results(source.counted)]
+    return answers.answer("top", [source], table, people, says, out)
+
+
+def item(
+    campaign: options.Campaigns,
+    config: options.Config = None,
+    result: options.Results = None,
+    item: options.Item = None,
+    last: options.Last = 30,
+    window: options.Window = None,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+    plot: options.Plot = None,
+) -> Answer:
+    """Use it to follow items over windows; without --item, those that are detected in a window.
+
+    Example: hushcount ask item --config deployment.toml --campaign settings --item dark-mode --plot dark-mode.png
+    """
+    from hushcount.items import canonical
+    from pipelines.asking import answers, sentences, tables
+    from pipelines.asking.items import items_table, most_frequent
+    from pipelines.asking.plot import write_plot
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, last, window)
+    items = [canonical(one) for one in item or ()]
+    table = items_table(source, items)
+    shown = (items or most_frequent(table))[:show]
+    if plot is not None:
+        write_plot(plot, table, shown)
+    says = [*sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
+    return answers.answer("item", [source], table, tables.over_windows(source.name, table, shown), says, out)
+
+
+def sum_(
+    campaign: options.Campaigns,
+    config: options.Config = None,
+    result: options.Results = None,
+    item: options.Item = None,
+    group: options.Declared = None,
+    glob: options.Glob = None,
+    prefix: options.Prefix = None,
+    file: options.ItemFile = None,
+    everything: options.All = False,
+    by_prefix: options.ByPrefix = None,
+    depth: options.Depth = 1,
+    from_right: options.FromRight = False,
+    last: options.Last = 30,
+    window: options.Window = None,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for items that count as one thing: those of several --item are added up. The error is that of the sum.
+
+    Example: hushcount ask sum --config deployment.toml --campaign settings --item dark-mode --item night-mode
+    """
+    from pipelines.asking import answers, sentences, tables
+    from pipelines.asking.groups import Chosen, read_groups
+    from pipelines.asking.sums import largest_groups, sums_table
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, last, window)
+    chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
+    if chosen.is_nothing and by_prefix is None:
+        raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
+    groups = read_groups([source], chosen, together=True)
+    table = sums_table(source.counted, groups)
+    names = [one.name for one in groups] if by_prefix is None else largest_groups(table)
+    says = [
+        *sentences.of_sums(table, len(names), show),
+        sentences.of_looks(table.num_rows, answers.CONFIDENCE),
+        *sentences.of_results(source.counted),
+    ]
+    people = tables.over_windows(source.name, table, names[:show], "group")
+    return answers.answer("sum", [source], table, people, says, out)
+
+
+def total(
+    campaign: options.Campaigns,
+    config: options.Config = None,
+    result: options.Results = None,
+    item: options.Item = None,
+    group: options.Declared = None,
+    glob: options.Glob = None,
+    prefix: options.Prefix = None,
+    file: options.ItemFile = None,
+    everything: options.All = False,
+    by_prefix: options.ByPrefix = None,
+    depth: options.Depth = 1,
+    from_right: options.FromRight = False,
+    last: options.Last = 30,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for a month: the total over windows with the error of the total; without a choice, of each item.
+
+    Example: hushcount ask total --config deployment.toml --campaign settings --last 30 --item dark-mode
+    """
+    from pipelines.asking import answers, sentences, tables
+    from pipelines.asking.groups import Chosen
+    from pipelines.asking.totals import totals_table
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, result, last)
+    chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
+    groups, left_out = answers.groups_of([source], chosen)
+    table = totals_table(source.counted, groups, answers.CONFIDENCE)
+    if not chosen.names:
+        table = table.sort_by([("count", "descending"), ("group", "ascending")])
+    title = tables.title_of(source)
+    says = [*sentences.of_totals(table, show), *left_out, *sentences.of_results(source.counted)]
+    return answers.answer("total", [source], table, [tables.totals(title, table.to_pylist()[:show])], says, out)
+
+
+def new(
+    config: options.Config,
+    campaign: options.Campaigns,
+    last: options.Last = 30,
+    window: options.Window = None,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it to see what discovery found, when, and how often it was counted since. Anybody may have sent a value.
+
+    Example: hushcount ask new --config deployment.toml --campaign settings
+    """
+    from pipelines.asking import answers, sentences, tables
+    from pipelines.asking.new import new_table
+
+    answers.require_free(out)
+    source = answers.source_of(config, campaign, None, last, window)
+    table = new_table(source)
+    newest = list({row["item"]: row for row in table.to_pylist()}.values())
+    title = f"{source.name}: {min(show, len(newest)):,} of {len(newest):,} discovered values, the newest first"
+    says = [*sentences.of_new(source, table), *sentences.of_results(source.counted)]
+    return answers.answer("new", [source], table, [tables.discovered(title, newest[:show])], says, out)

@@ -1,0 +1,51 @@
+"""One store with two platforms as campaigns of their own, whose truth is known; nobody writes to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.collecting import START, collect
+from tests.support.jobs import new_campaign, values_of, write_lines
+from tests.support.site import Site
+
+ITEMS = ("editor/theme/dark", "editor/theme/light", "editor/font", "shop", "shop/cart", "help")
+ELSE = "in no dictionary"
+GROUPS = """
+[analyzer.groups]
+themes = { prefix = "editor/theme/" }
+reading = { items = ["help", "editor/font"] }
+"""
+USUAL = {"editor/theme/dark": 60, "editor/theme/light": 50, "editor/font": 30, "shop": 40, "shop/cart": 20}
+IOS = (
+    {**USUAL, ELSE: 400},
+    {**USUAL, ELSE: 400},
+    # Planted: dark rises by what was in no dictionary, and nothing else changes.
+    {**USUAL, "editor/theme/dark": 260, ELSE: 200},
+)
+"""True counts of each day."""
+ANDROID = {**USUAL, "shop": 240, ELSE: 200}
+"""True counts of the last day; its dictionary has no "help"."""
+
+
+@pytest.fixture(scope="session")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("asked"), tail=GROUPS)
+    ios, android = (publish(site, name, items) for name, items in (("ios", ITEMS), ("android", ITEMS[:-1])))
+    for day, truth in enumerate(IOS):
+        collect(site.store, ios, values_of(truth), day=day)
+    collect(site.store, android, values_of(ANDROID), day=len(IOS) - 1)
+    assert site.run(len(IOS) + 0.1).problems == []
+    return site
+
+
+def publish(site: Site, name: str, items: tuple[str, ...]) -> Path:
+    folder = site.root / "campaigns" / name
+    folder.mkdir(parents=True)
+    listed = write_lines(folder / "listed.txt", items)
+    path = new_campaign(folder / f"{name}.json", site.keys, dictionary=listed, epsilon=4.0)
+    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
+    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+    return path
