@@ -42,9 +42,9 @@ SCHEMA = pa.schema(
 """One row for each discovered value and window with a count of it, from its discovery on; without any, one row.
 
 `first_seen` and `last_seen` are windows; `listed`: the newest dictionary has it. `decision` of the operator: approved,
-rejected or waiting; "" if none is wanted. `source`: "estimate", or "discovery" for the noisy count that discovery
-released; from `window` on null in a row without counts. Counts and errors in users; columns that end in "_all" hold for
-all rows together.
+rejected or waiting; "" if none is wanted, as without [next_epoch.CAMPAIGN]. `source`: "estimate",
+or "discovery" for the noisy count that discovery released; from `window` on null in a row without counts. Counts and
+errors in users; columns that end in "_all" hold for all rows together.
 """
 
 
@@ -62,6 +62,7 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
         )
     decisions, listed = read_decisions(source.epochs.directory), set(source.epochs.listed)
     seen = {one.item: (one.first_seen or "", one.last_seen or "") for one in source.tracked.discovered}
+    waits = set(seen) - listed
     given = {one.item for one in source.tracked.items if one.source == "given"}
     for window, items in _found(source.deployment, source):
         for item in items:
@@ -80,7 +81,7 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
             "first_seen": seen[item][0],
             "last_seen": seen[item][1],
             "listed": item in listed,
-            "decision": decided.get(item, "" if item in listed else "waiting"),
+            "decision": decided.get(item, "waiting" if item in waits else ""),
         }
         for item in sorted(sorted(seen), key=lambda one: seen[one][0], reverse=True)
         for row in counts.get(item, [{}])

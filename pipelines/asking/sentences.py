@@ -132,10 +132,10 @@ def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator
         )
 
 
-def of_sums(table: pa.Table, groups: int, show: int) -> Iterator[str]:
+def of_sums(table: pa.Table, groups: int, shown: int) -> Iterator[str]:
     """Say which sums are shown, and that some lack items; `table` of `sums_table`."""
-    if show < groups:
-        yield f"{show:,} of {groups:,} sums, the largest shares first"
+    if shown < groups:
+        yield f"{shown:,} of {groups:,} sums: of the levels of paths, the largest"
     if any(table["missing"].to_pylist()):
         yield '% without items that the window did not count: where a dictionary lacks them, they are in "other"'
 

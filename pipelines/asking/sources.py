@@ -19,7 +19,8 @@ from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
 from pipelines.files import storage
 from pipelines.jobs import results
-from pipelines.outputs.received_summary import folder_of
+from pipelines.outputs.received_summary import folder_of, read_summary
+from pipelines.outputs.staging import SUMMARY
 
 _COMPACT = str.maketrans("", "", "-: ")
 
@@ -163,4 +164,10 @@ def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sourc
 def _place(campaign: Campaign, directory: str) -> Place:
     if not storage.exists(directory):
         raise UsageError(f"result {directory} does not exist: give a folder that hushcount analyze wrote")
+    mark = storage.join(directory, SUMMARY)
+    if storage.exists(mark) and (made := read_summary(mark)).fingerprint != campaign.fingerprint.hex():
+        raise UsageError(
+            f"result {directory} is of campaign {made.campaign}, epoch {made.epoch}, must be of {campaign.id}, epoch "
+            f"{campaign.epoch}, as --campaign gives it: give its own campaign file"
+        )
     return Place(directory, campaign, folder_of(directory))

@@ -106,13 +106,15 @@ def sum_(
         raise UsageError("nothing to sum: give --item, --group, --glob, --prefix, --file, --all or --by-prefix")
     groups = read_groups([source], chosen, together=True)
     table = sums_table(source.counted, groups)
-    names = [one.name for one in groups] if by_prefix is None else largest_groups(table)
+    chief = set(largest_groups(table)[:show])
+    # Of a tree, the largest nodes in the order of the tree.
+    names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
-        *sentences.of_sums(table, len(names), show),
+        *sentences.of_sums(table, len(groups), len(names)),
         sentences.of_looks(table.num_rows, answers.CONFIDENCE),
         *sentences.of_results(source.counted),
     ]
-    people = tables.over_windows(source.name, table, names[:show], "group")
+    people = tables.over_windows(source.name, table, names, "group")
     return answers.answer("sum", [source], table, people, says, out)
 
 

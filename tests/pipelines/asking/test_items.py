@@ -81,6 +81,26 @@ def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_pa
         assert f"{row['count']:,.0f} ± {error:,.0f} {row['count'] / row['reports']:.1%}" in said
 
 
+def test_a_value_that_is_found_without_a_count_is_told_with_its_windows(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    for day in (0, 1):
+        collect(site.store, site.campaign, ["newcomer"] * HALF + ["alpha"] * HALF, day=day)
+        site.run(day + 1.1)
+    answer = done("ask", "new", "--config", site.config, "--campaign", "words", "--json").json
+    (row,) = answer["rows"]
+    assert (row["item"], row["first_seen"], row["last_seen"]) == ("newcomer", window_name(0), window_name(1))
+    # Nothing follows found values without [next_epoch.CAMPAIGN]: found.csv of the windows has them, and none waits.
+    assert (row["window"], row["count"], row["decision"], row["listed"]) == (None, None, "", False)
+    assert any("counted once a dictionary lists it" in said for said in answer["says"])
+    given = [{"item": "alpha", "source": "given"}]
+    late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(0), "last_seen": window_name(0)}
+    (site.root / "campaigns" / "words" / "items.json").write_text(json.dumps({"items": [*given, late]}))
+    for option, decision in ((), "waiting"), (("--reject", "all"), "rejected"):
+        done("epoch", "review", "--config", site.config, "--campaign", "words", *option)
+        (row,) = done("ask", "new", "--config", site.config, "--campaign", "words", "--json").json["rows"]
+        assert (row["decision"], row["last_seen"]) == (decision, window_name(1))
+
+
 def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> None:
     command = ["ask", "item", "--config", site.config, "--campaign"]
     refused(*command, "nothing", says=["campaign is 'nothing'", "words"])
@@ -123,6 +143,14 @@ def test_a_discovered_value_has_counts_before_the_dictionary_lists_it(tmp_path: 
     said = done("ask", "item", "--config", site.config, "--campaign", "listed").out
     assert f"{row['count']:,.0f} ± 3 {row['count'] / row['reports']:.1%} +" in said
     assert "+ the noisy count that discovery released" in said
+    answer = done("ask", "new", "--config", site.config, "--campaign", "listed", "--json").json
+    (new,) = answer["rows"]
+    assert (new["item"], new["first_seen"], new["window"]) == ("newcomer", window_name(0), window_name(0))
+    assert (new["listed"], new["decision"], new["source"]) == (False, "waiting", "discovery")
+    assert (new["count"], new["low"], new["high"]) == (row["count"], row["low"], row["high"])
+    said = done("ask", "new", "--config", site.config, "--campaign", "listed").out
+    assert "1 of 1 discovered values" in said
+    assert f"{row['count']:,.0f} ± 3" in said
 
 
 def test_an_open_domain_shows_both_counts_as_one(tmp_path: Path) -> None:

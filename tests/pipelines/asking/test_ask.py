@@ -1,0 +1,240 @@
+"""hushcount ask: a planted rise is found and nothing else, sums are near the truth, and machines get what people do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.pipelines.asking.conftest import ANDROID, IOS, ITEMS, USUAL
+from tests.support.collecting import window_name
+from tests.support.jobs import done, refused, write_lines
+from tests.support.site import Site
+
+FAR = 6.0
+"""Standard errors that an estimate strays with a probability below 1e-8."""
+DAYS = len(IOS)
+
+
+def ask(site: Site, question: str, *options: object, campaigns: tuple[str, ...] = ("ios",)) -> Any:
+    """Return the answer to a question to the store."""
+    named = [word for campaign in campaigns for word in ("--campaign", campaign)]
+    return done("ask", question, "--config", site.config, *named, *options, "--json").json
+
+
+def error(row: dict[str, Any]) -> float:
+    return math.hypot(row["standard_error"], row["collision_error"])
+
+
+def test_the_largest_items_come_with_intervals_that_hold_together(asked: Site) -> None:
+    answer = ask(asked, "top")
+    assert answer["windows"] == [window_name(DAYS - 1)]
+    items = [row["item"] for row in answer["rows"]]
+    # Nobody has "help"; the others are 20 of 600 and more, at a standard error of 4.
+    assert (items[0], set(items)) == ("editor/theme/dark", {*USUAL})
+    assert all(row["detected_all"] and row["low_all"] <= row["low"] for row in answer["rows"])
+    assert abs(answer["rows"][0]["count"] - 260) < FAR * error(answer["rows"][0])
+    assert any("all 6 counts looked at together" in said for said in answer["says"])
+    said = done("ask", "top", "--config", asked.config, "--campaign", "ios", "--show", 2).out
+    assert "2 of 5 detected items" in said
+    assert "help" not in said
+    earlier = ask(asked, "top", "--window", f"{window_name(0)[:4]}-{window_name(0)[4:6]}-{window_name(0)[6:8]}")
+    assert earlier["windows"] == [window_name(0)]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names", "items"),
+    [
+        (("--all",), ["all listed items"], ITEMS),
+        (("--prefix", "editor/"), ["editor/*"], ITEMS[:3]),
+        (("--glob", "*/*[kt]"), ["*/*[kt]"], ITEMS[:2] + ITEMS[2:3] + ITEMS[4:5]),
+        (("--group", "themes"), ["themes"], ITEMS[:2]),
+        (("--item", "shop", "--item", "shop/cart"), ["shop + shop/cart"], ITEMS[3:5]),
+    ],
+)
+def test_a_sum_is_near_the_truth_of_each_window_with_its_own_error(
+    asked: Site, chosen: tuple[str, ...], names: list[str], items: tuple[str, ...]
+) -> None:
+    rows = ask(asked, "sum", *chosen)["rows"]
+    assert [(row["window"], row["group"]) for row in rows] == [(window_name(day), *names) for day in range(DAYS)]
+    for row, truth in zip(rows, IOS, strict=True):
+        counted = sum(truth.get(item, 0) for item in items)
+        assert (row["items"], row["missing"], row["reports"]) == (len(items), 0, 600)
+        assert abs(row["count"] - counted) < FAR * error(row)
+        assert row["low_all"] < row["low"] < row["count"] < row["high"] < row["high_all"]
+        assert row["share"] == pytest.approx(row["count"] / 600)
+        # Of a whole dictionary it is the error of the rest; root sum of squares would be 10 and more.
+        assert 2.0 < row["standard_error"] < 8.0
+
+
+def test_paths_are_summed_at_every_level_and_a_node_that_is_an_item_too(asked: Site) -> None:
+    rows = {row["group"]: row for row in ask(asked, "sum", "--by-prefix", "/", "--depth", 2, "--last", 1)["rows"]}
+    levels = {"editor": 3, "editor/theme": 2, "editor/font": 1, "shop": 2, "shop/cart": 1, "help": 1}
+    assert {name: row["items"] for name, row in rows.items()} == levels
+    truth = IOS[-1]
+    for name, row in rows.items():
+        counted = sum(count for item, count in truth.items() if item == name or item.startswith(f"{name}/"))
+        assert abs(row["count"] - counted) < FAR * error(row), name
+    below = ask(asked, "sum", "--prefix", "editor/", "--by-prefix", "/", "--depth", 3, "--last", 1)["rows"]
+    assert [row["group"] for row in below] == [
+        "editor", "editor/font", "editor/theme", "editor/theme/dark", "editor/theme/light",
+    ]  # fmt: skip
+
+
+def test_a_planted_rise_is_found_and_nothing_else(asked: Site) -> None:
+    answer = ask(asked, "change")
+    assert (answer["windows"], len(answer["rows"])) == ([window_name(1), window_name(2)], len(ITEMS))
+    first, *others = answer["rows"]
+    assert (first["group"], first["significant"]) == ("editor/theme/dark", True)
+    assert first["adjusted"] < 1e-9
+    truth = 200 / 600
+    assert abs(first["difference"] - truth) < FAR * first["standard_error"]
+    assert first["low"] < truth < first["high"] or abs(first["difference"] - truth) > 1.9 * first["standard_error"]
+    # No other item changed: one of five is far off with a probability of 5 % at most, beyond 1e-6 with less than 1e-5.
+    assert all(row["adjusted"] > 1e-6 for row in others)
+    again = ask(asked, "change", "--from", window_name(0), "--to", window_name(1))
+    assert all(row["adjusted"] > 1e-6 for row in again["rows"])
+    two = ask(asked, "change", "--last", 1, "--against", 2)
+    assert (two["rows"][0]["group"], two["rows"][0]["reports_before"]) == ("editor/theme/dark", 1200)
+    said = done("ask", "change", "--config", asked.config, "--campaign", "ios").out
+    assert "corrected for all 6 looked at (Benjamini and Hochberg)" in said
+    assert "+" in next(line for line in said.splitlines() if line.startswith("editor/theme/dark"))
+
+
+def test_what_would_have_been_seen_is_said(asked: Site) -> None:
+    answer = ask(asked, "change", "--item", "shop/cart", "--group", "themes")
+    small, large = answer["rows"]
+    assert (small["group"], large["group"]) == ("shop/cart", "themes")
+    # 20 % of 20 users is a standard error: seen hardly more often than nothing.
+    assert 0.02 < small["seen_20"] < 0.12 < large["seen_20"] < 1.0
+    assert 1.2 < large["least_seen"] < (small["least_seen"] or math.inf)
+    assert any(
+        "a change of 20 % in shop/cart would have been seen with probability 0." in one for one in answer["says"]
+    )
+
+
+def test_two_campaigns_are_compared_in_what_both_list(asked: Site) -> None:
+    answer = ask(asked, "compare", campaigns=("ios", "android"))
+    rows = {row["group"]: row for row in answer["rows"]}
+    assert (set(rows), answer["campaigns"]) == ({*USUAL}, ["ios", "android"])
+    assert {"shop", "editor/theme/dark"} <= {name for name, row in rows.items() if row["adjusted"] < 1e-9}
+    assert all(row["adjusted"] > 1e-6 for name, row in rows.items() if IOS[-1][name] == ANDROID[name])
+    shop = rows["shop"]
+    assert abs(shop["difference"] - 200 / 600) < FAR * shop["standard_error"]
+    assert shop["ratio_low"] < 6.0 < shop["ratio_high"]
+
+
+def test_result_folders_answer_as_the_store_does(asked: Site) -> None:
+    folders = [asked.store / "results" / "ios" / batch for batch in batches(asked, "ios")]
+    (other,) = (asked.store / "results" / "android" / batch for batch in batches(asked, "android"))
+    ios, android = (asked.root / "campaigns" / name / f"{name}.json" for name in ("ios", "android"))
+    given = ("--campaign", ios, "--result", folders[1], "--result", folders[2])
+    assert done("ask", "change", *given, "--json").json["rows"] == ask(asked, "change")["rows"]
+    both = ("--campaign", ios, "--campaign", android, "--result", folders[2], "--result", other)
+    from_folders = done("ask", "compare", *both, "--json").json
+    assert from_folders["rows"] == ask(asked, "compare", campaigns=("ios", "android"))["rows"]
+    everything = [word for folder in folders for word in ("--result", folder)]
+    totals = done("ask", "total", "--campaign", ios, *everything, "--json").json["rows"]
+    assert totals == ask(asked, "total")["rows"]
+    row = next(row for row in totals if row["group"] == "shop")
+    assert abs(row["count"] - 3 * USUAL["shop"]) < FAR * error(row)
+    assert row["results"] == 3
+    top = done("ask", "top", "--campaign", ios, "--result", folders[2], "--json").json["rows"]
+    assert [row["count"] for row in top] == [row["count"] for row in ask(asked, "top")["rows"]]
+
+
+def test_tables_and_json_are_one_answer(asked: Site, tmp_path: Path) -> None:
+    where = ("--config", asked.config, "--campaign", "ios")
+    for question, options in (("change", ()), ("sum", ("--all",)), ("total", ()), ("top", ())):
+        out, table = tmp_path / f"{question}.parquet", tmp_path / f"{question}.csv"
+        rows = done("ask", question, *where, *options, "--out", out, "--json").json["rows"]
+        done("ask", question, *where, *options, "--out", table)
+        stored = pq.read_table(out).to_pylist()
+        assert json.loads(json.dumps(stored), parse_constant=lambda _: None) == rows
+        written = list(csv.DictReader(table.open()))
+        assert [row.get("group", row.get("item")) for row in written] == [
+            row.get("group", row.get("item")) for row in rows
+        ]
+        for row, text in zip(rows, written, strict=True):
+            if row.get("p_value") is not None:
+                assert float(text["p_value"]) == pytest.approx(row["p_value"], rel=1e-5)
+            if row.get("share") is not None:
+                assert float(text["share"]) == pytest.approx(row["share"], rel=1e-5)
+        assert out.stat().st_mode & 0o777 == 0o600
+        refused("ask", question, *where, *options, "--out", out, says=["already exists"])
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "says"),
+    [
+        ("top", ("--window", "2011-01-01"), ["window is '2011-01-01'", "the 3 windows with results", window_name(0)]),
+        ("top", ("--window", "20"), ["may be 3 windows", window_name(0)]),
+        ("item", ("--item", "delta"), ["'delta' was counted in none"]),
+        ("item", ("--out", "t.txt"), ["must end in .csv or .parquet"]),
+        ("sum", (), ["nothing to sum", "--by-prefix"]),
+        ("sum", ("--group", "colours"), ["group is 'colours'", "reading, themes"]),
+        ("sum", ("--prefix", "x"), ["matches none of the 6 listed items"]),
+        ("sum", ("--glob", "*" * 20), ["at most 8"]),
+        ("sum", ("--by-prefix", ""), ["separator is empty"]),
+        ("sum", ("--file", "nowhere.txt"), ["nowhere.txt"]),
+        ("change", ("--item", "delta"), ["'delta' was not counted in all"]),
+        ("change", ("--last", 2), ["3 windows with results, must have at least 4"]),
+        ("change", ("--from", window_name(1), "--to", window_name(1)), ["is before and after"]),
+        ("change", ("--to", window_name(0)), ["has none before it"]),
+        ("change", ("--to", window_name(1), "--last", 2), ["--from and --to name windows"]),
+        ("compare", (), ["must be two different ones"]),
+        ("compare", ("--campaign", "android", "--last", 2), ["1 windows in common"]),
+        ("total", ("--campaign", "android"), ["must be one: compare asks two"]),
+        ("total", ("--result", "results"), ["--config and --result are both given"]),
+        ("new", (), ["discovers no values"]),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(
+    asked: Site, question: str, options: tuple[object, ...], says: list[str]
+) -> None:
+    run = refused("ask", question, "--config", asked.config, "--campaign", "ios", *options, says=says)
+    assert run.err.count("\n") == 1
+
+
+def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
+    ios = asked.root / "campaigns" / "ios" / "ios.json"
+    folder = asked.store / "results" / "ios" / batches(asked, "ios")[0]
+    refused("ask", "top", "--campaign", ios, says=["nothing to ask: give --config"])
+    refused("ask", "top", "--campaign", ios, "--result", "nowhere", says=["result nowhere does not exist"])
+    refused("ask", "change", "--campaign", ios, "--result", folder, says=["is given 1 times, must be given twice"])
+    refused("ask", "total", "--campaign", ios, *["--result", folder] * 2, says=["is given twice"])
+    refused(
+        "ask", "top", "--campaign", ios, "--result", folder, "--window", "x", says=["--window chooses from a store"]
+    )
+    more = ("--campaign", ios, "--campaign", ios, "--result", folder)
+    refused("ask", "top", *more, says=["2 times for 1 results"])
+    other = asked.root / "campaigns" / "android" / "android.json"
+    refused("ask", "top", "--campaign", other, "--result", folder, says=["is of campaign ios", "must be of android"])
+    none = ("--config", asked.config, "--campaign", "words")
+    refused("ask", "change", *none, says=["has no results yet"])
+
+
+def batches(site: Site, campaign: str) -> list[str]:
+    return sorted(path.name for path in (site.store / "results" / campaign).iterdir())
+
+
+def test_a_file_of_items_and_a_deployments_file_are_groups(asked: Site, tmp_path: Path) -> None:
+    site = asked.copied(tmp_path / "site")
+    write_lines(site.root / "shops.txt", ["shop", "shop/cart", "not listed"])
+    site.config.write_text(site.config.read_text() + 'shops = { file = "shops.txt" }\n')
+    for chosen in (("--file", site.root / "shops.txt"), ("--group", "shops")):
+        answer = ask(site, "sum", *chosen, "--last", 1)
+        (row,) = answer["rows"]
+        assert (row["items"], row["missing"]) == (2, 1)
+        assert abs(row["count"] - 60) < FAR * error(row)
+        assert any('they are in "other"' in said for said in answer["says"])
+        changed = ask(site, "change", *chosen)
+        assert changed["rows"][0]["items"] == 2
+        assert any("without 1 item that not all of these results counted" in said for said in changed["says"])
+    shutil.rmtree(site.root)
