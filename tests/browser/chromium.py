@@ -37,6 +37,10 @@ class Chromium:
         """Return the addresses of all POST requests since the last call."""
         return list(self.ask("posts"))
 
+    def requests(self) -> list[str]:
+        """Return the addresses of all requests since the last call."""
+        return list(self.ask("requests"))
+
     def faults(self) -> list[str]:
         """Return uncaught errors and what a content security policy refused, since the last call."""
         return list(self.ask("faults"))
@@ -69,9 +73,33 @@ class Tab:
         """Press a key."""
         self.browser.ask("press", page=self.number, key=key)
 
-    def screenshot(self, path: Path) -> None:
-        """Take a picture of what is seen."""
-        self.browser.ask("screenshot", page=self.number, path=str(path))
+    def type(self, text: str) -> None:
+        """Type a text into what has the focus."""
+        self.browser.ask("type", page=self.number, text=text)
+
+    def click(self, selector: str) -> None:
+        """Click on an element that is seen."""
+        self.browser.ask("click", page=self.number, selector=selector)
+
+    def screenshot(self, path: Path, *, full: bool = False) -> None:
+        """Take a picture of what is seen, or of the whole page."""
+        self.browser.ask("screenshot", page=self.number, path=str(path), full=full)
+
+    def pdf(self, path: Path) -> None:
+        """Print the page into a file."""
+        self.browser.ask("pdf", page=self.number, path=str(path))
+
+    def media(self, **wanted: str) -> None:
+        """Show the page as to somebody who prefers this `colorScheme`, or in this `media`."""
+        self.browser.ask("media", page=self.number, **wanted)
+
+    def size(self, width: int, height: int = 900) -> None:
+        """Change the size of the window."""
+        self.browser.ask("size", page=self.number, width=width, height=height)
+
+    def axe(self) -> list[dict[str, Any]]:
+        """Return what axe-core finds: its rule, how bad it is, and where."""
+        return list(self.browser.ask("axe", page=self.number))
 
 
 @contextmanager

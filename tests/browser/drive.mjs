@@ -1,4 +1,5 @@
 // Drives one Chromium for tests/browser/chromium.py: a command a line in, its answer a line out, both JSON.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
@@ -12,12 +13,14 @@ const FLAGS = [
 const browser = await chromium.launch({ executablePath: process.argv[2], args: FLAGS });
 const pages = [];
 const posts = [];
+const requests = [];
 const faults = [];
 
 async function open(context, url) {
   const page = await context.newPage();
   page.setDefaultTimeout(300_000);
   page.on("request", (request) => request.method() === "POST" && posts.push(request.url()));
+  page.on("request", (request) => requests.push(request.url()));
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("console", (message) => {
     if (message.text().includes("Content Security Policy")) faults.push(message.text());
@@ -39,8 +42,20 @@ const COMMANDS = {
     await pages[page].goto("chrome://crash").catch(() => undefined);
     await crashed;
   },
-  screenshot: async ({ page, path }) => void (await pages[page].screenshot({ path })),
+  screenshot: async ({ page, path, full }) => void (await pages[page].screenshot({ path, fullPage: full ?? false })),
+  pdf: async ({ page, path }) => void (await pages[page].pdf({ path })),
+  media: async ({ page, ...wanted }) => void (await pages[page].emulateMedia(wanted)),
+  size: async ({ page, width, height }) => void (await pages[page].setViewportSize({ width, height })),
+  // What axe-core finds, with the elements that it finds it in.
+  axe: async ({ page }) => {
+    await pages[page].evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await pages[page].evaluate(() => globalThis.axe.run());
+    return violations.map(({ id, impact, nodes }) => ({ id, impact, where: nodes.map(({ html }) => html).slice(0, 3) }));
+  },
   press: ({ page, key }) => pages[page].keyboard.press(key),
+  type: ({ page, text }) => pages[page].keyboard.type(text),
+  click: ({ page, selector }) => pages[page].click(selector),
+  requests: () => requests.splice(0),
   posts: () => posts.splice(0),
   faults: () => faults.splice(0),
 };
