@@ -18,7 +18,7 @@ _COLLECTED = "collected"
 def hops_of(view: View, key: str, last: int) -> Figure:
     """Return what each hop received in the last windows, and each difference as a sentence."""
     account = account_of(view)
-    rows = [*_columns(account, last)]
+    rows = [*columns_of(account, last)]
     says = (
         *(f"DIFFERENCE {difference}" for difference in account.differences),
         *(f"Waits: {one.says}" for one in account.waiting),
@@ -28,7 +28,8 @@ def hops_of(view: View, key: str, last: int) -> Figure:
     return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows))
 
 
-def _columns(account: Account, last: int) -> Iterator[Row]:
+def columns_of(account: Account, last: int) -> Iterator[Row]:
+    """Yield a row for each stream and hop of the last windows; it is wrong if its numbers do not add up."""
     known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
     windows = sorted(known)[-last:]
     short = window_names(windows)
@@ -58,6 +59,8 @@ def budget_of(view: View, key: str) -> Block:
     says = [f"{_capital(finding.says)}." for finding in budget(view)]
     described = report.describe(ledger, view.campaign) if ledger is not None and ledger.exists() else None
     account = None if described is None else described.accounts.get(view.campaign)
+    if account is not None and account.limit is not None and account.spent.epsilon is None:
+        says.append(f"No bound states what is spent at the limit's delta, {account.limit.delta:g}.")
     if account is None or account.limit is None or account.spent.epsilon is None:
         return Prose(f"{key}-budget", heading, tuple(says) or ("No ledger keeps what releases cost.",))
     spent, limit = account.spent.epsilon, account.limit.epsilon
