@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,9 @@ class Groups:
             raise ValueError(f"group {int(found.of_items[1:][twice][0])} has an item twice, must have each once")
         return found
 
+    def __iter__(self) -> Iterator[UInt64Array]:
+        return iter(np.split(self.items, self.starts[1:]) if len(self.starts) else ())
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -69,3 +72,6 @@ class Groups:
         starts = np.cumsum(sizes) - sizes
         within = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
         return Groups(self.items[np.repeat(self.starts[places], sizes) + within], starts)
+
+
+NO_GROUPS = Groups.of(())

@@ -30,6 +30,7 @@ def stream(
         str | None, Option(help="Directory of the analyzer's key, or env:NAME; none: only shuffle.")
     ] = None,
     items: options.Items = None,
+    groups: options.Groups = None,
     places: Annotated[int, Option(help="Parts of a window; each must fit in memory.", min=1, max=MOST_PLACES)] = 16,
     every: Annotated[str, Option(help="Time between two looks for segments, as in 30s or 5m.")] = "30s",
     run_for: Annotated[
@@ -47,6 +48,7 @@ def stream(
     Example: hushcount stream --campaign c.json --segments S --keys keys --out out --window 1h --lateness 10m
     """
     from pipelines.handover.parties import signer_of
+    from pipelines.jobs.groups import NamedGroups
     from pipelines.streaming.job import absolute
     from pipelines.streaming.job import stream as job
     from pipelines.streaming.output import streamed
@@ -64,6 +66,7 @@ def stream(
             windows,
             keys=keys,
             items=items,
+            groups=None if groups is None else NamedGroups.read(groups),
             places=places,
             every=pause,
             until=until,

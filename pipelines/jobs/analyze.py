@@ -18,8 +18,9 @@ from hushcount.campaigns.dictionary import tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
+from hushcount.oracles.groups import NO_GROUPS, Groups
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.tally import Tally
+from hushcount.oracles.tally import Square, Tally, group_digest
 from keys.opening_engines import require_opening_engine
 from keys.store import campaign_key
 from pipelines.files import storage
@@ -29,6 +30,7 @@ from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.found import Found, read_found
+from pipelines.jobs.groups import NamedGroups, kept_groups, with_columns
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.ledger.charging import Charging
@@ -41,7 +43,7 @@ from pipelines.outputs.summary import HopSummary, make_summary
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeJob(OpeningJob):
-    """Open, tally `columns`, estimate `wanted`, and show `found` beside."""
+    """Open, tally `columns`, keep the squares of `groups`, estimate `wanted`, and show `found` beside."""
 
     name: ClassVar[str] = "analyze"
     hop: ClassVar[str] = "analyze"
@@ -52,6 +54,7 @@ class AnalyzeJob(OpeningJob):
     wanted: results.Wanted | None
     levels: Levels
     found: Found | None
+    groups: Groups = NO_GROUPS
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
@@ -61,17 +64,16 @@ class AnalyzeJob(OpeningJob):
         write = WriteTallyPart(storage.join(place.directory, ".tally"))
         (
             opened.accepted
-            | "tally" >> TallyReports(self.mechanism, self.columns)
+            | "tally" >> TallyReports(self.mechanism, self.columns, self.groups)
             | "write tally" >> beam.ParDo(write, True if allowed is None else allowed)
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
+        tally = gather_tally(self.mechanism, self.columns, storage.join(place.directory, ".tally"), self.groups)
         upstream, wanted, levels, found = self.upstream, self.wanted, self.levels, self.found
         return Finished(
-            write_analysis(
-                place.directory, self.campaign, counts, opening, upstream, self.columns, wanted, levels, found
-            )
+            write_analysis(place.directory, self.campaign, counts, opening, upstream, tally, wanted, levels, found)
         )
 
 
@@ -81,13 +83,12 @@ def write_analysis(
     counts: dict[Stream, StreamCounts],
     opening: Opening,
     upstream: HopSummary,
-    columns: UInt64Array,
+    tally: Tally,
     wanted: results.Wanted | None,
     levels: Levels,
     found: Found | None = None,
 ) -> HopSummary:
-    """Gather the tally that the graph wrote into a directory, and write the results there; return their summary."""
-    tally = gather_tally(campaign.require_frequency(), columns, storage.join(directory, ".tally"))
+    """Write the results of a tally, as `gather_tally` returns it, into a directory; return their summary."""
     accepted = counts["reports"].accepted
     if tally.reports != accepted:
         raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
@@ -105,6 +106,7 @@ def plan_analyze(
     *,
     items: Path | None = None,
     found: Path | str | None = None,
+    groups: NamedGroups | None = None,
     levels: Levels | None = None,
     ledger: Path | None = None,
     known: datetime | None = None,
@@ -120,6 +122,7 @@ def plan_analyze(
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`, or only the tally.
         found: a result of hushcount discover, for the page.
+        groups: items whose sums get exact errors; in an open domain without a sketch they are counted, too.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
@@ -146,7 +149,8 @@ def plan_analyze(
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names, as_named=items is not None)
-    columns = tally_items(mechanism, None if wanted is None else wanted.items)
+    kept = kept_groups(mechanism, dictionary, groups or NamedGroups())
+    columns = tally_items(mechanism, with_columns(None if wanted is None else wanted.items, kept))
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
@@ -166,6 +170,7 @@ def plan_analyze(
         wanted=wanted,
         levels=levels or Levels(),
         found=revealed,
+        groups=kept,
     )
 
 
@@ -182,16 +187,19 @@ class WriteTallyPart(beam.DoFn):
         storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [sums.part_bytes()])
 
 
-def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
-    """Read the parts of the tally that the job wrote, and remove them."""
+def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str, groups: Groups = NO_GROUPS) -> Tally:
+    """Read the parts of the tally that the job wrote, with the squares of these groups, and remove them."""
     counts = mechanism.new_tally(items)
-    rows, reports = rows_per_block(mechanism, items), 0
+    rows, total = rows_per_block(mechanism, items), Sums(0, counts, squares=[0] * len(groups))
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
-            added, part = read_part(stream, rows * counts.shape[1])
-        reports += added
+            part = read_part(stream, rows * counts.shape[1], len(groups))
+        total.reports += part.reports
+        total.add_squares(part.squares)
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
         last = min(first + rows, len(counts))
-        counts[first:last] += part[: last - first]
+        counts[first:last] += part.counts[: last - first]
     storage.remove_directory(directory)
-    return Tally(counts, reports, items)
+    squares = zip(groups, total.squares, strict=True)
+    kept = tuple(Square(group_digest(group), len(group), square) for group, square in squares)
+    return Tally(counts, total.reports, items, squares=kept)

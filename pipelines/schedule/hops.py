@@ -100,11 +100,14 @@ def hops_of(
     def analyzed(_: RetiredKey | None) -> HopSummary:
         from pipelines.jobs.analyze import plan_analyze
         from pipelines.jobs.found import FOUND
+        from pipelines.jobs.groups import NamedGroups
 
         # A discovery of too few reports has a summary and no values.
         values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None
         signed_by, out = trusted(deployment, "shuffler"), where["results"]
-        job = plan_analyze(path, where["shuffled"], deployment.keys, out, found=values, signed_by=signed_by, **shared)
+        groups = NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True)
+        more: dict[str, Any] = {"found": values, "groups": groups, "signed_by": signed_by}
+        job = plan_analyze(path, where["shuffled"], deployment.keys, out, **more, **shared)
         return run_job(job, engine, console)
 
     jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}

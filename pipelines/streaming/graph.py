@@ -17,6 +17,7 @@ from analyzer.tally_reports import Sums, TallyReports
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import envelope_dtype, sealed_offset
+from hushcount.oracles.groups import NO_GROUPS, Groups
 from keys.store import KeyReference
 from pipelines.files.blocks import ReadFiles, WriteShards, in_window
 from pipelines.jobs.analyze import WriteTallyPart
@@ -39,11 +40,12 @@ from shuffler.shuffle import Shuffle
 
 @dataclass(frozen=True)
 class Analysis:
-    """How released reports are analysed: with the analyzer's key, into these columns; `wanted` is estimated."""
+    """How released reports are analysed: with the analyzer's key, into these columns and the squares of `groups`."""
 
     key: KeyReference
     wanted: Wanted | None
     columns: UInt64Array
+    groups: Groups = NO_GROUPS
 
 
 def run_windows(found: PCollection, job: StreamJob, analysis: Analysis | None) -> None:
@@ -118,7 +120,7 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
     ).with_outputs("counts", "opening", "dead", main="reports")
     tallied = (
         opened.reports
-        | "tally" >> TallyReports(mechanism, analysis.columns)
+        | "tally" >> TallyReports(mechanism, analysis.columns, analysis.groups)
         | "write tally" >> beam.ParDo(WriteWindowTally(FolderOf(job.folders, ("results", ".tally"))))
     )
     counts = (read["counts"], opened.counts) | "counts of analysis" >> beam.Flatten()
@@ -136,7 +138,7 @@ def _analyzed(released: PCollection, job: StreamJob, analysis: Analysis) -> None
         )
         | "all facts of analysis" >> beam.Flatten()
         | "of its released window" >> beam.GroupByKey()
-        | "results" >> beam.ParDo(WindowResults(job, analysis.wanted, analysis.columns))
+        | "results" >> beam.ParDo(WindowResults(job, analysis.wanted, analysis.columns, analysis.groups))
     )
 
 

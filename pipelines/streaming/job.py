@@ -18,6 +18,7 @@ from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX
 from pipelines.jobs import results
+from pipelines.jobs.groups import NamedGroups, kept_groups, with_columns
 from pipelines.streaming.graph import Analysis, run_windows
 from pipelines.streaming.output import claimed
 from pipelines.streaming.watch import WatchSegments, list_names
@@ -35,6 +36,7 @@ def stream(
     *,
     keys: Path | str | None = None,
     items: Path | None = None,
+    groups: NamedGroups | None = None,
     places: int = 16,
     every: float = 30.0,
     until: float | None = None,
@@ -52,6 +54,7 @@ def stream(
         keys: directory with the analyzer's private key, or env:NAME; None: another party analyses what is in
             WINDOW/shuffled/WINDOW-EPOCH-FINGERPRINT.
         items: items to estimate, as for hushcount analyze; None: the whole dictionary.
+        groups: items whose sums get exact errors, as for hushcount analyze.
         places: over how many places a window's reports are spread; each must fit into a worker's memory.
         every: seconds from one look at the segments to the next.
         until: when the last look is, in seconds since 1970; windows that are open then stay for the next run.
@@ -80,7 +83,7 @@ def stream(
         signer.read_signing()
     segments, out = absolute(segments), absolute(out)
     _require_segments(segments, campaign, windows)
-    analysis = None if keys is None else _analysis(campaign, keys, items)
+    analysis = None if keys is None else _analysis(campaign, keys, items, groups or NamedGroups())
     with claimed(out, campaign, windows, (segments, campaign_path)) as work:
         folders = StreamFolders(segments, out, work, windows, epoch_folder(campaign))
         # Set here, because without it Flink takes the source for one that ends.
@@ -92,13 +95,15 @@ def stream(
             run_windows(found, job, analysis)
 
 
-def _analysis(campaign: Campaign, keys: Path | str, items: Path | None) -> Analysis:
+def _analysis(campaign: Campaign, keys: Path | str, items: Path | None, groups: NamedGroups) -> Analysis:
     require_opening_engine()
     mechanism = campaign.require_frequency()
     key = campaign_key(keys, "analyzer", campaign.keys.analyzer)
     names = results.read_names(items) if items else None
-    wanted = results.wanted_items(mechanism, campaign.read_dictionary(), names)
-    return Analysis(key, wanted, tally_items(mechanism, None if wanted is None else wanted.items))
+    dictionary = campaign.read_dictionary()
+    wanted, kept = results.wanted_items(mechanism, dictionary, names), kept_groups(mechanism, dictionary, groups)
+    columns = tally_items(mechanism, with_columns(None if wanted is None else wanted.items, kept))
+    return Analysis(key, wanted, columns, kept)
 
 
 def absolute(path: str) -> str:

@@ -17,11 +17,12 @@ from hushcount.arrays import UInt64Array
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.oracles.estimates import Levels
+from hushcount.oracles.groups import Groups
 from pipelines.files import permissions, storage
 from pipelines.files.block_files import BlockFile
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import senders_of
-from pipelines.jobs.analyze import write_analysis
+from pipelines.jobs.analyze import gather_tally, write_analysis
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.results import Wanted
 from pipelines.outputs.counting import require_undamaged
@@ -121,9 +122,9 @@ class WindowResults(StepOfStream):
     If fewer reports than the minimum batch were accepted, it holds a summary that counts them, and nothing else.
     """
 
-    def __init__(self, job: StreamJob, wanted: Wanted | None, columns: UInt64Array) -> None:
+    def __init__(self, job: StreamJob, wanted: Wanted | None, columns: UInt64Array, groups: Groups) -> None:
         super().__init__(job)
-        self._wanted, self._columns = wanted, columns
+        self._wanted, self._columns, self._groups = wanted, columns, groups
 
     def process(self, element: tuple[int, Iterable[Fact]], closed: IntervalWindow = beam.DoFn.WindowParam) -> None:
         window = self._folders.windows.of_engine(closed)
@@ -141,9 +142,9 @@ class WindowResults(StepOfStream):
         opening = opening_of(sums, counts["reports"])
         try:
             require_minimum("analyze", self._campaign, "reports", counts["reports"], released, opening)
-            summary = write_analysis(
-                work, self._campaign, counts, opening, released, self._columns, self._wanted, Levels()
-            )
+            parts, mechanism = storage.join(work, ".tally"), self._campaign.require_frequency()
+            tally = gather_tally(mechanism, self._columns, parts, self._groups)
+            summary = write_analysis(work, self._campaign, counts, opening, released, tally, self._wanted, Levels())
         except Withheld as too_few:
             storage.remove_directory(work)
             summary = too_few.summary

@@ -28,6 +28,8 @@ FLOOR = 50
 class Site:
     """One operator's files, in a directory of their own."""
 
+    mechanism = "grr"
+
     def __init__(
         self, root: Path, *, discovery: bool = False, evaluator_keys: int = 0, settings: str = "", tail: str = ""
     ) -> None:
@@ -58,7 +60,7 @@ class Site:
         hashed = ["--hash", "oblivious", "--keys", self.evaluator] if self.oblivious else []
         path = new_campaign(
             folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, dictionary=self.words, min_batch=FLOOR,
-            discovery=1.0 if self.discovery else None,
+            mechanism=self.mechanism, discovery=1.0 if self.discovery else None,
         )  # fmt: skip
         path = path.rename(folder / f"epoch-{epoch:06d}.json")
         begins = (START + (epoch - 1) * DAY).isoformat()
