@@ -115,11 +115,12 @@ def manifest_of(name: str, collector: str = "one") -> str:
     return manifest_name(collector, blake2b(name.encode(), digest_size=8).hexdigest())
 
 
-def collect(root: Path) -> Collected:
+def collect(root: Path, mechanism: str = "grr") -> Collected:
     """Make a campaign and what its clients send."""
     keys = new_keys(root / "keys")
     dictionary = write_lines(root / "dictionary.txt", LISTED)
-    path = new_campaign(root / "c.json", keys, dictionary=dictionary, discovery=1.0, min_batch=FLOOR)
+    options: dict[str, Any] = {"mechanism": mechanism, "discovery": 1.0, "min_batch": FLOOR}
+    path = new_campaign(root / "c.json", keys, dictionary=dictionary, **options)
     chain = Chain(path, keys)
     client = Client(chain.campaign, policy=Policy.trusting(), uncapped=True)
     values = [LISTED[index * index % 3] for index in range(600)]

@@ -27,6 +27,7 @@ from tests.support.streams import (
     FLOOR,
     HOUR,
     Collected,
+    collect,
     job_of,
     manifest_of,
     play,
@@ -61,6 +62,22 @@ def test_a_closed_window_is_what_the_batch_jobs_make_of_its_segments(collected: 
         assert counts == {"received": 300, "accepted": 250, "rejected": {"duplicate": 50}}
     assert sorted(path.name for path in out.iterdir()) == [FIRST.name, "stream.json"]
     assert (out / FIRST.name).stat().st_mode & 0o77 == 0
+
+
+@pytest.mark.long
+def test_a_window_keeps_the_squares_of_named_groups_as_a_batch_does(tmp_path: Path) -> None:
+    collected, out, groups = collect(tmp_path, "ais"), tmp_path / "out", tmp_path / "groups.toml"
+    groups.write_text('all = {glob = "*"}\n')
+    collected.segment(FIRST, "one-1", 0, 200)
+    done(*collected.arguments(out, *ONCE, "--groups", groups))
+    (shuffled,) = (out / FIRST.name / "shuffled").iterdir()
+    chain = collected.chain
+    paths = ("--input", shuffled, "--keys", chain.keys, "--out", tmp_path / "again", "--groups", groups)
+    done("analyze", "--campaign", chain.campaign_path, *paths)
+    again, window = tally(tmp_path / "again"), tally(out / FIRST.name / "results")
+    assert again.keys() == window.keys()
+    assert window["squares"].any()
+    assert all((again[name] == window[name]).all() for name in window)
 
 
 @pytest.mark.long
