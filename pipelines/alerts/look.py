@@ -10,7 +10,6 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from hushcount.collection.windows import window_at
-from hushcount.errors import HushcountError
 from pipelines.alerts import operations
 from pipelines.alerts.alert import Alert, Kind
 from pipelines.alerts.changed import changed, compared_of
@@ -63,7 +62,8 @@ def look(deployment: Deployment, part: AlertsPart, state: Connection, now: datet
         for kinds, condition in _CONDITIONS:
             try:
                 found.alerts += condition(view, part)
-            except (HushcountError, OSError, ValueError) as error:
+            except Exception as error:
+                # Whatever it is, the other alerts are more urgent than its cause.
                 found.unjudged |= {(kind, view.campaign) for kind in kinds}
                 found.problems.append(f"{view.campaign}: no alert of {' and '.join(kinds)} can be given: {told(error)}")
     return Look(tuple(found.alerts), frozenset(found.unjudged), tuple(found.problems))

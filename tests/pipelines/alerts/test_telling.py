@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.errors import UsageError
+from pipelines.alerts import look
 from pipelines.alerts.telling import send_test, tell
 from pipelines.batches.lock import alone
 from pipelines.batches.state import opened
@@ -144,6 +145,24 @@ def test_a_secret_that_is_missing_is_a_problem_and_the_alert_waits(
         monkeypatch.setenv("HOOK", SECRET)
         told(site, 4.2, looks=False)
         assert kinds(receiver) == ["volume"]
+
+
+def test_a_condition_that_fails_hides_no_other_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["sh", "-c", "cat >> told.json; echo >> told.json"]\n')
+    for day, number in enumerate((100, 120, 110, 54)):
+        collect(site.store, site.campaign, values(number), day=day)
+    assert told(site, 4.1).problems == []
+    with monkeypatch.context() as broken:
+        broken.setattr(look, "volumes_of", lambda *_: 1 / 0)
+        (problem,) = told(site, 4.2).problems
+        assert problem.startswith("words: no alert of volume can be given: ZeroDivisionError at")
+        listed = cli("alerts", "--config", site.config)
+        assert listed.status == 1
+        assert "no alert of volume" in listed.err
+    told(site, 4.3)
+    assert len((tmp_path / "told.json").read_text().splitlines()) == 1
 
 
 def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
