@@ -59,6 +59,10 @@ class Groups:
         """int64[items]: the group of each item."""
         return np.repeat(np.arange(len(self.starts)), self.sizes.astype(np.int64))
 
+    def each(self) -> list[UInt64Array]:
+        """Return the items of each group."""
+        return np.split(self.items, self.starts[1:]) if len(self.starts) else []
+
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the sum over each group of values, one for each of `items`."""
         if not len(self.starts):

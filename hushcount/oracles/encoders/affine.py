@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from hushcount.arrays import Counts, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.kernels.progressions import Progressions
 from hushcount.maths import field61
 from hushcount.maths.group_spreads import Supported, of_groups, spreads
@@ -20,6 +20,8 @@ from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
 
 _LARGEST_SUM = 1 << 62
+_LEAST_FACTOR = 0.05
+"""No group's variance is less than this part of the mean over groups: what few reports say may be less than zero."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Affine(Universal):
     prime: int
     buckets: int
     by_item = True
+    groups_differ = True
 
     def __post_init__(self) -> None:
         if self.domain is None:
@@ -165,13 +168,27 @@ class Affine(Universal):
     def group_law(self, asked: Grouped) -> SupportLaw:
         """Exact on average over groups of so many items; a group of consecutive numbers differs by up to 70 %.
 
-        Items other than the client's own fall on the other `P - 1` residues like a random set of them. A report
-        supports `s` residues, or those of a bucket, of which some have one more.
+        Of a group that was named beforehand the tally keeps the sum of T^2 over all reports, and the variance follows
+        whatever the group: `sum of T^2 - F E[T]^2 - (n-F) E'[T]^2` is unbiased.
         """
-        scored, p = asked.scored, asked.scored.responder.p
+        law = of_groups(asked.scored.law, asked.groups.sizes, *self._group_spreads(asked))
+        n, kept = asked.scored.tally.reports, asked.kept_squares()
+        means = asked.count * law.own**2 + (n - asked.count) * law.other**2
+        mean_spread = asked.held * law.own_spread + (n - asked.held) * law.far_spread
+        factor = np.where(np.isnan(kept), 1.0, np.maximum((kept - means) / mean_spread, _LEAST_FACTOR))
+        return replace(
+            law, own_spread=factor * law.own_spread, near_spread=(spread := factor * law.far_spread), far_spread=spread
+        )
+
+    def _group_spreads(self, asked: Grouped) -> tuple[FloatArray, FloatArray]:
+        """Items other than the client's own fall on the other `P - 1` residues like a random set of them.
+
+        A report supports s residues, or those of a bucket, of which some have one more.
+        """
+        responder, sizes = asked.scored.responder, asked.groups.sizes
         if not self.folded:
-            return of_groups(scored.law, asked.groups.sizes, *scored.responder.group_spreads(asked.groups))
-        least, larger = divmod(self.prime, self.buckets)
+            return responder.group_spreads(asked.groups, np.zeros(self.prime if self.domain else 0))
+        p, (least, larger) = responder.p, divmod(self.prime, self.buckets)
         # The client's bucket has one residue more with probability `own`; another one, drawn evenly, with `other`.
         own = larger * (least + 1) / self.prime
         other = (larger - own) / (self.buckets - 1)
@@ -181,7 +198,7 @@ class Affine(Universal):
             Supported((1.0 - p) * other, False, least + 1.0),
             Supported((1.0 - p) * (1.0 - other), False, float(least)),
         )
-        return of_groups(scored.law, asked.groups.sizes, *spreads(asked.groups.sizes, ways, self.prime - 1.0))
+        return spreads(sizes, ways, self.prime - 1.0)
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
         """Return the cost of the way that `accumulate` takes if it gets all reports at once."""

@@ -44,6 +44,10 @@ class Encoder(Protocol):
         """Whether the tally has a column for each item that is asked for, so that no other can be asked for later."""
 
     @property
+    def groups_differ(self) -> bool:
+        """Whether `group_law` is the mean over groups of as many items, unless the tally keeps a group's squares."""
+
+    @property
     def scatters(self) -> bool:
         """Whether two items that share no cell fall on any two cells alike, over what is fresh in a report."""
 
@@ -140,6 +144,11 @@ class Grouped:
         """float64[g], users: the counts, clipped to what can be true."""
         return np.clip(self.count, 0.0, self.scored.tally.reports)
 
+    def kept_squares(self) -> FloatArray:
+        """Return float64[g]: the sum of T^2 over reports of groups that were named beforehand, no number for others."""
+        squares = [self.scored.tally.square_of(items) for items in self.groups.each()]
+        return np.array([math.nan if square is None else float(square.squares) for square in squares])
+
     @property
     def scores(self) -> FloatArray:
         """float64[g]: the scores of all items of a group together."""
@@ -150,6 +159,7 @@ class Family:
     """What all encoders share: their functions are uniform, and what they are not unless they say so."""
 
     by_item = False
+    groups_differ = False
 
     @property
     def scatters(self) -> bool:

@@ -68,7 +68,10 @@ class Identity(Universal):
         return sums
 
     def group_law(self, asked: Grouped) -> SupportLaw:
-        return of_groups(asked.scored.law, asked.groups.sizes, *asked.scored.responder.group_spreads(asked.groups))
+        scored = asked.scored
+        p, q = scored.responder.p, scored.responder.q
+        held = (scored.tally.counts[0] - scored.tally.reports * q) / (p - q)
+        return of_groups(scored.law, asked.groups.sizes, *scored.responder.group_spreads(asked.groups, held))
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         return cells_cost(responder.count_cost(reports), items)

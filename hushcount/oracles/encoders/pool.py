@@ -216,7 +216,7 @@ class Pool(Pooled):
     def cell_pairs(self, responder: Responder) -> CellPairs:
         p, q = responder.p, responder.q
         pair = Groups(np.zeros(2, dtype=np.uint64), np.zeros(1, dtype=np.int64))
-        own, apart = (float(spread[0]) for spread in responder.group_spreads(pair))
+        own, apart = (float(spread[0]) for spread in responder.group_spreads(pair, np.zeros(self.cells)))
         flips = q * (1.0 - q)
         return CellPairs(p, q, (own - p * (1.0 - p) - flips) / 2.0, apart / 2.0 - flips)
 

@@ -74,10 +74,13 @@ class Responder(Protocol):
     def count_cost(self, reports: int) -> CountCost:
         """Return the cost of `count_cells` for so many reports."""
 
-    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (inside, outside), float64[g] each: the variance of the number of a group's cells in one report.
 
-        The groups are of cells; `inside` if the client's own cell is in the group, `outside` if it is not.
+        Args:
+            groups: of cells; `inside` if the client's own cell is in the group, `outside` if it is not.
+            held: float64[width], how many clients have each cell, unbiased: where the variance depends on the cell, it
+                is the mean over clients.
         """
 
     def runs(self, reports: Reports) -> Runs | None:
@@ -168,7 +171,7 @@ class Sized:
         cells = reports * (self.p + (self.width - 1) * self.q)
         return CountCost(cells, cells * CELL_NS)
 
-    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Exact if any set of s cells, with or without the own one, is as likely as another."""
         ways = (Supported(self.p, True, self.size - 1.0), Supported(1.0 - self.p, False, float(self.size)))
         return spreads(groups.sizes, ways, self.width - 1.0)

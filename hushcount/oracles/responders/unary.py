@@ -122,7 +122,7 @@ class Unary:
         bits = float(reports * self.width)
         return CountCost(bits, bits * BIT_NS)
 
-    def group_spreads(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bits are independent."""
         flipped = self.q * (1.0 - self.q)
         return self.p * (1.0 - self.p) + (groups.sizes - 1.0) * flipped, groups.sizes * flipped

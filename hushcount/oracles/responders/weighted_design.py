@@ -15,6 +15,7 @@ from hushcount.arrays import Counts, FloatArray, IntArray, Reports, UInt64Array
 from hushcount.designs.balanced import Design
 from hushcount.designs.sources import load_design
 from hushcount.maths.probability import epsilon_spent, spending_threshold
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import BaseLaw, Runs, Sized
 from hushcount.randomness import WORD_VALUES, Words, below, uniform
 from hushcount.wire.fields import Field, Number
@@ -99,6 +100,25 @@ class WeightedDesign(Sized):
             line, row = np.divmod(places[start : start + step], number)
             np.add.at(tally, (line[:, None], self._cells(row)), counts[start : start + step, None])
 
+    def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Exact for every cell that a client may have, then the mean over clients.
+
+        A row has T cells of a group; given a cell it has the probability that `log_prob` says. Three cells are not
+        covered alike, so the variance depends on the group and on the client's cell.
+        """
+        p, sizes = self.p, groups.sizes
+        weights = np.array(self._design.cell_weights, dtype=np.float64)
+        total = float(self._design.total)
+        inside, outside = np.empty(len(groups)), np.empty(len(groups))
+        for number, cells in enumerate(groups.each()):
+            member = np.zeros(self.width, dtype=np.bool_)
+            member[cells.astype(np.intp)] = True
+            holding, everywhere = _squares(self._name, member)
+            square = p * holding / weights + (1.0 - p) * (everywhere - holding) / (total - weights)
+            spread = square - (sizes[number] * self.q + (self.p - self.q) * member) ** 2
+            inside[number], outside[number] = _mean(spread[member], held[member]), _mean(spread[~member], held[~member])
+        return inside, outside
+
     def runs(self, reports: Reports) -> Runs:
         return Runs(self._cells(reports["block"].astype(np.int64)).astype(np.uint64), 1, self.width)
 
@@ -159,3 +179,34 @@ def _worst_ratio(design: Design, kept: Fraction) -> Fraction:
         Fraction(total - low, total - high),  # neither
         Fraction(high, total - high) / kept,  # the second only
     )
+
+
+@lru_cache(maxsize=4)
+def _transformed(name: str) -> npt.NDArray[np.complex128]:
+    """Return the Fourier transform of the moving cells of every block."""
+    design = _loaded(name)
+    return np.fft.rfft(design.members[:, : design.turns], axis=1)
+
+
+def _squares(name: str, member: npt.NDArray[np.bool_]) -> tuple[FloatArray, float]:
+    """Return the sum of `weight T^2` over the rows that hold each cell, float64[width], and over all rows.
+
+    T, the number of a row's cells that are members, is a cyclic correlation over the turns of a block.
+    """
+    design, transformed = _loaded(name), _transformed(name)
+    turns, weights = design.turns, np.array(design.weights, dtype=np.float64)
+    moving = np.fft.irfft(transformed.conj() * np.fft.rfft(member[:turns]), turns, axis=1)
+    staying = design.members[:, turns:] @ member[turns:].astype(np.float64)
+    squares = weights[:, None] * (np.rint(moving) + staying[:, None]) ** 2
+    of_blocks = squares.sum(axis=1)
+    moved = np.fft.irfft((np.fft.rfft(squares, axis=1) * transformed).sum(axis=0), turns)
+    return np.concatenate([moved, of_blocks @ design.members[:, turns:]]), float(of_blocks.sum())
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted mean of values, between the least and the largest; without any weight the plain one."""
+    if not len(values):
+        return 0.0
+    total = float(weights.sum())
+    mean = float(values @ weights) / total if total > 0.0 else float(values.mean())
+    return min(max(mean, float(values.min())), float(values.max()))
