@@ -29,8 +29,9 @@ def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
     """
     files: dict[bytes, list[Counted]] = {}
     for one in results:
-        files.setdefault(one.campaign.fingerprint, []).append(one)
-    if not sum(one.reports for one in results):
+        if one.reports:
+            files.setdefault(one.campaign.fingerprint, []).append(one)
+    if not files:
         raise UsageError(f"{len(results)} results hold 0 reports, must hold at least 1: choose windows that have some")
     return tuple(_added(same) for same in files.values())
 
@@ -50,7 +51,6 @@ def require_counted(results: Sequence[Counted], groups: Sequence[Group]) -> None
 
 def _added(same: list[Counted]) -> Counted:
     first = same[0]
-    same = [one for one in same if one.reports] or [first]
     if len(same) == 1:
         return same[0]
     items = reduce(np.intersect1d, (one.tally.items for one in same))

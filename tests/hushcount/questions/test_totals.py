@@ -1,0 +1,99 @@
+"""Sums over windows: counts with the errors that windows share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.calibration_changes import Scene, zipf
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.oracles.simulation import fresh_functions
+from hushcount.questions.counted import Counted
+from hushcount.questions.totals import Totals, total
+from tests.hushcount.questions.test_changes import remembering, with_campaign
+from tests.support.statistics import variance_ratio_bounds
+
+SHARES = zipf(30)
+PLAIN = Scene("hr", "hr", 1.0, SHARES, (2000, 2000), size=10)
+POOLED = Scene("gcms", "gcms", 3.0, SHARES, (2000, 2000), parameters={"k": 8, "m": 16, "s": 1}, size=10)
+
+
+def windows(scene: Scene, run: int, seeds: tuple[int, ...]) -> list[Counted]:
+    """Return a window for each seed of a pool's functions."""
+    named = {seed: scene.campaign(fresh_functions(1, 100 * run + seed)) for seed in set(seeds)}
+    return [scene.counted(named[seed], 0, 10 * run + number) for number, seed in enumerate(seeds)]
+
+
+def deviations_of(scene: Scene, runs: int, seeds: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return float64[runs, groups] of totals: errors, stated errors, and whether limits hold the expected count."""
+    expected = scene.truth[0] * scene.reports[0] * len(seeds)
+    found = [total(windows(scene, run, seeds), scene.groups) for run in range(runs)]
+    wrong = np.array([one.count - expected for one in found])
+    # Who is in the sample of clients is no error of a total.
+    sample = np.sqrt(expected * (1.0 - scene.truth[0]))
+    holds = np.array([(one.low <= expected) & (expected <= one.high) for one in found])
+    return wrong, np.hypot([one.error for one in found], sample), holds
+
+
+def agrees(wrong: np.ndarray, error: np.ndarray) -> bool:
+    """Return whether errors have the stated size, but with probability below FAILURE; items of a run depend little."""
+    squares = ((wrong / error) ** 2).mean()
+    low, high = variance_ratio_bounds(len(wrong), kurtosis=2.0)
+    return bool(low <= squares <= high)
+
+
+@pytest.mark.parametrize(("scene", "seeds"), [(PLAIN, (0, 0, 0)), (POOLED, (0, 0, 0)), (POOLED, (0, 1, 2))])
+@pytest.mark.long
+def test_totals_miss_by_the_stated_error(scene: Scene, seeds: tuple[int, ...]) -> None:
+    """Fails with probability below 1e-6; half or twice the error is rejected."""
+    wrong, error, holds = deviations_of(scene, 200, seeds)
+    assert agrees(wrong, error)
+    assert not agrees(wrong, error / 1.5)
+    assert not agrees(wrong, error * 1.5)
+    assert holds.mean() > 0.9
+
+
+def test_windows_of_one_pool_share_their_collisions_and_of_others_do_not() -> None:
+    one, shared, apart = (total(windows(POOLED, 0, seeds), POOLED.groups) for seeds in ((0,), (0, 0, 0), (0, 1, 2)))
+    assert np.median(shared.collision_error / one.collision_error) == pytest.approx(3.0, rel=0.1)
+    assert np.median(apart.collision_error / one.collision_error) == pytest.approx(math.sqrt(3.0), rel=0.1)
+    assert np.median(shared.standard_error / one.standard_error) == pytest.approx(math.sqrt(3.0), rel=0.05)
+
+
+def test_answers_that_clients_repeat_add_up_with_their_errors() -> None:
+    campaign = remembering(PLAIN.campaign("ab" * 32))
+    first = with_campaign(PLAIN.sides(0)[0], campaign)
+    one, three = total([first], PLAIN.groups), total([first] * 3, PLAIN.groups)
+    assert three.count == pytest.approx(3.0 * one.count)
+    assert three.standard_error == pytest.approx(3.0 * one.standard_error)
+    plain = total([PLAIN.sides(0)[0]] * 3, PLAIN.groups)
+    assert plain.standard_error == pytest.approx(math.sqrt(3.0) * one.standard_error)
+
+
+def test_results_of_several_files_are_added() -> None:
+    first, second = PLAIN.sides(0)
+    other = with_campaign(second, next_epoch(second.campaign))
+    both: Totals = total([first, other], PLAIN.groups)
+    same = total([first, second], PLAIN.groups)
+    assert both.reports == 4000
+    assert both.count == pytest.approx(same.count)
+    assert both.standard_error == pytest.approx(same.standard_error, rel=0.01)
+    assert both.high - both.low == pytest.approx(same.high - same.low, rel=0.01)
+
+
+def next_epoch(campaign: Campaign) -> Campaign:
+    data = campaign.model_dump(mode="json", exclude_none=True)
+    return Campaign.model_validate({**data, "epoch": 2, "previous": "ab" * 32})
+
+
+def test_windows_without_reports_count_nothing() -> None:
+    first = PLAIN.sides(0)[0]
+    empty = replace(first, tally=replace(first.tally, counts=0 * first.tally.counts, reports=0))
+    later = with_campaign(empty, next_epoch(empty.campaign))
+    assert total([empty, first, later], PLAIN.groups).reports == 2000
+    with pytest.raises(UsageError, match="1 results hold 0 reports"):
+        total([empty], PLAIN.groups)
