@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray
 from hushcount.oracles.estimates import Levels
-from hushcount.questions.comparing import compared
+from hushcount.questions.comparing import Compared, compared
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.many import benjamini_hochberg, bonferroni
 
@@ -32,7 +32,9 @@ class Changes:
         adjusted: p-values for a list of all these groups: of those at most alpha, alpha are expected to be false
             (Benjamini and Hochberg).
         p_bonferroni: p-values with which not even one of all is false but with probability alpha.
-        exact: bool[g], p-values by Fisher's exact test; else by the normal law.
+        exact: bool[g], p-values by Fisher's test; else by the normal law. It is exact for items, and for groups in
+            randomised response; for other groups, of few supports, the sum's law is matched to a binomial one.
+        both: what all this was computed from, for questions about power.
     """
 
     names: tuple[str, ...]
@@ -52,6 +54,7 @@ class Changes:
     adjusted: FloatArray
     p_bonferroni: FloatArray
     exact: BoolArray
+    both: Compared = field(repr=False)
 
 
 def changes(
@@ -80,7 +83,7 @@ def changes(
     Raises:
         UsageError: a side has no reports, or a result says nothing of an item.
 
-    Reference: docs/mathematics.md section 12.
+    Reference: docs/mathematics.md section 11.
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     both = compared(before, after, groups)
@@ -105,4 +108,5 @@ def changes(
         adjusted=benjamini_hochberg(p),
         p_bonferroni=bonferroni(p),
         exact=both.exact,
+        both=both,
     )

@@ -41,7 +41,7 @@ def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], siz
         counts: float64[g] users for each result, its estimates of the groups.
         sizes: int64[g], items of each group.
 
-    Reference: docs/mathematics.md section 12.
+    Reference: docs/mathematics.md section 11.
     """
     by_pool: dict[Pool, list[int]] = {}
     for number, (result, _) in enumerate(results):

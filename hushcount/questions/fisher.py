@@ -26,7 +26,7 @@ def fisher(before: IntArray, after: IntArray, n_before: IntArray, n_after: IntAr
         before, after: int64[g], successes, in 0..n_before and 0..n_after.
         n_before, n_after: int64[g], trials, at least 1 each.
 
-    Reference: Fisher 1935; docs/mathematics.md section 12.
+    Reference: Fisher 1935; docs/mathematics.md section 11.
     """
     asked = np.stack([before, after, n_before, n_after])
     different, places = np.unique(asked, axis=1, return_inverse=True)

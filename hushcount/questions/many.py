@@ -17,7 +17,7 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
     Args:
         p: float64[m], p-values.
 
-    Reference: Benjamini and Hochberg 1995; docs/mathematics.md section 12.
+    Reference: Benjamini and Hochberg 1995; docs/mathematics.md section 11.
     """
     m = len(p)
     order = np.argsort(p, kind="stable")

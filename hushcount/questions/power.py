@@ -32,11 +32,9 @@ def seen_with(
     Raises:
         UsageError: as `changes`, or a ratio or level out of range.
 
-    Reference: docs/mathematics.md section 12.
+    Reference: docs/mathematics.md section 11.
     """
-    if not 0.0 < ratio < np.inf:
-        raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
-    return _power(compared(before, after, groups), np.full(len(groups), ratio), level)
+    return power_of(compared(before, after, groups), ratio, level)
 
 
 def least_seen(
@@ -55,9 +53,21 @@ def least_seen(
     Raises:
         UsageError: as `seen_with`.
     """
+    return least_of(compared(before, after, groups), power, level)
+
+
+def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
+    """Return what `seen_with` does, of sides that were compared: `Changes.both`."""
+    if not 0.0 < ratio < np.inf:
+        raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
+    return _power(both, np.full(len(both.before.sizes), ratio), level)
+
+
+def least_of(both: Compared, power: float = 0.8, level: float = 0.05) -> FloatArray:
+    """Return what `least_seen` does, of sides that were compared: `Changes.both`."""
     if not level < power < 1.0:
         raise UsageError(f"power is {power}, must be above the level, {level}, and below 1")
-    return _least(compared(before, after, groups), power, level)
+    return _least(both, power, level)
 
 
 def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
