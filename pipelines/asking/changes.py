@@ -10,7 +10,7 @@ import pyarrow as pa
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.changes import changes
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.power import least_seen, level_of, seen_with
+from hushcount.questions.power import least_of, level_of, power_of
 from pipelines.jobs.tables import SHARE
 
 RATIO = 1.2
@@ -72,7 +72,7 @@ def changes_table(
             )
         },
         "significant": np.asarray(found.adjusted <= 1.0 - confidence),
-        "seen_20": seen_with(before, after, groups, RATIO, level),
-        "least_seen": least_seen(before, after, groups, level=level),
+        "seen_20": power_of(found.both, RATIO, level),
+        "least_seen": least_of(found.both, level=level),
     }  # fmt: skip
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
