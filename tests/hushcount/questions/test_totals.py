@@ -93,6 +93,7 @@ def next_epoch(campaign: Campaign) -> Campaign:
 def test_windows_without_reports_count_nothing() -> None:
     first = PLAIN.sides(0)[0]
     empty = replace(first, tally=replace(first.tally, counts=0 * first.tally.counts, reports=0))
+    empty.__dict__["dictionary"] = first.dictionary
     later = with_campaign(empty, next_epoch(empty.campaign))
     assert total([empty, first, later], PLAIN.groups).reports == 2000
     with pytest.raises(UsageError, match="1 results hold 0 reports"):
