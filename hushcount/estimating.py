@@ -8,7 +8,7 @@ import numpy as np
 
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import items_of, other_item
+from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.tally import Tally
@@ -20,8 +20,13 @@ def estimated(campaign: Campaign, tally: Tally, items: UInt64Array) -> Estimate:
     return campaign.require_frequency().estimate(tally, items).repeated(repeats_of(campaign, tally.senders))
 
 
-def summed(campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array]) -> Estimate:
+def summed(
+    campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array], listed: Dictionary | None = None
+) -> Estimate:
     """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add.
+
+    Args:
+        listed: the campaign's dictionary, if it was read; it is read where it matters.
 
     Raises:
         UsageError: the error of a sum is not known: `_require_known_errors`.
@@ -29,23 +34,25 @@ def summed(campaign: Campaign, tally: Tally, groups: Sequence[UInt64Array]) -> E
     """
     mechanism, everything = campaign.require_frequency(), None
     larger = [group for group in groups if len(group) > 1]
-    if larger and mechanism.encoder.domain is None and (dictionary := campaign.read_dictionary()) is not None:
+    if larger and mechanism.encoder.domain is None and (listed := listed or campaign.read_dictionary()) is not None:
         other = np.array([other_item(mechanism)], dtype=np.uint64)
-        everything = np.concatenate([items_of(mechanism, dictionary, dictionary.items), other])
+        everything = np.concatenate([items_of(mechanism, listed, listed.items), other])
     if mechanism.encoder.groups_differ and mechanism.encoder.domain is not None:
-        _require_known_errors(campaign, tally, larger, mechanism.encoder.domain)
+        _require_known_errors(campaign, tally, larger, mechanism.encoder.domain, listed)
     return mechanism.sums(tally, groups, everything).repeated(repeats_of(campaign, tally.senders))
 
 
-def _require_known_errors(campaign: Campaign, tally: Tally, groups: list[UInt64Array], domain: int) -> None:
+def _require_known_errors(
+    campaign: Campaign, tally: Tally, groups: list[UInt64Array], domain: int, listed: Dictionary | None
+) -> None:
     """Raise UsageError unless each group is like a random one, or the tally keeps its squares, or it lacks one item."""
     unknown = next((group for group in groups if len(group) < domain - 1 and tally.square_of(group) is None), None)
     if unknown is None:
         return
-    dictionary = campaign.read_dictionary()
-    if dictionary is not None and not dictionary.is_in_random_order:
+    listed = listed or campaign.read_dictionary()
+    if listed is not None and not listed.is_in_random_order:
         raise UsageError(
             f"the error of a sum of {len(unknown):,} items is unknown, because the dictionary is not in random order: "
-            "declare the group in [analyzer.groups] before analyze runs, or begin a campaign, whose dictionary "
+            "declare the group in [analyzer.groups] before analyze runs, or make the next epoch, whose dictionary "
             "`hushcount campaign new` writes in random order"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,9 +42,6 @@ class Groups:
         if twice.any():
             raise ValueError(f"group {int(found.of_items[1:][twice][0])} has an item twice, must have each once")
         return found
-
-    def __iter__(self) -> Iterator[UInt64Array]:
-        return iter(np.split(self.items, self.starts[1:]) if len(self.starts) else ())
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -134,7 +134,7 @@ class Mechanism:
     @property
     def keeps_squares(self) -> bool:
         """Whether counts do not tell the exact error of a sum: groups named beforehand then need `squares`."""
-        return self.encoder.by_item or not self.responder.exchangeable
+        return self.encoder.groups_differ
 
     def squares(self, reports: Reports, groups: Groups) -> list[int]:
         """Return, for each group, the sum over reports of the squared number of its items that a report supports.

@@ -66,7 +66,7 @@ class Counted:
     def sums(self, groups: Sequence[Group]) -> Estimate:
         """Return the estimate of the sum of each group, with its own error; UsageError or ValueError as `estimate`."""
         numbers = [known_items(self._mechanism, self.dictionary, group.items) for group in groups]
-        return summed(self.campaign, self.tally, numbers)
+        return summed(self.campaign, self.tally, numbers, self.dictionary)
 
     @property
     def _mechanism(self) -> Mechanism:

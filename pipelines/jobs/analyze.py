@@ -200,6 +200,6 @@ def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str, group
         last = min(first + rows, len(counts))
         counts[first:last] += part.counts[: last - first]
     storage.remove_directory(directory)
-    squares = zip(groups, total.squares, strict=True)
+    squares = zip(groups.each(), total.squares, strict=True)
     kept = tuple(Square(group_digest(group), len(group), square) for group, square in squares)
     return Tally(counts, total.reports, items, squares=kept)

@@ -178,7 +178,7 @@ class Family:
         for group, item in zip(groups.of_items, groups.items, strict=True):
             cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
             held[group] += responder.supports(reports, cells)
-        return [squared_sum(row) for row in held]
+        return [_squared_sum(row) for row in held]
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
@@ -202,13 +202,10 @@ class Universal(Family):
         return Supports(scored.count, scored.noise(), np.zeros(len(scored.count)), scored.scores, n, own, other)
 
 
-def squared_sum(held: IntArray, times: IntArray | None = None) -> int:
-    """Return the sum of squares of int64[n], each `times` as often (None: once), exact however large it is."""
-    numbers, places = np.unique(held, return_inverse=True)
-    often = np.bincount(places) if times is None else np.zeros(len(numbers), dtype=np.int64)
-    if times is not None:
-        np.add.at(often, places, times)
-    return sum(count * number**2 for number, count in zip(numbers.tolist(), often.tolist(), strict=True))
+def _squared_sum(held: IntArray) -> int:
+    """Return the sum of squares of int64[n], exact however large it is."""
+    numbers, times = np.unique(held, return_counts=True)
+    return sum(count * number**2 for number, count in zip(numbers.tolist(), times.tolist(), strict=True))
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

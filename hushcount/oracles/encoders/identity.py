@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.maths.group_spreads import of_groups
 from hushcount.maths.variance import SupportLaw
 from hushcount.oracles.decoding import DecodeCost, cells_cost
-from hushcount.oracles.encoders.base import Grouped, Universal, require_items, squared_sum
-from hushcount.oracles.groups import Groups
+from hushcount.oracles.encoders.base import Grouped, Universal, require_items
 from hushcount.oracles.responders.base import Responder
 from hushcount.wire.fields import Number
-
-_CHUNK_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -51,21 +46,6 @@ class Identity(Universal):
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         responder.count_cells(tally, reports, None)
-
-    def squares(self, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
-        """Look the cells of distinct reports up: responders that need squares have fewer reports than clients send."""
-        require_items(groups.items, self.domain)
-        distinct, times = np.unique(reports, return_counts=True)
-        runs, ends = responder.runs(distinct), np.append(groups.starts, len(groups.items))[1:]
-        if runs is None or runs.length > 1:
-            return super().squares(responder, reports, groups)
-        sums, step = [], max(1, _CHUNK_CELLS // runs.starts.shape[1])
-        for start, end in zip(groups.starts, ends, strict=True):
-            there = np.zeros(self.cells, dtype=np.int64)
-            there[groups.items[start:end]] = 1
-            parts = [there[runs.starts[row : row + step]].sum(axis=1) for row in range(0, len(distinct), step)]
-            sums.append(squared_sum(np.concatenate(parts), times) if parts else 0)
-        return sums
 
     def group_law(self, asked: Grouped) -> SupportLaw:
         scored = asked.scored

@@ -45,13 +45,6 @@ class Responder(Protocol):
         """The variance of the number of cells that one report supports; 0 if that number is fixed."""
 
     @property
-    def exchangeable(self) -> bool:
-        """Whether any set of so many cells is supported as likely as another that has the own cell, or lacks it, too.
-
-        If not, the counts of cells do not tell how often reports support two of them together.
-        """
-
-    @property
     def fields(self) -> tuple[Field, ...]:
         """The fields that it adds to a report."""
 
@@ -124,7 +117,6 @@ class Sized:
     size: int
     keep: int
     size_variance: ClassVar[float] = 0.0
-    exchangeable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.width < 2:

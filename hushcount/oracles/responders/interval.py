@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,8 +21,6 @@ class Interval(Sized):
     Reference: docs/mathematics.md section 4. Neighbouring cells are reported together, so the encoder must scatter the
     items: the affine encoder does, and only with it is `q` the same for every pair of items.
     """
-
-    exchangeable: ClassVar[bool] = False
 
     @property
     def fields(self) -> tuple[Field, ...]:

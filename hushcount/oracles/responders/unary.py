@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,6 @@ class Unary:
     width: int
     keep: int
     flip: int
-    exchangeable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.width < 2:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,6 @@ class WeightedDesign(Sized):
     """
 
     digest: str
-    exchangeable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,6 +11,7 @@ from hushcount.campaigns.dictionary import Dictionary, known_items
 from hushcount.errors import UsageError
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, plan
+from hushcount.oracles.groups import Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import group_digest
 from hushcount.questions.selecting import Choice
@@ -44,8 +45,8 @@ def ais(domain: int | None) -> Mechanism:
     return CATALOGUE["ais"].build(1.0, domain, plan("ais", 1.0, domain, {}, Objective(), "0" * 64))
 
 
-def numbers(groups: object) -> list[list[int]]:
-    return [group.tolist() for group in groups]  # type: ignore[attr-defined]
+def numbers(groups: Groups) -> list[list[int]]:
+    return [group.tolist() for group in groups.each()]
 
 
 def test_analyze_keeps_the_squares_of_named_groups(chain: Chain, tmp_path: Path) -> None:
