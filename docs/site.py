@@ -22,6 +22,7 @@ NAV = [
     ("Every key of the deployment file", "docs/deployment-file.md"),
     ("Each party apart", "deploy/README.md"),
     ("For analysts", "docs/analysts.md"),
+    ("Estimates as data", "docs/data.md"),
     ("For privacy reviewers", "docs/privacy-reviewers.md"),
     ("Threat model", "docs/threat-model.md"),
     ("Mathematics", "docs/mathematics.md"),

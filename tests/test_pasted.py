@@ -45,6 +45,7 @@ ELSEWHERE: Mapping[str, str] = {
     "java -jar": "needs Java and Flink: tests/engines",
     "python -m apache_beam.runners.worker": "needs Flink: tests/engines",
     "python -m build": "tests/package/check.py builds the wheels",
+    "hushcount export --campaign c.json": "tests/pipelines/exports/test_store.py exports such results",
     "hushcount graph": "needs the wheels: tests/deploy/test_graph.py",
     "python deploy/hand_on.py": "tests/deploy/test_documented.py, tests/deploy/test_hand_on.py",
     "sqlite3 state.db": "tests/pipelines/batches/test_rebuild.py puts a copy back",
@@ -64,8 +65,10 @@ ELSEWHERE: Mapping[str, str] = {
     "gcloud ": "needs a project at Google Cloud: tests/deploy/test_dataflow.py checks the templates",
 }
 """What is not run here, by how it begins, and why, or where it is."""
-KINDS = {"sh", "python", "toml", "dockerfile", ""}
-"""Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, and a picture."""
+KINDS = {"sh", "python", "toml", "dockerfile", "sql", ""}
+"""Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, SQL, and a picture."""
+DATA = ROOT / "docs" / "data.md"
+"""Its SQL and Python are run by tests/pipelines/exports/test_engines.py."""
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]
 """Pages that are read one after the other, in one directory: each goes on where the one before ended."""
 COLLECTOR = "https://collector.example.com"
@@ -117,7 +120,8 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     left = {page for page, command in shell if not is_elsewhere(command)}
     assert left == {README, ROOT / "deploy" / "README.md", *STORY}
     # Apps and files are of the pages that are run; the dockerfile is of one page.
-    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, CLIENT, *STORY}
+    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, CLIENT, DATA, *STORY}
+    assert {block.page for block in every if block.kind == "sql"} == {DATA}
     for begin in ELSEWHERE:
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
 

@@ -20,11 +20,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("exports"))
     first = site.campaign
     collect(site.store, first, ["alpha"] * HALF + ["beta"] * 60, day=0)
-    listed = write_lines(site.root / "listed.txt", ["alpha", "=1+1", "nobody's"])
+    listed = write_lines(site.root / "listed.txt", ["dark-mode", "=1+1", "nobody's"])
     # It shares cells, and its clients repeat their answers.
-    _more(site, "listed", "--memory", "--set", "k=32", "--set", "m=64", mechanism="gcms", dictionary=listed)
-    collect(site.store, _more(site, "open", "--set", "k=32", "--set", "m=64", mechanism="gcms"), ["new"] * HALF, day=0)
-    collect(site.store, site.root / "campaigns/listed/listed.json", ["new"] * HALF + ["=1+1"] * HALF, day=0)
+    pool = ("--set", "k=32", "--set", "m=64")
+    path = _more(site, "settings", "--memory", *pool, mechanism="gcms", dictionary=listed)
+    collect(site.store, path, ["new"] * HALF + ["dark-mode"] * HALF, day=0)
+    collect(site.store, _more(site, "open", *pool, mechanism="gcms"), ["new"] * HALF, day=0)
     site.run(1.1)
     # What comes late counts in the next window, under the campaign file that it was made for.
     collect(site.store, first, ["alpha"] * 70, day=0, collector="two")

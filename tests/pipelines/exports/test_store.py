@@ -71,14 +71,14 @@ def test_every_accepted_report_is_in_one_file_also_one_that_came_late(made: Site
 
 
 def test_discovered_values_have_rows_of_their_own_or_a_combined_count(made: Site) -> None:
-    listed = {row["item"]: row for row in rows(made, "listed")}
-    assert listed["=1+1"]["source"] == "estimate"
-    new = listed["new"]
+    settings = {row["item"]: row for row in rows(made, "settings")}
+    assert settings["=1+1"]["source"] == "estimate"
+    new = settings["new"]
     assert (new["source"], new["collision_error"], new["detected_all"]) == ("discovery", 0.0, True)
     # Beyond 60 the noise has a probability below 1e-9.
     assert abs(new["count"] - HALF) < 60
     assert new["low_all"] == new["low"] < new["count"] < new["high"]
-    assert {row["repeated"] for row in listed.values()} == {True}
+    assert {row["repeated"] for row in settings.values()} == {True}
     (open_,) = rows(made, "open")
     assert open_["source"] == "estimate"
     assert open_["combined_error"] < 3.0 < math.sqrt(open_["variance"])
@@ -215,7 +215,7 @@ def test_results_made_by_hand_are_exported_too(made: Site, tmp_path: Path) -> No
     refused(*command, "--result", result, "--window", "monday", says=["window is 'monday'"])
     refused(*command, "--result", result, "--result", result, says=["is of a window that another one is of"])
     refused(*command, "--result", made.store / "shuffled" / "words" / made.batch(0), says=["is no result of"])
-    refused(*command, "--result", made.store / "results" / "listed", says=["cannot read"])
+    refused(*command, "--result", made.store / "results" / "settings", says=["cannot read"])
     refused(*command, "--result", result, "--config", made.config, says=["takes no --config"])
     assert json.loads((result / "summary.json").read_text())["window"] == window_name(0)
 
