@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from typing import Literal
 
-Bound = Literal["basic", "numerical"]
+Bound = Literal["basic", "numerical", "joint"]
 _LEAST_DELTA = 1e-10
 _SLACK = 1e-11
 _EXACT = Context(prec=60)
@@ -35,7 +35,8 @@ class Loss:
 class Composed:
     """The guarantee of several releases together; epsilon is infinite if they have none at this delta.
 
-    The bound is "basic", sums; or "numerical", by privacy loss distributions.
+    The bound is "basic", sums; "numerical", by privacy loss distributions of pairs (epsilon, delta); or "joint", by
+    those of whole curves (`privacy.joint`).
     """
 
     epsilon: float

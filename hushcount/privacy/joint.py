@@ -29,7 +29,7 @@ from hushcount.arrays import FloatArray
 from hushcount.maths.odds import Curve, of_group
 from hushcount.privacy.amplification import Amplified
 from hushcount.privacy.blanket import BlanketLaw, general_law
-from hushcount.privacy.composition import Loss
+from hushcount.privacy.composition import Composed, Loss
 from hushcount.privacy.divergence import divergence
 
 LEAST_DELTA = 1e-30
@@ -38,6 +38,8 @@ MOST_PARTS = 100_000
 _STEPS = 128
 """Of the grid, for the root mean square of what a release loses at most."""
 _MOST_POINTS = 1 << 19
+_POINTS = 64
+"""Of a window's curve; between them it is bounded by chords."""
 _TAIL = 1e-3
 _CUT = 1e-4
 _UNIT = 2.0**-53
@@ -162,6 +164,15 @@ def joint_epsilon(parts: Iterable[Part], delta: float) -> float:
     return _joint_epsilon(frozenset(counted.items()), delta)
 
 
+def smaller(other: Composed, parts: Iterable[Part]) -> Composed:
+    """Return the joint bound at another's delta if it is smaller, else the other."""
+    listed = list(parts)
+    if other.delta < LEAST_DELTA or len(listed) > MOST_PARTS:
+        return other
+    epsilon = joint_epsilon(listed, other.delta)
+    return Composed(epsilon, other.delta, "joint") if epsilon < other.epsilon else other
+
+
 @lru_cache(maxsize=64)
 def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
     if not counted:
@@ -187,13 +198,32 @@ def _curve(part: Part, tail: float) -> tuple[Curve, float]:
     """Return the curve of a release, and an epsilon where it is at most `tail`, or as low as it comes."""
     if isinstance(part, Loss):
         return _of_loss(part), part.epsilon
-    curve, high = part.curve(_CUT * tail), part.most
+    # Of windows that come one by one, each is computed once.
+    places, deltas = _sampled(part, 1000.0 ** math.floor(math.log(tail, 1000.0)))
+    end = float(places[-1])
+
+    def chords(epsilon: float) -> float:
+        # A convex function of exp(epsilon) is nowhere above its chords.
+        if epsilon >= end:
+            return float(deltas[-1])
+        left = int(np.searchsorted(places, epsilon, side="right")) - 1
+        share = math.expm1(epsilon - places[left]) / math.expm1(places[left + 1] - places[left])
+        return float((1.0 - share) * deltas[left] + share * deltas[left + 1])
+
+    return chords, end
+
+
+@lru_cache(maxsize=512)
+def _sampled(window: Window, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Return epsilons from 0 on, and the curve of a window there; the last is at most `tail`, or as low as it comes."""
+    curve, high = window.curve(_CUT * tail), window.most
     least = max(tail, 2.0 * curve(high * (1.0 - 1e-9)))
     low = 1e-9 * high
-    while high > 1.01 * low:
+    while high > 1.02 * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if curve(middle) <= least else (middle, high)
-    return curve, high
+    places = np.linspace(0.0, high, _POINTS + 1)
+    return places, np.array([curve(float(place)) for place in places])
 
 
 def _of_loss(loss: Loss) -> Curve:

@@ -11,9 +11,12 @@ from hushcount.errors import UsageError
 from hushcount.maths.odds import odds_of_pair, odds_of_points, of_group
 from hushcount.privacy.amplification import Amplified, amplify, closed_form_epsilon
 from hushcount.privacy.guarantees import Discovery, Local, Released, Shuffled, Statement
+from hushcount.privacy.joint import Window, part_of
 from hushcount.privacy.unit import Unit, Units, repeats_of, rule_of, unit_of
 from hushcount.privacy.words import exact_sentences, plain_sentences
 from hushcount.senders import Senders
+
+_BITS = 6
 
 
 def statement(
@@ -55,6 +58,21 @@ def statement(
     result = Statement(unit, units.reports.per, senders.way, local, shuffled, found, total)
     sentences = [*exact_sentences(result, units, covered, reports), *([refusal] if refusal else [])]
     return replace(result, plain=tuple(plain_sentences(result, units)), sentences=tuple(sentences))
+
+
+def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:
+    """Return what joint composition needs of a batch of counts; None where only its epsilon and delta compose.
+
+    That is so if clients remember, which links their batches; if they are not told apart; or if the statement claims
+    no gain. A few per cent of the reports are not counted, so that batches of nearly one size are alike.
+    """
+    if reports is None or campaign.memory or not senders.told_apart:
+        return None
+    unit = unit_of(campaign, senders, "reports")
+    gained = _gained(campaign, senders, unit, reports)
+    coarse = reports >> max(0, reports.bit_length() - _BITS) << max(0, reports.bit_length() - _BITS)
+    part = None if gained is None else part_of(replace(gained, reports=coarse), unit.reports)
+    return part if isinstance(part, Window) else None
 
 
 def _local(campaign: Campaign, unit: Unit) -> Local:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.privacy.statement import statement
+from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import counted
 from pipelines.audit.view import Finding, Verdict, View
@@ -80,7 +80,8 @@ def budget(view: View) -> Iterator[Finding]:
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
     cure = "hushcount ledger set a larger limit, or windows.length a longer window"
-    yield Finding(name, verdict, f"the ledger allows {more} windows, {then}", cure)
+    jointly = ", charges composed jointly" if limit.composition == "numerical" else ""
+    yield Finding(name, verdict, f"the ledger allows {more} windows, {then}{jointly}", cure)
 
 
 def room_of(view: View) -> Room | None:
@@ -118,7 +119,14 @@ def _releases(view: View, campaign: Campaign) -> list[Charge]:
         hops.append("discover")
     if campaign.mechanism is not None and "analyzer" in parties:
         hops.append("analyze")
-    return [release_of(campaign, hop, cost_of(stated, hop), senders, "client") for hop in hops]
+    window = window_of(campaign, senders, max(reports, campaign.shuffle.minimum_batch))
+    return [
+        replace(
+            release_of(campaign, hop, cost_of(stated, hop), senders, "client"),
+            window=window if hop == "analyze" else None,
+        )
+        for hop in hops
+    ]
 
 
 def _passes(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime) -> bool:

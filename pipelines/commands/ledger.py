@@ -35,8 +35,9 @@ def set_limit(
         bool,
         Option(
             "--fixed-parameters",
-            help="Promise that no parameter of a release depends on results. Charges then compose to less than their "
-            "sum, but a second campaign file, as from [next_epoch] or new keys, is refused until the limit renews.",
+            help="Promise that no parameter and no number of reports of a release depends on results. Charges then "
+            "compose to less than their sum, but a second campaign file, as from [next_epoch] or new keys, is refused "
+            "until the limit renews.",
         ),
     ] = False,
 ) -> Answer:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
+from hushcount.privacy.joint import Part, Window, smaller
 from pipelines.ledger.file import LedgerError
 from pipelines.ledger.own_time import FAR
 from pipelines.ledger.records import Charge, Limit, stamp
@@ -63,17 +64,29 @@ def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
     nothing if it has two. Then they come to the sum of their local epsilons, and to the epoch's at most. `known` are
     all charges: those of earlier periods link batches of the same epoch too.
     """
+    alone, joined = _joined(counting, known)
+    return [*(charge.loss for charge in alone), *joined]
+
+
+def parts(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Part]:
+    """Return what charges come to jointly: the curves of those that have one, and the losses of the others."""
+    alone, joined = _joined(counting, known)
+    return [*(charge.part for charge in alone), *joined]
+
+
+def _joined(counting: Iterable[Charge], known: Iterable[Charge]) -> tuple[list[Charge], list[Loss]]:
+    """Return the charges that stand alone, and the losses of linked ones."""
     linked: dict[str, int] = defaultdict(int)
     for charge in known:
         linked[charge.fingerprint] += charge.epoch_epsilon is not None
-    result, epochs = [], defaultdict(list)
+    alone, epochs = [], defaultdict(list)
     for charge in counting:
         if charge.epoch_epsilon is None or charge.local is None or linked[charge.fingerprint] < 2:
-            result.append(charge.loss)
+            alone.append(charge)
         else:
             epochs[charge.fingerprint, charge.epoch_epsilon].append(Loss(charge.local, 0.0))
     joined = (min(basic(batches).epsilon, most) for (_, most), batches in epochs.items())
-    return [*result, *(Loss(epsilon, 0.0) for epsilon in joined)]
+    return alone, [Loss(epsilon, 0.0) for epsilon in joined]
 
 
 def files_of(charges: Iterable[Charge]) -> set[str]:
@@ -89,7 +102,12 @@ def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) 
         return Composed(0.0, 0.0, "basic")
     # A clock that is set back joins periods, and with them files.
     adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
-    return compose(losses(counting, known), limit.delta, adaptive=adaptive)
+    known = list(known)
+    # Curves say more than pairs, so that with one of them the numerical bound of pairs is not asked.
+    curves = [] if adaptive else parts(counting, known)
+    known_curve = any(isinstance(part, Window) for part in curves)
+    composed = compose(losses(counting, known), limit.delta, adaptive=adaptive or known_curve)
+    return smaller(composed, curves) if known_curve else composed
 
 
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:

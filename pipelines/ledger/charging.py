@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,11 +19,13 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.guarantees import Statement
-from hushcount.privacy.statement import statement
+from hushcount.privacy.joint import Window
+from hushcount.privacy.statement import statement, window_of
 from hushcount.privacy.unit import unit_of
 from hushcount.senders import Senders
 from pipelines.ledger import draws
 from pipelines.ledger.balance import OverLimit, balance, require_room
+from pipelines.ledger.curves import put_curve
 from pipelines.ledger.file import LedgerError, opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
 from pipelines.ledger.records import Charge, Limit, charge_key
@@ -30,6 +33,10 @@ from pipelines.outputs.account import Charged, Hop, NoLedger, Unit
 from pipelines.outputs.summary import HopSummary
 
 _NOTHING = Loss(0.0, 0.0)
+
+
+def _no_window(accepted: int) -> Window | None:
+    return None
 
 
 @dataclass
@@ -41,6 +48,7 @@ class Charging:
         charge: the job's reservation, or the charge of an earlier run.
         most: an upper bound on the release's cost.
         draw: digest of the random release that the job hands out; None: it draws nothing, or has not drawn yet.
+        window_of: from the number of accepted reports to the curve of the release.
     """
 
     path: Path | None = None
@@ -48,6 +56,7 @@ class Charging:
     most: Loss = _NOTHING
     known: datetime | None = None
     draw: str | None = None
+    window_of: Callable[[int], Window | None] = _no_window
 
     def fix_draw(self, directory: str) -> None:
         """Replace a draw in a directory by the first one of its key, if there was one."""
@@ -79,7 +88,9 @@ class Charging:
             before = _NOTHING if new else mine.loss
             cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
             if new or cost != before:
-                mine = replace(mine, epsilon=cost.epsilon, delta=cost.delta)
+                # A curve covers one release; of two under one key only their cost is known.
+                window = self.window_of(accepted) if cost == actual else None
+                mine = replace(mine, epsilon=cost.epsilon, delta=cost.delta, window=window)
                 _require_room(limit, charges.values(), mine, self.most, time)
                 mine = replace(
                     mine,
@@ -88,7 +99,7 @@ class Charging:
                     committed_at=mine.committed_at or time.mark,
                     draw=self.draw,
                 )
-                put(connection, mine)
+                _put(connection, mine, limit)
             account = balance(limit, [*charges.values(), mine], time.now)
         return Charged(
             mine.key, mine.campaign, mine.epoch, mine.hop, mine.manifest, mine.epsilon, mine.delta, mine.local,
@@ -130,9 +141,14 @@ def charging(
     reports = upstream.accepted_of("reports") if hop == "analyze" and "reports" in upstream.streams else None
     stated = statement(campaign, reports, upstream.senders)
     most = cost_of(statement(campaign, None, upstream.senders), hop)
+
+    def release_window(accepted: int) -> Window | None:
+        return window_of(campaign, upstream.senders, accepted) if hop == "analyze" else None
+
     wanted = replace(
         release_of(campaign, hop, cost_of(stated, hop), upstream.senders, stated.per),
         outline=draws.outline_of(folder),
+        window=release_window(reports or 0),
         host=socket.gethostname(),
         pid=os.getpid(),
         run=uuid.uuid4().hex,
@@ -146,7 +162,8 @@ def charging(
         require_same_draw(path, charge, draws.digest_of_draw(path, charge.key))
     try:
         # The draw of a release is what it holds; a job that draws does not know it yet.
-        yield Charging(path, charge, most, known, manifest if hop == "discover" and not drawn else None)
+        draw = manifest if hop == "discover" and not drawn else None
+        yield Charging(path, charge, most, known, draw, release_window)
     finally:
         # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
         with suppress(HushcountError), opened(path) as connection, writing(connection):
@@ -198,6 +215,13 @@ def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
     )
 
 
+def _put(connection: sqlite3.Connection, charge: Charge, limit: Limit | None) -> None:
+    put(connection, charge)
+    # Curves are of use only where charges may compose jointly.
+    if limit is not None and limit.composition == "numerical":
+        put_curve(connection, charge)
+
+
 def _keyed(wanted: Charge, manifest: str) -> Charge:
     key = charge_key(wanted.fingerprint, wanted.epoch, wanted.hop, manifest)
     return replace(wanted, manifest=manifest, key=key)
@@ -241,7 +265,8 @@ def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datet
         if mine is not None and mine.state == "committed":
             return mine
         time = advanced(connection, known)
-        _require_room(read_limit(connection, wanted.campaign), charges.values(), wanted, most, time)
+        limit = read_limit(connection, wanted.campaign)
+        _require_room(limit, charges.values(), wanted, most, time)
         wanted = replace(wanted, reserved_at=time.mark)
-        put(connection, wanted)
+        _put(connection, wanted, limit)
     return wanted

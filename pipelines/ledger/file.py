@@ -10,12 +10,13 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
 from hushcount.errors import FormatError, HushcountError, UsageError
+from pipelines.ledger.curves import curve_of, read_curves
 from pipelines.ledger.records import Charge, Limit, digest_of, stamp
 
 VERSION = 2
@@ -39,7 +40,7 @@ _SCHEMA = (
 )
 _COLUMNS = {
     "limits": [*(field.name for field in fields(Limit)), "digest"],
-    "charges": [*(field.name for field in fields(Charge)), "digest"],
+    "charges": [*(field.name for field in fields(Charge) if field.compare), "digest"],
     "clock": ["one", "newest"],
 }
 Record = TypeVar("Record", Limit, Charge)
@@ -171,7 +172,9 @@ def read_charges(connection: sqlite3.Connection, campaign: str | None = None) ->
         FormatError: a row was altered.
     """
     rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), rowid")
-    return [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
+    charges = [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
+    curves = read_curves(connection)
+    return [replace(charge, window=curve_of(charge, curves)) for charge in charges] if curves else charges
 
 
 def read_newest(connection: sqlite3.Connection) -> datetime | None:
@@ -191,7 +194,7 @@ def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
 def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
     """Write a record in place of the one with its key."""
     table = "limits" if isinstance(record, Limit) else "charges"
-    values = asdict(record)
+    values = asdict(record) if isinstance(record, Limit) else record.row()
     # The columns hold floats; the digest is of what will be read, so a whole number must be one before.
     values.update(epsilon=float(record.epsilon), delta=float(record.delta))
     values["digest"] = digest_of(values)

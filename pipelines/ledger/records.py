@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
-from hushcount.privacy.composition import Bound, Loss
-from pipelines.outputs.account import Hop, Unit
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.joint import Part, Window
+from pipelines.outputs.account import Admission, Hop, Unit
 
 _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -25,8 +26,8 @@ class Limit:
         renew_days: after so many days earlier charges no longer count; None: they always count.
         since: when the first period begins, ISO 8601 in UTC; before that everything counts.
         composition: "basic": the sums keep within the limit, whatever the parameters of a release follow from.
-            "numerical": the smaller bound does; all charges of a period are of one campaign file, and the operator
-            declared that its parameters follow from no result.
+            "numerical": the smallest bound does; all charges of a period are of one campaign file, and the operator
+            declared that its parameters, and its numbers of reports, follow from no result.
     """
 
     campaign: str
@@ -34,7 +35,7 @@ class Limit:
     delta: float
     renew_days: int | None
     since: str
-    composition: Bound = "basic"
+    composition: Admission = "basic"
 
     def period(self, now: datetime) -> tuple[datetime, datetime | None]:
         """Return from when on charges count, and when the next period begins; None for never."""
@@ -71,6 +72,8 @@ class Charge:
         host, pid, run: the machine, the process and the name of the run.
         draw: digest of the random release that was made or opened under this key; None if nothing is drawn, and while
             the charge is reserved.
+        window: the whole curve of a release of counts, not only epsilon and delta; None where that is all that
+            composes. It is no column: `pipelines.ledger.curves`.
     """
 
     key: str
@@ -93,6 +96,18 @@ class Charge:
     pid: int = 0
     run: str = ""
     draw: str | None = None
+    window: Window | None = field(default=None, compare=False)
+
+    @property
+    def part(self) -> Part:
+        """What composes jointly."""
+        return self.loss if self.window is None else self.window
+
+    def row(self) -> dict[str, Any]:
+        """Return its columns."""
+        values = asdict(self)
+        del values["window"]
+        return values
 
     @property
     def loss(self) -> Loss:

@@ -46,7 +46,7 @@ class Described:
         return {
             "version": VERSION,
             "campaigns": [{"campaign": name, **asdict(account)} for name, account in self.accounts.items()],
-            "charges": [{**asdict(charge), "stale": charge.key in self.stale} for charge in self.charges],
+            "charges": [{**charge.row(), "stale": charge.key in self.stale} for charge in self.charges],
         }
 
 
@@ -80,8 +80,8 @@ def set_limit(
         epsilon: nats, above 0.
         delta: in [0, 1), at which the releases' epsilon is stated.
         renew_days: after which the whole budget is there again; None: never.
-        fixed: whether the operator declares, before the first charge of a period, that no parameter of a release
-            follows from a result, so that charges compose numerically.
+        fixed: whether the operator declares, before the first charge of a period, that no parameter and no number of
+            reports of a release follows from a result, so that charges compose numerically and jointly.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -178,13 +178,13 @@ def export(path: Path, out: Path) -> int:
         raise UsageError(f"out is {out}, must end in .csv or .json")
     with opened(path) as connection:
         limits, charges, _ = _read(connection)
-    rows = [asdict(charge) for charge in charges]
+    rows = [charge.row() for charge in charges]
     if out.suffix == ".json":
         data = {"version": VERSION, "limits": [asdict(limit) for limit in limits], "charges": rows}
         text = json.dumps(data, indent=2) + "\n"
     else:
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, [field.name for field in fields(Charge)], lineterminator="\n")
+        writer = csv.DictWriter(buffer, [field.name for field in fields(Charge) if field.compare], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         text = buffer.getvalue()

