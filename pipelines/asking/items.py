@@ -79,7 +79,9 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     rows = item_rows(source, wanted, levels)
     missing = set(items) - {row["item"] for row in rows}
     if missing:
-        raise UsageError(f"item {min(missing)!r} was counted in none of these windows")
+        raise UsageError(
+            f'item {min(missing)!r} was counted in none of these windows: what no dictionary lists is in "other"'
+        )
     counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
 
