@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from hushcount.campaigns.dictionary import other_item
+from hushcount.estimating import estimated
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
 from pipelines.asking.sources import Source
@@ -46,6 +49,21 @@ def of_results(results: Sequence[Counted]) -> Iterator[str]:
         )
 
 
+def of_other(results: Sequence[Counted]) -> Iterator[str]:
+    """Say how many reports of each result are in no row: "other", which a dictionary does not list."""
+    for one in results:
+        if one.dictionary is None:
+            yield "the domain is open: only items that are known by name are in rows"
+            continue
+        mechanism = one.campaign.require_frequency()
+        other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        share, half = float(other.count[0]) / one.reports, float(other.error[0]) / one.reports
+        yield (
+            f'"other", values that the dictionary of epoch {one.campaign.epoch} does not list: {percent(share)} ± '
+            f"{percent(half)} of the reports"
+        )
+
+
 def of_looks(rows: int, confidence: float) -> str:
     """Say what holds for all rows of a table together."""
     return (
@@ -71,11 +89,13 @@ def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
             f"{row['p_value']:.2g} where nothing differs"
         )
     else:
-        yield (
+        found = (
             f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, {rate} are "
-            f"expected to be chance, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval "
-            "holds by itself"
+            "expected to be chance"
+            if up + down
+            else f"none of {many:,} differences is significant"
         )
+        yield f"{found}, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval holds by itself"
     if many <= _EACH:
         for row in rows:
             least = row["least_seen"]

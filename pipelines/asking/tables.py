@@ -30,7 +30,8 @@ def short_names(windows: Sequence[str]) -> dict[str, str]:
 def title_of(source: Source) -> str:
     """Return the name of a campaign and the windows that are asked."""
     short, windows = short_names(source.windows), source.windows
-    many = f"{len(windows):,} windows from {short[windows[0]]} to {short[windows[-1]]}"
+    kind = "windows" if all(map(is_window, windows)) else "results"
+    many = f"{len(windows):,} {kind} from {short[windows[0]]} to {short[windows[-1]]}"
     return f"{source.name}, {many if len(windows) > 1 else short[windows[0]]}"
 
 
@@ -112,7 +113,8 @@ def _mark(row: Row) -> str:
 
 
 def _times(row: Row) -> str:
-    if not math.isfinite(row["ratio"]):
+    # Nothing bounds a ratio to a share before that may be 0, and none says anything of two that are not above 0.
+    if not math.isfinite(row["ratio"]) or not row["ratio_high"]:
         return ""
     return f"{ratio(row['ratio'])} ({_between(row['ratio_low'], row['ratio_high'], ratio)})"
 

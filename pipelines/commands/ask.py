@@ -38,7 +38,11 @@ def top(
         title = f"{source.name}, {short[place.window]}{epoch}: {min(show, len(rows)):,} of {len(rows):,} detected items"
         people.append(tables.largest(title, rows[:show]))
     looks = len(source.followed) * len(source.places)
-    says = [sentences.of_looks(looks, answers.CONFIDENCE), *sentences.of_results(source.counted)]
+    says = [
+        sentences.of_looks(looks, answers.CONFIDENCE),
+        *sentences.of_other(source.counted),
+        *sentences.of_results(source.counted),
+    ]
     return answers.answer("top", [source], table, people, says, out)
 
 

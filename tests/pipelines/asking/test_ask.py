@@ -6,15 +6,22 @@ import csv
 import json
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from hushcount.campaigns.campaign import Campaign
+from hushcount.oracles.tally import Tally
+from hushcount.questions.counted import Counted
+from pipelines.asking.sentences import of_results
 from tests.pipelines.asking.conftest import ANDROID, IOS, ITEMS, USUAL
+from tests.pipelines.conftest import LISTED, REPRESENTATIVE
 from tests.support.collecting import window_name
-from tests.support.jobs import done, refused, write_lines
+from tests.support.jobs import Chain, done, new_campaign, refused, write_lines
 from tests.support.site import Site
 
 FAR = 6.0
@@ -41,6 +48,7 @@ def test_the_largest_items_come_with_intervals_that_hold_together(asked: Site) -
     assert all(row["detected_all"] and row["low_all"] <= row["low"] for row in answer["rows"])
     assert abs(answer["rows"][0]["count"] - 260) < FAR * error(answer["rows"][0])
     assert any("all 6 counts looked at together" in said for said in answer["says"])
+    assert any('"other", values that the dictionary of epoch 1 does not list: 3' in said for said in answer["says"])
     said = done("ask", "top", "--config", asked.config, "--campaign", "ios", "--show", 2).out
     assert "2 of 5 detected items" in said
     assert "help" not in said
@@ -238,3 +246,38 @@ def test_a_file_of_items_and_a_deployments_file_are_groups(asked: Site, tmp_path
         assert changed["rows"][0]["items"] == 2
         assert any("without 1 item that not all of these results counted" in said for said in changed["says"])
     shutil.rmtree(site.root)
+
+
+@pytest.mark.parametrize("name", REPRESENTATIVE)
+@pytest.mark.long
+def test_every_way_to_count_answers_with_the_error_of_its_sums(collected: Callable[[str], Chain], name: str) -> None:
+    """At eight errors chance is below 1e-14, and the collisions of few frequent items, which lean, below 1e-6."""
+    chain = collected(name)
+    where = ("--campaign", chain.campaign_path, "--result", chain.path("results"))
+    for items in (("alpha", "beta"), ("alpha", "gamma", "delta", "größe")):
+        named = [word for item in items for word in ("--item", item)]
+        answer = done("ask", "sum", *where, *named, "--json").json
+        (row,) = answer["rows"]
+        assert abs(row["count"] - sum(LISTED[item] for item in items)) < 8.0 * error(row)
+        assert (row["collision_error"] > 0.0) == any("share cells" in said for said in answer["says"])
+    if name == "open":
+        refused("ask", "top", *where, says=["no item is known by its name"])
+        refused("ask", "sum", *where, "--all", says=["--all sums what a dictionary lists"])
+        refused("ask", "sum", *where, "--by-prefix", "/", says=["sums what a dictionary lists"])
+        return
+    (row,) = done("ask", "sum", *where, "--all", "--json").json["rows"]
+    assert abs(row["count"] - sum(LISTED.values())) < 8.0 * error(row)
+    top = done("ask", "top", *where, "--json").json["rows"]
+    assert top[0]["item"] == "alpha"
+
+
+def test_repeated_answers_and_shared_cells_are_said_of_every_answer(asked: Site, tmp_path: Path) -> None:
+    words = write_lines(tmp_path / "words.txt", ITEMS)
+    said = {}
+    for name, mechanism, options in (("a", "grr", ()), ("b", "grr", ("--memory",)), ("c", "gcms", ())):
+        path = new_campaign(tmp_path / f"{name}.json", asked.keys, *options, mechanism=mechanism, dictionary=words)
+        tally = Tally(np.zeros((1, 1), dtype=np.int64), 1, np.zeros(0, dtype=np.uint64))
+        said[name] = " ".join(of_results([Counted(Campaign.read(path), tally)]))
+    assert said["a"] == ""
+    assert "clients repeat their answers" in said["b"]
+    assert "share cells" in said["c"]
