@@ -166,7 +166,7 @@ def over_pools(case: Case, pools: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("case", POOLS, ids=lambda case: case.name)
-@pytest.mark.long(but=("rappor-3-4", "gcms-3-5-two", "hcms-2-4"))
+@pytest.mark.long(but=("rappor-3-4", "gcms-3-5-two"))
 def test_noise_and_collisions_of_a_pool_are_the_mean_over_pools(case: Case) -> None:
     """Fails with probability below 1e-6 for right laws; collisions are 5 % off at most, where four items meet."""
     pools = 400
