@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -77,6 +78,12 @@ class Program:
     @property
     def name(self) -> str:
         return f"the program {self.command[0]}"
+
+    def require(self) -> None:
+        """Check that it is there and may be run; UsageError if not."""
+        name = self.command[0]
+        if shutil.which(str(self.directory / name) if "/" in name else name) is None:
+            raise UsageError(f"command begins with {name!r}, must be a program that this user may run: correct it")
 
     def send(self, id: str, body: bytes) -> None:
         try:

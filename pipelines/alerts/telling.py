@@ -8,12 +8,13 @@ from datetime import datetime, timezone
 from sqlalchemy import Connection
 from sqlalchemy import Engine as Database
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from pipelines.alerts import outbox
 from pipelines.alerts.alert import Alert
 from pipelines.alerts.delivering import deliver
 from pipelines.alerts.look import Look, look
-from pipelines.alerts.sending import Undelivered, place_of
+from pipelines.alerts.sending import Program, Undelivered, place_of
+from pipelines.audit.view import Finding
 from pipelines.batches.lock import AnotherRun, alone
 from pipelines.batches.state import opened, snapshot
 from pipelines.deployment.alerting import AlertsPart
@@ -116,6 +117,20 @@ def send_test(deployment: Deployment, id: str, now: datetime) -> tuple[str, str]
     except Undelivered as error:
         return place.name, str(error)
     return place.name, ""
+
+
+def check(deployment: Deployment) -> list[Finding]:
+    """Say whether alerts can be sent, by what is on this machine; nothing is sent."""
+    part = deployment.file.alerts
+    if part is None:
+        return []
+    try:
+        place = place_of(deployment, part)
+        if isinstance(place, Program):
+            place.require()
+    except (HushcountError, OSError) as error:
+        return [Finding("alerts", "bad", told(error))]
+    return [Finding("alerts", "good", f"go to {place.name}")]
 
 
 def required(deployment: Deployment) -> AlertsPart:

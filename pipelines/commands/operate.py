@@ -162,10 +162,12 @@ def doctor(config: options.Config) -> Answer:
 
     Example: hushcount doctor --config deployment.toml
     """
+    from pipelines.alerts.telling import check as alerts
     from pipelines.audit.doctor import examine
     from pipelines.deployment.settings import Deployment
 
-    checks = examine(Deployment.read(config))
+    deployment = Deployment.read(config)
+    checks = [*examine(deployment), *alerts(deployment)]
     styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
     rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]
     bad = sum(check.verdict == "bad" for check in checks)

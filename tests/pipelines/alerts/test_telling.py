@@ -17,6 +17,7 @@ from pipelines.schedule.report import Done
 from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, refused
+from tests.support.postgres import postgresql
 from tests.support.site import Site, at, values
 
 TABLE = """[alerts]
@@ -117,6 +118,22 @@ def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) 
         assert len(set(receiver.ids)) == 1
 
 
+@pytest.mark.long
+def test_a_state_in_postgresql_tells_as_well(tmp_path: Path) -> None:
+    with postgresql() as address, receiving() as receiver:
+        table = TABLE.format(address=receiver.address)
+        site = Site(tmp_path, settings=f'state = "{address}"', tail=table)
+        for day, number in enumerate((100, 120, 110, 54)):
+            collect(site.store, site.campaign, values(number), day=day)
+        receiver.status = 500
+        assert "status 500" in told(site, 4.1).waiting[0]
+        receiver.status = 200
+        for day in (4.2, 4.3):
+            assert told(site, day).problems == []
+        assert kinds(receiver) == ["volume"] * 2
+        assert len(set(receiver.ids)) == 1
+
+
 def test_without_the_table_or_with_another_run_at_work_nothing_happens(tmp_path: Path) -> None:
     found = Done()
     site = Site(tmp_path)
@@ -147,6 +164,7 @@ def test_a_secret_that_is_missing_is_a_problem_and_the_alert_waits(
         assert kinds(receiver) == ["volume"]
 
 
+@pytest.mark.long
 def test_a_condition_that_fails_hides_no_other_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +185,7 @@ def test_a_condition_that_fails_hides_no_other_and_ends_nothing(
 
 def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
     site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
+    assert alert_check(site) == ("good", "go to the program tee")
     sent = done("alerts", "--config", site.config, "--test", "--json").json
     message = json.loads((tmp_path / "told.json").read_bytes())
     assert (message["type"], message["data"]["id"]) == ("hushcount.alert.test", sent["id"])
@@ -175,6 +194,20 @@ def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
     failed = cli("alerts", "--config", site.config, "--test")
     assert failed.status == 1
     assert "the program false ended with status 1" in failed.err
+    site.config.write_text(site.config.read_text().replace('"false"', '"./false"'))
+    assert alert_check(site)[0] == "bad"
+    table = TABLE.format(address="http://localhost:9/")
+    site.config.write_text(f"{site.config.read_text().partition('[alerts]')[0]}{table.replace('HOOK', 'NOTHING')}")
+    verdict, says = alert_check(site)
+    assert verdict == "bad"
+    assert says.startswith("secret env:NOTHING holds no webhook secret")
+
+
+def alert_check(site: Site) -> tuple[str, str]:
+    """Return what doctor says of alerts."""
+    checks = cli("doctor", "--config", site.config, "--json").json
+    (check,) = (check for check in checks if check["name"] == "alerts")
+    return check["verdict"], check["says"]
 
 
 def test_a_change_of_what_is_named_is_told(tmp_path: Path) -> None:
