@@ -71,7 +71,8 @@ def test_the_receiver_prints_what_is_genuine_once(
         past = time.time() - 400
         clock.setattr(time, "time", lambda: past)
         webhook(address).send("alert_3", BODY)
-    with pytest.raises(Undelivered, match="status 413"):
+    # Its answer may be lost with what it did not read.
+    with pytest.raises(Undelivered, match="status 413|no answer"):
         webhook(address).send("alert_4", b" " * (1 << 21))
     webhook(address).send("alert_5", BODY)
     child.terminate()
