@@ -72,7 +72,7 @@ def test_the_receiver_prints_what_is_genuine_once(
         clock.setattr(time, "time", lambda: past)
         webhook(address).send("alert_3", BODY)
     # Its answer may be lost with what it did not read.
-    with pytest.raises(Undelivered, match="status 413|no answer"):
+    with pytest.raises(Undelivered, match=r"status 413|no answer"):
         webhook(address).send("alert_4", b" " * (1 << 21))
     webhook(address).send("alert_5", BODY)
     child.terminate()
