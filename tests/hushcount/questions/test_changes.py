@@ -240,7 +240,7 @@ def test_all_items_together_never_change() -> None:
 
 
 def test_a_planted_rise_is_found_and_nothing_else() -> None:
-    one = scene("ss", 2.0, (20_000, 20_000))
+    one = scene("ais", 2.0, (20_000, 20_000))
     one = replace(
         one, after=changed(SHARES, 2, 1.0) * np.append(np.full(39, 0.95 / (1 - SHARES[39])), 0.05 / SHARES[39])
     )

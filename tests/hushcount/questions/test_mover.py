@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.questions.mover import Limited, difference_limits, ratio_limits
@@ -22,6 +22,7 @@ def ratio(before: Limited, after: Limited) -> tuple[float, float]:
 PART = st.floats(0.001, 0.3)
 
 
+@settings(max_examples=50)
 @given(PART, PART, st.tuples(PART, PART, PART, PART))
 def test_at_its_limits_a_ratio_leaves_no_difference(a: float, b: float, parts: tuple[float, ...]) -> None:
     """So the set of ratios is that of `after - r before`, solved for r."""

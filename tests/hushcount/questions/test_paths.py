@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.errors import UsageError
@@ -65,6 +65,7 @@ def test_empty_parts_are_parts() -> None:
 NAMES = st.text(alphabet="ab/.", min_size=1, max_size=12)
 
 
+@settings(max_examples=50)
 @given(
     st.lists(NAMES, unique=True, max_size=12),
     st.sampled_from(["/", ".", "//", "ab", "./", "aba"]),
