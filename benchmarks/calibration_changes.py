@@ -8,12 +8,15 @@ Clients of each window are drawn afresh from the shares of a scene, encode with 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import Literal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import numpy as np
 
@@ -97,12 +100,25 @@ class Scene:
         key = {"id": _KEY.id, "key": _KEY.public_key.hex(), "not_before": begin.isoformat()}
         listed = {"path": "items.txt", "items": len(self.before), "digest": self.dictionary.digest}
         parameters = {**self.planned, "seed": seed} if self._pooled else dict(self.planned)
-        data = {
+        data: dict[str, Any] = {
             "id": "simulated",
             "mechanism": {"name": self.oracle, "epsilon": self.epsilon, "parameters": parameters},
             "keys": {"analyzer": [{**key, "not_after": (begin + timedelta(days=30)).isoformat()}]},
         }
-        return Campaign.model_validate(data if self._pooled else {**data, "dictionary": listed})
+        if self._pooled:
+            return Campaign.model_validate(data)
+        path = Path(self._folder.name) / f"{seed}.json"
+        if not path.exists():
+            path.write_text(json.dumps({**data, "dictionary": listed}), encoding="utf-8")
+        return Campaign.read(path)
+
+    @cached_property
+    def _folder(self) -> TemporaryDirectory[str]:
+        """Where the dictionary is."""
+        folder = TemporaryDirectory()
+        text = "".join(f"{item}\n" for item in self.dictionary.items)
+        (Path(folder.name) / "items.txt").write_text(text, encoding="utf-8")
+        return folder
 
     def counted(self, campaign: Campaign, side: int, run: int) -> Counted:
         """Return one window of a run: its clients drawn, encoded and tallied."""
@@ -113,7 +129,7 @@ class Scene:
         counts = mechanism.new_tally(columns)
         mechanism.accumulate(counts, mechanism.encode(np.repeat(items, drawn), SeededWords(side, run)), columns)
         result = Counted(campaign, Tally(counts, self.reports[side], columns), f"window {side}")
-        # No file holds it.
+        # Not read for each window again.
         result.__dict__["dictionary"] = dictionary
         return result
 

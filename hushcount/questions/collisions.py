@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hushcount.arrays import FloatArray, IntArray
+from hushcount.arrays import FloatArray
 from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.encoders.pool import Pool, sum_of_squares
 from hushcount.oracles.mechanism import Mechanism
@@ -30,7 +30,7 @@ def pool_of(mechanism: Mechanism) -> Pool | None:
     return encoder if isinstance(encoder, Pool) else None
 
 
-def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: IntArray) -> FloatArray:
+def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: Sequence[FloatArray]) -> FloatArray:
     """Return float64[g]: the mean square, over pools, of the bias of `sum of w_r F_r` of each group.
 
     `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))` for each pool, F_w the group's own weighted count; exact for single items,
@@ -38,8 +38,8 @@ def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], siz
 
     Args:
         results: each with its weight; those of one pool need not have one responder.
-        counts: float64[g] users for each result, its estimates of the groups.
-        sizes: int64[g], items of each group.
+        counts: float64[g] users for each result, of what its cells counted: the groups, or all other items.
+        sizes: float64[g] for each result, how many items these are.
 
     Reference: docs/mathematics.md section 11.
     """
@@ -48,11 +48,12 @@ def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], siz
         pool = pool_of(result.campaign.require_frequency())
         if pool is not None:
             by_pool.setdefault(pool, []).append(number)
-    total = np.zeros(len(sizes))
+    total = np.zeros(len(sizes[0]))
     for pool, numbers in by_pool.items():
         squares = weighted_squares([results[number] for number in numbers])
         own = np.sum([results[number][1] * counts[number] for number in numbers], axis=0)
-        part = sizes * squares + (1.0 - 2.0 / sizes) * own**2
+        items = np.max([sizes[number] for number in numbers], axis=0)
+        part = items * squares + (1.0 - 2.0 / items) * own**2
         total += np.maximum(part, 0.0) / (pool.rows * (pool.cells - 1))
     return total
 

@@ -37,8 +37,8 @@ class Compared:
     def collisions(self) -> FloatArray:
         """float64[g]: the variance of the difference by pools; of a shared pool, only what changed."""
         weighted = [(one, sign / side.reports) for sign, side in self._signed for one in side.results]
-        counts = [one.count for _, side in self._signed for one in side.estimates]
-        return pool_variance(weighted, counts, self.before.sizes)
+        counts, sizes = zip(*self.before.counted, *self.after.counted, strict=True)
+        return pool_variance(weighted, counts, sizes)
 
     @property
     def error(self) -> FloatArray:
@@ -111,8 +111,8 @@ class Compared:
         z, limited = quantile(tail), []
         for side in (self.before, self.after):
             weighted = [(one, 1.0 / side.reports) for one in side.results]
-            counts = [one.count for one in side.estimates]
-            limited.append(_limited(side, tail).widened(z * np.sqrt(pool_variance(weighted, counts, side.sizes))))
+            counts, sizes = zip(*side.counted, strict=True)
+            limited.append(_limited(side, tail).widened(z * np.sqrt(pool_variance(weighted, counts, sizes))))
         return ratio_limits(*limited)
 
     @property

@@ -45,6 +45,16 @@ class Side:
         """float64[g]: unbiased, so it may lie outside 0..1."""
         return np.asarray(sum(one.count for one in self.estimates) / self.reports, dtype=np.float64)
 
+    @cached_property
+    def counted(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
+        """For each result, float64[g] each: users and number of what was counted, a group or all other items."""
+        found = []
+        for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
+            items = 0 if result.dictionary is None else len(result.dictionary.items) + 1
+            sizes = np.where(law.turned, np.maximum(items - self.sizes, 1), self.sizes).astype(np.float64)
+            found.append((np.where(law.turned, result.reports - one.count, one.count), sizes))
+        return tuple(found)
+
     def variance(self, share: FloatArray | None = None) -> FloatArray:
         """Return float64[g]: the variance of the share by randomisation, and by who is in the sample of clients.
 

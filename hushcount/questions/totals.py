@@ -73,8 +73,7 @@ def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
         return one.count, one.standard_error, one.collision_error, *one.limits(tail)
     count = np.asarray(sum(one.count for one in estimates), dtype=np.float64)
     noise = np.sqrt(np.asarray(sum(one.standard_error**2 for one in estimates), dtype=np.float64))
-    collisions = np.sqrt(
-        pool_variance([(one, 1.0) for one in side.results], [one.count for one in estimates], side.sizes)
-    )
+    counts, sizes = zip(*side.counted, strict=True)
+    collisions = np.sqrt(pool_variance([(one, 1.0) for one in side.results], counts, sizes))
     half = quantile(tail) * np.hypot(noise, collisions)
     return count, noise, collisions, count - half, count + half

@@ -12,7 +12,9 @@ from benchmarks.calibration_changes import Scene, zipf
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.oracles.simulation import fresh_functions
-from hushcount.questions.counted import Counted
+from hushcount.questions.collisions import pool_variance
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.sides import side_of
 from hushcount.questions.totals import Totals, total
 from tests.hushcount.questions.test_changes import remembering, with_campaign
 from tests.support.statistics import variance_ratio_bounds
@@ -98,3 +100,19 @@ def test_windows_without_reports_count_nothing() -> None:
     assert total([empty, first, later], PLAIN.groups).reports == 2000
     with pytest.raises(UsageError, match="1 results hold 0 reports"):
         total([empty], PLAIN.groups)
+
+
+def test_collisions_are_those_of_each_estimate() -> None:
+    """Of one result, and of a group that most items are in: there the cells of all other items are counted."""
+    one = windows(POOLED, 0, (0,))[0]
+    one.__dict__["dictionary"] = POOLED.dictionary
+    groups = [*POOLED.groups[:2], *POOLED.groups[30:], Group("most", POOLED.dictionary.items[1:])]
+    side = side_of([one], groups)
+    counts, sizes = zip(*side.counted, strict=True)
+    assert sizes[0].tolist() == [1, 1, 10, 10, 10, 2]
+    found = np.sqrt(pool_variance([(one, 1.0)], counts, sizes))
+    stated = side.estimates[0].collision_error
+    # Items of a group that count differently have less than the bound.
+    assert found[:2] == pytest.approx(stated[:2], rel=0.02)
+    assert (found[2:] > 0.98 * stated[2:]).all()
+    assert (found[2:] < 1.3 * stated[2:]).all()
