@@ -61,6 +61,7 @@ COLUMNS = (
     Column("combined", "double", nullable=True),
     Column("combined_error", "double", nullable=True),
     Column("repeated", "bool"),
+    Column("pool", "bool"),
     Column("mechanism", "string"),
     Column("epsilon", "double"),
 )

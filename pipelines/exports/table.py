@@ -20,6 +20,7 @@ from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import FormatError, UsageError
 from hushcount.estimating import estimated
 from hushcount.formats.reading import TABLE_BYTES
+from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.tally import Tally
 from hushcount.results import COLUMNS, file_name, schema
@@ -188,7 +189,8 @@ def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = F
 def _whole(rows: pa.Table, result: Result, reports: int, levels: Levels) -> pa.Table:
     """Return rows with what they share and what follows, in the order of the schema."""
     campaign, size, of_row = result.campaign, len(rows), schema()
-    mechanism = campaign.require_frequency()
+    epsilon = campaign.require_frequency().epsilon
+    name = "" if campaign.mechanism is None else campaign.mechanism.name
     count, *errors = (rows[name].to_numpy() for name in ("count", "standard_error", "collision_error"))
     shared = {
         "campaign": campaign.id,
@@ -200,8 +202,9 @@ def _whole(rows: pa.Table, result: Result, reports: int, levels: Levels) -> pa.T
         "reports": reports,
         "confidence": levels.confidence,
         "repeated": campaign.memory,
-        "mechanism": campaign.mechanism.name if campaign.mechanism is not None else "",
-        "epsilon": mechanism.epsilon,
+        "pool": CATALOGUE[name].seeded,
+        "mechanism": name,
+        "epsilon": epsilon,
     }
     made = {name: pa.repeat(pa.scalar(value, of_row.field(name).type), size) for name, value in shared.items()}
     made |= {"share": pa.array(count / reports), "variance": pa.array(errors[0] ** 2 + errors[1] ** 2)}

@@ -9,6 +9,6 @@ select
     sqrt(sum(variance)) as standard_error,
     sum("count") / sum(reports) as share,
     sqrt(sum(variance)) / sum(reports) as share_error,
-    bool_and(not repeated and collision_error = 0) as is_independent
+    bool_and(not repeated and not pool) as is_independent
 from {{ source('hushcount', 'estimates') }}
 group by campaign, window_start, item, other

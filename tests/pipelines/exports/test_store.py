@@ -78,12 +78,12 @@ def test_discovered_values_have_rows_of_their_own_or_a_combined_count(made: Site
     # Beyond 60 the noise has a probability below 1e-9.
     assert abs(new["count"] - HALF) < 60
     assert new["low_all"] == new["low"] < new["count"] < new["high"]
-    assert {row["repeated"] for row in settings.values()} == {True}
+    assert {(row["repeated"], row["pool"]) for row in settings.values()} == {(True, True)}
     (open_,) = rows(made, "open")
     assert open_["source"] == "estimate"
     assert open_["combined_error"] < 3.0 < math.sqrt(open_["variance"])
     assert abs(open_["combined"] - HALF) < 60
-    assert (open_["mechanism"], open_["epsilon"], open_["repeated"]) == ("gcms", 4.0, False)
+    assert (open_["mechanism"], open_["epsilon"], open_["repeated"], open_["pool"]) == ("gcms", 4.0, False, True)
 
 
 def test_a_missing_file_is_made_again_and_nothing_else_is_written(made: Site, tmp_path: Path) -> None:
