@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +18,10 @@ from pipelines.pages.figures import Block, Figure, Prose, Row, Span
 
 _SEPARATORS = ("/", "::", ".")
 _DEPTH = 4
-_MOST_NODES = 1500
+_MOST_NODES = 50_000
+_MOST_ROWS = 1500
+_TOP, _PARTS = 100, (100, 40, 20, 10, 5)
+"""How many rows at the top, and parts of each node, a page shows if all are too many."""
 _HEADS = ("group", "items", "users", "from", "to", "from, all", "to, all", "share", "detected among all")
 _SAYS = (
     "Sums in the newest window, with 95 % intervals: thick lines for each alone, thin ones for all together. The error "
@@ -31,9 +35,7 @@ def groups_of(shown: Shown) -> Iterator[Block]:
     if declared:
         yield _summed(shown, "groups", "Groups", declared, None)
     items = shown.source.followed
-    separator = next(
-        (one for one in _SEPARATORS if 2 * sum(one in item.strip(one) for item in items) > len(items)), None
-    )
+    separator = _separator(items)
     if separator is None:
         return
     for depth in range(_DEPTH, 0, -1):
@@ -63,7 +65,42 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
         return Prose(key, heading, ("The newest result knows none of their items.",))
     drills = separator is not None
     rows = tuple(_row(row, separator) for row in _ordered(table))
-    return Figure(key, heading, (_SAYS,), "intervals", _HEADS, rows, axis="users", drills=drills)
+    kept = _largest(rows) if drills else rows
+    says: tuple[str, ...] = (_SAYS,)
+    if len(kept) < len(rows):
+        says = (_SAYS, f"The largest {len(kept):,} of {len(rows):,} parts are shown: hushcount ask sum has all.")
+    return Figure(key, heading, says, "intervals", _HEADS, kept, axis="users", drills=drills)
+
+
+def _largest(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return rows of a tree, the largest first, without those that are too many for a page, and what is below them."""
+    kept = tuple(rows)
+    for most in _PARTS:
+        if len(kept) <= _MOST_ROWS:
+            break
+        kept = tuple(_pruned(rows, most))
+    return kept
+
+
+def _pruned(rows: Sequence[Row], most: int) -> Iterator[Row]:
+    """Yield the largest parts of each node, as long as the node is there itself."""
+    above = dict(map(_place, rows))
+    parts: Counter[str] = Counter()
+    first = set()
+    for path, parent in above.items():
+        parts[parent] += 1
+        if parts[parent] <= (most if parent else _TOP):
+            first.add(path)
+    for row in rows:
+        path, _ = _place(row)
+        while path in first:
+            path = above[path]
+        if path == "":
+            yield row
+
+
+def _place(row: Row) -> tuple[str, str]:
+    return (row.drawn.path, row.drawn.parent) if isinstance(row.drawn, Span) else ("", "")
 
 
 def _ordered(table: pa.Table) -> list[dict[str, Any]]:
