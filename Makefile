@@ -131,6 +131,7 @@ build/web/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $
 		--target=es2022 --log-level=warning --outdir=build/web
 
 test-browser: $(VENV)/dev build/web/index.js  ## people in a real browser report to a real collector (needs npm, chromium)
+	$(TYPESCRIPT)/node_modules/.bin/tsc -p tests/browser/tsconfig.json
 	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' --engine beam tests/browser
 
 demo-web: $(VENV)/server build/web/index.js  ## a page at http://127.0.0.1:8000 that counts which buttons are used, and estimates each minute (needs npm)

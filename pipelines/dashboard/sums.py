@@ -65,14 +65,14 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
         return Prose(key, heading, ("The newest result knows none of their items.",))
     drills = separator is not None
     rows = tuple(_row(row, separator) for row in _ordered(table))
-    kept = _largest(rows) if drills else rows
+    kept = largest(rows) if drills else rows
     says: tuple[str, ...] = (_SAYS,)
     if len(kept) < len(rows):
         says = (_SAYS, f"The largest {len(kept):,} of {len(rows):,} parts are shown: hushcount ask sum has all.")
     return Figure(key, heading, says, "intervals", _HEADS, kept, axis="users", drills=drills)
 
 
-def _largest(rows: Sequence[Row]) -> tuple[Row, ...]:
+def largest(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return rows of a tree, the largest first, without those that are too many for a page, and what is below them."""
     kept = tuple(rows)
     for most in _PARTS:

@@ -12,6 +12,7 @@ import { trend } from "./trend.js";
 const PAPER = 680;
 const CHARTS = { intervals, columns, dots, parts };
 const prepared = new Map();
+const widths = new Map();
 
 /** Prepare a figure once; return the function that draws it in a width. */
 async function prepare(figure) {
@@ -36,8 +37,8 @@ async function prepare(figure) {
 async function drawn(figure, width) {
   if (!prepared.has(figure)) prepared.set(figure, prepare(figure));
   const draw = await prepared.get(figure);
-  if (figure.drawnIn === width) return;
-  figure.drawnIn = width;
+  if (widths.get(figure) === width) return;
+  widths.set(figure, width);
   draw(width);
 }
 
@@ -50,25 +51,27 @@ async function drawAll(part) {
   performance.mark("drawn");
 }
 
+function unfold(open) {
+  for (const block of document.querySelectorAll("details.table")) block.toggleAttribute("open", open);
+}
+
 function failed(figure, error) {
   figure.querySelector(".picture").replaceChildren(html("p", { role: "alert" }, `This chart cannot be drawn: ${error}`));
 }
 
-for (const block of document.querySelectorAll("details.table")) block.open = false;
+unfold(false);
 for (const block of document.querySelectorAll(".choices")) choices(block, drawAll);
 for (const list of document.querySelectorAll("ul.tabs")) tabs(list, drawAll);
 await drawAll(document.body);
 new ResizeObserver(() => drawAll(document.body)).observe(document.body);
 
 addEventListener("beforeprint", () => {
-  for (const block of document.querySelectorAll("details.table")) block.open = true;
+  unfold(true);
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
-    if (!figure.drawnIn) drawn(figure, PAPER).catch((error) => failed(figure, error));
+    if (!widths.has(figure)) drawn(figure, PAPER).catch((error) => failed(figure, error));
   }
 });
-addEventListener("afterprint", () => {
-  for (const block of document.querySelectorAll("details.table")) block.open = false;
-});
+addEventListener("afterprint", () => unfold(false));
 document.documentElement.dataset.ready = "yes";
 // What is not seen yet is prepared now, so that it can be drawn at once for a printer.
 const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));

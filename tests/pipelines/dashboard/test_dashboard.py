@@ -17,8 +17,9 @@ from pipelines.audit.view import StreamRow
 from pipelines.dashboard.health import columns_of
 from pipelines.dashboard.page import page_of
 from pipelines.dashboard.serving import PageServer
+from pipelines.dashboard.sums import largest
 from pipelines.pages.assets import policy
-from pipelines.pages.figures import Column
+from pipelines.pages.figures import Column, Row, Span
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import Site, at
@@ -154,3 +155,18 @@ def test_each_load_makes_the_page_and_only_this_machine_gets_it(server: PageServ
     assert asked(server, Host=f"localhost:{server.server_port}")[1] == "second"
     assert asked(server)[:2] == (500, "error: no more\n")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", server.address)
+
+
+def test_a_large_tree_keeps_the_largest_parts_of_each_node_that_is_kept() -> None:
+    tops = [Row(f"t{top}", (), Span(1000.0 - top, path=f"t{top}")) for top in range(150)]
+    parts = [
+        Row(f"t{top}/{part}", (), Span(500.0 - part, path=f"t{top}/{part}", parent=f"t{top}"))
+        for part in range(30)
+        for top in range(150)
+    ]
+    kept = [row.name for row in largest([*tops, *parts])]
+    assert [name for name in kept if "/" not in name] == [f"t{top}" for top in range(100)]
+    assert {name for name in kept if name.startswith("t7/")} == {f"t7/{part}" for part in range(10)}
+    assert not [name for name in kept if name.startswith("t120")]
+    assert len(kept) == 1100
+    assert list(largest(tops)) == tops
