@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError
 from pipelines.asking.sources import of_epochs
 from pipelines.audit.view import View
 from pipelines.batches.state import opened, snapshot
@@ -54,7 +54,7 @@ def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, S
         shown = Shown(of_epochs(view.deployment, epochs, last), key)
         found = discovered_of(shown)
         asked = (trend_of(shown), *changes_of(shown), *groups_of(shown), *([] if found is None else [found]))
-    except UsageError as error:
+    except HushcountError as error:
         return Panel(key, view.campaign, (), (), (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
     stated = shown.stated
     return Panel(key, view.campaign, stated.plain, stated.sentences, (*asked, *health)), shown
