@@ -38,9 +38,10 @@ def _guarantee(panel: Panel, level: int) -> str:
     if not panel.plain:
         return ""
     exact = "".join(f"<p class='exact'>{escaped(sentence)}</p>" for sentence in panel.exact)
-    plain = escaped(" ".join(panel.plain))
+    first, *others = panel.plain
     return (
-        f"<section class='card guarantee'><h{level}>What this guarantees</h{level}><p><strong>{plain}</strong></p>"
+        f"<section class='card guarantee'><h{level}>What this guarantees</h{level}>"
+        f"<p><strong>{escaped(first)}</strong></p>{_paragraphs(others)}"
         f"<details><summary>In exact terms</summary>{exact}</details></section>"
     )
 

@@ -18,7 +18,8 @@ from tests.support.looked_at import looked_at
 
 DOCS = Path(__file__).parents[2] / "docs"
 DAYS, CLIENTS = 7, 6000
-COLOURS = 32
+COLOURS = 96
+TREND = "#campaign-0-trend-data"
 READY = """async () => {
   while (document.documentElement.dataset.ready !== "yes") await new Promise((done) => setTimeout(done, 5));
 }"""
@@ -30,25 +31,39 @@ def main() -> None:
     parser.add_argument("--demo", type=Path, required=True, help="what make demo wrote")
     demo = parser.parse_args().demo
     with TemporaryDirectory() as folder, chromium() as browser:
-        site = looked_at(Path(folder), DAYS, CLIENTS)
+        root = Path(folder) / "features"
+        root.mkdir()
+        site = looked_at(root, DAYS, CLIENTS)
         page = site.root / "page.html"
         done("dashboard", "--config", site.config, "--out", page)
-        take(browser, page, "dashboard-wide", 1000, 1400)
-        take(browser, page, "dashboard-narrow", 380, 1400)
-        take(browser, page, "dashboard-dark", 1000, 1400, scheme="dark")
-        take(browser, demo / "adult" / "results" / "report.html", "result-page", 1000, 1100)
+        take(browser, page, "dashboard-wide", 1000, 2150)
+        take(browser, page, "dashboard-narrow", 380, 1500, at=TREND)
+        take(browser, page, "dashboard-dark", 1000, 1300, at=TREND, scheme="dark")
+        take(browser, demo / "adult" / "results" / "report.html", "result-page", 1000, 1100, full=True)
 
 
-def take(browser: Chromium, page: Path, name: str, width: int, height: int, *, scheme: str = "light") -> None:
-    """Take the top of a page, in few colours, so that it is small."""
+def take(
+    browser: Chromium,
+    page: Path,
+    name: str,
+    width: int,
+    height: int,
+    *,
+    scheme: str = "light",
+    at: str = "",
+    full: bool = False,
+) -> None:
+    """Take a page from its top, or from the section of an element, in few colours, so that the picture is small."""
     from PIL import Image  # matplotlib brings it
 
     tab = browser.device(page.resolve().as_uri(), viewport={"width": width, "height": height}, colorScheme=scheme)
     tab.run(READY)
     path = DOCS / f"{name}.png"
-    tab.screenshot(path)
+    if at:
+        tab.run("(at) => document.querySelector(at).closest('section').scrollIntoView()", at)
+    tab.screenshot(path, full=full)
     with Image.open(path) as taken:
-        taken.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 

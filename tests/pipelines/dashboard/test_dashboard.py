@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import re
 import threading
+import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -65,7 +67,11 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
         # A page that is there is replaced.
         done("dashboard", "--config", site.config, "--out", out)
     assert out.stat().st_mode & 0o777 == 0o600
-    tables = Tables(out.read_text(encoding="utf-8")).rows
+    text = out.read_text(encoding="utf-8")
+    (packed,) = re.findall("id='campaign-0-trend-data'>([^<]*)<", text)
+    for name in ("alpha", "beta", "gamma", "group first"):
+        assert f'"{name}"'.encode() in zlib.decompress(base64.b64decode(packed))
+    tables = Tables(text).rows
     changes = {cells[0]: (facts, cells) for facts, cells in tables["campaign-0-changes-1-table"][1:]}
     # A share of 1/2 becomes 3/4: the error of the difference is about 0.06 at epsilon 2, so p < 1e-3.
     facts, cells = changes["alpha"]
