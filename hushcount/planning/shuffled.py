@@ -161,7 +161,7 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
     for epsilon in (*_rounded_down(most), min(limits.shuffled, limits.local)):
         gained = amplify(mechanism_at(epsilon), reports, limits.delta)
         if gained.epsilon <= limits.shuffled:
-            return candidate(name, task, epsilon, reports), _protection(epsilon, gained)
+            return candidate(name, task, epsilon, reports), protection(epsilon, gained)
     raise UsageError(f"no local epsilon is {limits.shuffled:g} when shuffled")
 
 
@@ -172,7 +172,8 @@ def _rounded_down(most: float) -> tuple[float, ...]:
     return tuple(step / scale for step in steps if LEAST_EPSILON <= step / scale <= most)
 
 
-def _protection(epsilon: float, gained: Amplified) -> Protection:
+def protection(epsilon: float, gained: Amplified) -> Protection:
+    """Return what one report of a local epsilon is worth, from what shuffling gains."""
     odds = Odds(gained.local, 0.0)
     if gained.bound is not None:
         odds = odds_of_points(gained.points(), gained.delta)
