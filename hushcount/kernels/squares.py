@@ -54,7 +54,8 @@ def squares(
     prime, stride = progressions.prime, progressions.stride
     modulus, (inverse, twos) = np.uint64(prime), (np.uint64(value) for value in exact_division(stride))
     # Words of 32 bits are twice as quick, and enough if P (P-1) is below 2**32.
-    word: type[Any] = np.uint32 if stride == 1 and prime < 1 << 16 else np.uint64
+    short = prime < 1 << 16
+    word: type[Any] = np.uint32 if short else np.uint64
     ahead, beyond = modulus - progressions.begins, (progressions.begins + progressions.lengths) % modulus
     field, windows = prime == field61.PRIME, stride == 1
     slopes = progressions.slopes if field else turns(progressions.slopes, prime, word)
@@ -62,7 +63,9 @@ def squares(
         ahead = turns(progressions.begins, prime, word)
     elif not field:
         ahead = turns(ahead % modulus, prime, word)
-    lengths = turns(beyond, prime, word) - ahead if windows and not field else progressions.lengths
+    lengths = progressions.lengths.astype(word)
+    if windows and not field:
+        lengths = turns(beyond, prime, word) - ahead
 
     def add(span: slice) -> UInt64Array:
         rows = slice(span.start * each, span.stop * each)
@@ -71,6 +74,17 @@ def squares(
             _squares61(sums, *mine, each, items, starts, ends, stride, inverse, twos)
         elif windows:
             _windows(sums, *mine, each, items.astype(word), starts, ends)
+        elif short:
+            _strided32(
+                sums,
+                *mine,
+                each,
+                items.astype(word),
+                starts,
+                ends,
+                *_exact_division32(stride),
+                modulus,
+            )
         else:
             _strided(sums, *mine, each, items, starts, ends, inverse, twos, modulus)
         return sums
@@ -155,6 +169,45 @@ def _hold(
     word = slopes.dtype.type
     for index in range(slopes.shape[0]):
         hits[index] = word(hits[index] + word(word(slopes[index] * item - begins[index]) < sizes[index]))
+
+
+def _exact_division32(divisor: int) -> tuple[np.uint32, np.uint32]:
+    """Return the two numbers of `exact_division` for words of 32 bits."""
+    inverse, twos = exact_division(divisor)
+    return np.uint32(inverse & 0xFFFFFFFF), np.uint32(twos)
+
+
+@compiled()
+def _strided32(
+    sums: UInt64Array,
+    slopes: npt.NDArray[Any],
+    ahead: npt.NDArray[Any],
+    lengths: npt.NDArray[Any],
+    each: int,
+    items: npt.NDArray[np.uint32],
+    starts: IntArray,
+    ends: IntArray,
+    inverse: np.uint32,
+    twos: np.uint32,
+    prime: np.uint64,
+) -> None:
+    """Do what `_strided` does in words of 32 bits: each arc has more than 2**16 of them."""
+    tile, left = _tile_of(each), np.uint32((np.uint32(32) - twos) & np.uint32(31))
+    held = np.empty(tile, dtype=np.uint32)
+    for start in range(0, slopes.shape[0], tile):
+        slope, offset, length = slopes[start : start + tile], ahead[start : start + tile], lengths[start : start + tile]
+        hits = held[: slope.shape[0]]
+        for number in range(starts.shape[0]):
+            hits[:] = 0
+            for place in range(starts[number], ends[number]):
+                item = items[place]
+                for index in range(slope.shape[0]):
+                    turned = np.uint32(slope[index] * item + offset[index])
+                    residue = np.uint32((np.uint64(turned) * prime) >> np.uint64(32))
+                    scaled = np.uint32(residue * inverse)
+                    parts = np.uint32(np.uint32(scaled >> twos) | np.uint32(scaled << left))
+                    hits[index] = np.uint32(hits[index] + np.uint32(parts < length[index]))
+            sums[number] += _squared(hits, each)
 
 
 @compiled()

@@ -11,8 +11,11 @@ import pytest
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE, plan
 from hushcount.oracles.encoders.affine import Affine
+from hushcount.oracles.encoders.base import Family
 from hushcount.oracles.groups import Groups
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.interval import Interval
+from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.simulation import SeededWords
 
 SEED = "5e" * 32
@@ -62,6 +65,20 @@ def test_squares_are_those_of_plain_counting(name: str) -> None:
     assert parts[0] == [0] * len(groups)
     assert [sum(each) for each in zip(*parts, strict=True)] == mechanism.squares(reports, groups)
     assert mechanism.squares(reports, of()) == []
+
+
+@pytest.mark.parametrize("prime", [5, 101, 65_521, 65_537])
+def test_squares_for_small_and_large_primes_and_any_number_of_buckets(prime: int) -> None:
+    """65,521 is the largest prime whose residues are found in words of 32 bits."""
+    domain = min(prime, 60)
+    groups = of(np.arange(domain), np.array([3, 1]))
+    for buckets in {2, 3, 4, 6, 16, 55, prime - 1, prime} - {*range(prime + 1, 99)}:
+        whole = buckets == prime
+        responder = Interval.spending(1.5, prime, prime // 3) if whole else RandomisedResponse.spending(1.5, buckets)
+        mechanism = Mechanism(Affine(domain, prime, buckets), responder)
+        reports = mechanism.encode(np.arange(300, dtype=np.uint64) % np.uint64(domain), SeededWords(prime, buckets))
+        plain = Family.squares(mechanism.encoder, responder, reports, groups)
+        assert mechanism.squares(reports, groups) == plain
 
 
 def test_mechanisms_whose_counts_tell_the_error_keep_none() -> None:
