@@ -41,6 +41,9 @@ def printed(width: int, *arguments: object) -> str:
 COMMANDS = {
     "status": ("status", "--config", "deployment.toml"),
     "ask item": ("ask", "item", "--config", "deployment.toml", "--campaign", "words"),
+    "ask top": ("ask", "top", "--config", "deployment.toml", "--campaign", "words"),
+    "ask sum": ("ask", "sum", "--config", "deployment.toml", "--campaign", "words", "--all"),
+    "ask total": ("ask", "total", "--config", "deployment.toml", "--campaign", "words"),
     "ask change": ("ask", "change", "--config", "deployment.toml", "--campaign", "words"),
     "doctor": ("doctor", "--config", "deployment.toml"),
     "ledger show": ("ledger", "show", "--ledger", "ledger.db"),
