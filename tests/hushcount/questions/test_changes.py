@@ -55,7 +55,7 @@ FEW = {
     "oue": scene("oue", 4.0, (300, 300), size=4),
 }
 RUNS = 60
-LONG = 600
+LONG = 400
 
 
 @lru_cache(maxsize=16)
