@@ -11,30 +11,33 @@ from hushcount.arrays import FloatArray, IntArray
 from hushcount.oracles.estimates import FEW, Estimate, clopper_pearson, quantile
 
 _LEAST_CHANCE = 1e-9
+_LEAST_SKEW = 1e-3
+"""A law of less skewness is the normal one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(Estimate):
-    """Sums of many scores, by the normal law.
+    """Sums of many scores, by the normal law; with collisions by the gamma law, where these lean to the right.
 
-    The p-value is the normal tail of the error if nobody held an item of the group. Limits are `count -+ z error`, with
-    collisions in the error: of many items, they follow the normal law too.
+    The p-value is the tail of the error if nobody held an item of the group. Limits are `count -+ z error`, z the
+    quantile of the law on that side.
 
     Attributes:
         null_error: float64[g], users: the error, noise and collisions, if nobody held an item of the group.
+        lean: float64[g], users cubed: the third central moment of that error; 0 for the normal law.
     """
 
     null_error: FloatArray
+    lean: FloatArray
 
     def p_values(self) -> FloatArray:
-        from scipy.special import ndtr
-
-        deviation = np.sqrt(self.repeats) * self.null_error
-        return np.asarray(ndtr(-self.count / np.maximum(deviation, 1e-300)), dtype=np.float64)
+        deviation = np.maximum(np.sqrt(self.repeats) * self.null_error, 1e-300)
+        return _gamma_tail(self.count / deviation, self.lean / deviation**3)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        half = quantile(tail) * self.error
-        return self.count - half, self.count + half
+        skew = self.lean / np.maximum(self.error, 1e-300) ** 3
+        above, below = _gamma_quantile(tail, skew), -_gamma_quantile(1.0 - tail, skew)
+        return self.count - above * self.error, self.count + below * self.error
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +166,24 @@ def _placed(parts: list[tuple[IntArray, FloatArray]]) -> FloatArray:
     for places, values in parts:
         found[places] = values
     return found
+
+
+def _gamma_tail(deviations: FloatArray, skew: FloatArray) -> FloatArray:
+    """Return `P(X >= deviation)`, X of mean 0 and variance 1: of the gamma law of that skewness, or the normal one."""
+    from scipy.special import gammaincc, ndtr
+
+    shape = 4.0 / np.maximum(skew, _LEAST_SKEW) ** 2
+    found = gammaincc(shape, np.maximum(shape + deviations * np.sqrt(shape), 0.0))
+    return np.asarray(np.where(skew > _LEAST_SKEW, found, ndtr(-deviations)), dtype=np.float64)
+
+
+def _gamma_quantile(tail: float, skew: FloatArray) -> FloatArray:
+    """Return what X of `_gamma_tail` exceeds with probability `tail`."""
+    from scipy.special import gammainccinv
+
+    shape = 4.0 / np.maximum(skew, _LEAST_SKEW) ** 2
+    found = (gammainccinv(shape, tail) - shape) / np.sqrt(shape)
+    return np.asarray(np.where(skew > _LEAST_SKEW, found, quantile(tail)), dtype=np.float64)
 
 
 def _at_least(successes: FloatArray, trials: FloatArray, chance: FloatArray) -> FloatArray:

@@ -45,7 +45,7 @@ def sums(
     parts: list[tuple[IntArray, Estimate]] = []
     if len(whole):
         none = np.zeros(len(whole))
-        parts.append((whole, Rest.of(Sums(none, none, none, none), n)))
+        parts.append((whole, Rest.of(Sums(none, none, none, none, none), n)))
     others = _estimates(encoder, scored, Groups.of([rests[int(place)] for place in turned]))
     parts.extend((turned[where], Rest.of(estimate, n)) for where, estimate in others)
     parts.extend((direct[where], found) for where, found in _estimates(encoder, scored, asked.chosen(direct)))
@@ -91,6 +91,6 @@ def _estimate(encoder: Encoder, asked: Grouped) -> Estimate:
     count, collisions = asked.count, np.sqrt(squares)
     item = asked.scored.law
     if item.least < 0.0 or item.clash > 0.0:
-        return Sums(count, noise, collisions, null)
+        return Sums(count, noise, collisions, null, encoder.group_lean(asked))
     own, other = np.asarray(law.own), np.asarray(law.other)
-    return SupportSums(count, noise, collisions, null, asked.scores, n, own, other)
+    return SupportSums(count, noise, collisions, null, np.zeros(len(count)), asked.scores, n, own, other)

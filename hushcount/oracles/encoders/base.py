@@ -94,6 +94,12 @@ class Encoder(Protocol):
         `held`: at the counts; else as if nobody held an item of the group.
         """
 
+    def group_lean(self, asked: Grouped) -> FloatArray:
+        """Return float64[g], users cubed: the third central moment of each group's count if nobody held an item of it.
+
+        0 where it is not needed: scores that are symmetric, or of a law that says more.
+        """
+
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
         """Return the cost of tallying so many reports and estimating so many items."""
 
@@ -182,6 +188,9 @@ class Family:
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
+
+    def group_lean(self, asked: Grouped) -> FloatArray:
+        return np.zeros(len(asked.groups))
 
     def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
         return np.zeros(len(asked.groups))
