@@ -48,7 +48,7 @@ class SupportSums(Sums):
     of the group: M and c of the matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and
     the law that of Poisson. Exact for one item, and for groups in randomised response, where T is 0 or 1, and in unary
     reports, whose bits are independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching
-    binomial law fits closely. P-values are tails of it, limits those of Clopper and Pearson for its chance. Of many
+    binomial law fits closely if it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it, limits those of Clopper and Pearson for its chance. Of many
     expected supports limits are `count -+ z error`.
 
     Attributes:

@@ -13,6 +13,8 @@ import pytest
 from hushcount.maths.primes import prime_at_least
 from hushcount.maths.variance import SupportLaw
 from hushcount.oracles.encoders.base import Grouped
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.group_estimates import SupportSums
 from hushcount.oracles.groups import Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Square, Tally, group_digest
@@ -192,3 +194,53 @@ def test_noise_and_collisions_of_a_pool_are_the_mean_over_pools(case: Case) -> N
     )
     # Nor is an error that is 1.2 times off.
     assert np.any(np.abs(noise.mean(axis=0) - 1.44 * stated) > room)
+
+
+# Few supports: the exact law of K, of all reports together.
+
+FEW = ("grr-7-high", "oue-8-one-byte", "ss-6-two", "wss-10-one-stays", "he-5", "ais-11", "olh-7")
+REPORTS = 25
+
+
+def law_of_sum(case: Case, group: np.ndarray, held: int) -> np.ndarray:
+    """Return the probability of every K of REPORTS reports, if so many clients hold an item of the group."""
+    _, law, score = enumerated(case)
+    sums = score[:, group].sum(axis=1)
+    others = np.setdiff1d(np.arange(len(case.items)), group)
+    found = np.ones(1)
+    for number in range(REPORTS):
+        own = group[number % len(group)] if number < held else others[number % len(others)]
+        found = np.convolve(found, np.bincount(sums, law[own], len(group) + 1))
+    return found
+
+
+def estimate_of_every_sum(case: Case, group: np.ndarray) -> Estimate:
+    """Return what every K of REPORTS reports is said to mean, a row each."""
+    asked = Groups.of([case.items[group]])
+    every = np.arange(REPORTS * len(group) + 1)
+    tally = Tally(case.mechanism.new_tally(case.items), REPORTS, case.items)
+    grouped = Grouped.of(case.mechanism._scored(tally, asked.items), asked)
+    law = case.mechanism.encoder.group_law(grouped)
+    count = (every - REPORTS * float(law.other[0])) / float(law.gain[0])
+    spread = law.noise(REPORTS, np.clip(count, 0.0, REPORTS) / REPORTS)
+    same = np.ones(len(every))
+    null = np.sqrt(law.noise(REPORTS, 0.0)) * same
+    return SupportSums(
+        count, np.sqrt(spread), 0.0 * same, null, 0.0 * same, every, REPORTS, law.own * same, law.other * same
+    )
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_of_few_supports_p_values_and_limits_of_groups_are_careful(name: str) -> None:
+    """Exact, over the law of K of 25 reports, also where the matching law is not K's own."""
+    case = next(case for case in SMALL if case.name == name)
+    for group in (np.array([0, 2]), np.array([0, 1, 3])):
+        estimate = estimate_of_every_sum(case, group)
+        null = law_of_sum(case, group, 0)
+        p_values = estimate.p_values()
+        for rate in (0.1, 0.01, 1e-3, 1e-5):
+            assert null[p_values <= rate].sum() <= rate
+        low, high = estimate.interval(0.95)
+        for held in (0, 1, 3, 12, REPORTS):
+            inside = law_of_sum(case, group, held)[(low <= held + 1e-9) & (held - 1e-9 <= high)].sum()
+            assert inside >= 0.94
