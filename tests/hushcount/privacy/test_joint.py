@@ -16,7 +16,8 @@ from hushcount.maths.odds import Curve
 from hushcount.privacy.amplification import shuffled_epsilon
 from hushcount.privacy.blanket import BlanketLaw, general_law
 from hushcount.privacy.composition import Loss, numerical_epsilon
-from hushcount.privacy.joint import Part, Window, _Total, dominating_pair, joint_epsilon
+from hushcount.privacy.joint import Part, Window, joint_epsilon
+from hushcount.privacy.loss_sums import Total, dominating_pair
 from tests.hushcount.privacy.test_composition import CASES, exact_delta, exact_epsilon
 
 Law = dict[tuple[int, ...], Fraction]
@@ -146,7 +147,7 @@ def test_the_transform_is_never_below_a_plain_convolution_in_fractions(delta: fl
     law = general_law(1.0)
     curve = Window(law, 500).curve(1e-25)
     pairs = {dominating_pair(curve, 1.0, 1.0 / 8): 3, dominating_pair(Window(law, 90).curve(1e-25), 1.0, 1.0 / 8): 2}
-    total = _Total.of(pairs, sum(pair.lost * times for pair, times in pairs.items()), delta)
+    total = Total.of(pairs, sum(pair.lost * times for pair, times in pairs.items()), delta)
     exact = [Fraction(1)]
     for pair, times in pairs.items():
         for _ in range(times):
