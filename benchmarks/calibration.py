@@ -204,7 +204,7 @@ def main(arguments: list[str]) -> None:
         hits, wrong = found.hits().mean(axis=0), found.hits_of_summed_errors().mean(axis=0)
         for place, size in enumerate(found.sizes):
             print(
-                f"| {setting.mechanism} | {setting.epsilon:g} | {setting.domain or 'open':,} | {setting.reports:,} | "
+                f"| {setting.mechanism} | {setting.epsilon:g} | {setting.domain or 'open'} | {setting.reports:,} | "
                 f"{size} | {hits[place]:.2%} | {wrong[place]:.2%} |",
                 flush=True,
             )

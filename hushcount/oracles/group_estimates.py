@@ -11,6 +11,7 @@ from hushcount.arrays import FloatArray, IntArray
 from hushcount.oracles.estimates import FEW, Estimate, clopper_pearson, quantile
 
 _LEAST_CHANCE = 1e-9
+_LEAST_ERROR = 1e-90
 _LEAST_SKEW = 1e-3
 """A law of less skewness is the normal one."""
 
@@ -31,11 +32,11 @@ class Sums(Estimate):
     lean: FloatArray
 
     def p_values(self) -> FloatArray:
-        deviation = np.maximum(np.sqrt(self.repeats) * self.null_error, 1e-300)
+        deviation = np.maximum(np.sqrt(self.repeats) * self.null_error, _LEAST_ERROR)
         return _gamma_tail(self.count / deviation, self.lean / deviation**3)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        skew = self.lean / np.maximum(self.error, 1e-300) ** 3
+        skew = self.lean / np.maximum(self.error, _LEAST_ERROR) ** 3
         above, below = _gamma_quantile(tail, skew), -_gamma_quantile(1.0 - tail, skew)
         return self.count - above * self.error, self.count + below * self.error
 
@@ -48,8 +49,8 @@ class SupportSums(Sums):
     of the group: M and c of the matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and
     the law that of Poisson. Exact for one item, and for groups in randomised response, where T is 0 or 1, and in unary
     reports, whose bits are independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching
-    binomial law fits closely if it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it, limits those of Clopper and Pearson for its chance. Of many
-    expected supports limits are `count -+ z error`.
+    binomial law fits closely if it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it,
+    limits those of Clopper and Pearson for its chance. Of many expected supports limits are `count -+ z error`.
 
     Attributes:
         supports: float64[g], K.
