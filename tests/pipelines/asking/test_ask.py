@@ -20,8 +20,8 @@ from hushcount.questions.counted import Counted
 from pipelines.asking.sentences import of_results
 from tests.pipelines.asking.conftest import ANDROID, IOS, ITEMS, USUAL
 from tests.pipelines.conftest import LISTED, REPRESENTATIVE
-from tests.support.collecting import window_name
-from tests.support.jobs import Chain, done, new_campaign, refused, write_lines
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import Chain, done, new_campaign, refused, values_of, write_lines
 from tests.support.site import Site
 
 FAR = 6.0
@@ -281,3 +281,32 @@ def test_repeated_answers_and_shared_cells_are_said_of_every_answer(asked: Site,
     assert said["a"] == ""
     assert "clients repeat their answers" in said["b"]
     assert "share cells" in said["c"]
+
+
+def test_a_window_with_two_epochs_is_answered_for_each_and_added_up_where_sides_are(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    first = site.campaign
+    site.words = write_lines(tmp_path / "words.txt", ["alpha", "beta", "gamma", "newcomer"])
+    second = site.publish(2)
+    many = {"alpha": 150, "beta": 100, "newcomer": 50}
+    # Whoever had not fetched the second epoch yet reports under the first one.
+    for path, day in ((first, 0), (first, 1), (second, 1)):
+        collect(site.store, path, values_of(many), day=day)
+    assert site.run(4.1).problems == []
+    where: dict[str, tuple[str, ...]] = {"campaigns": ("words",)}
+    top = ask(site, "top", **where)["rows"]
+    assert {(row["epoch"], row["item"]) for row in top} >= {(1, "alpha"), (2, "alpha"), (2, "newcomer")}
+    said = done("ask", "top", "--config", site.config, "--campaign", "words").out
+    assert "epoch 1: " in said
+    assert "epoch 2: " in said
+    sums = ask(site, "sum", "--item", "beta", "--item", "newcomer", **where)["rows"]
+    assert [(row["epoch"], row["items"], row["missing"]) for row in sums] == [(1, 1, 1), (1, 1, 1), (2, 2, 0)]
+    changed = {row["group"]: row for row in ask(site, "change", **where)["rows"]}
+    assert {*changed} == {"alpha", "beta", "gamma"}
+    assert (changed["alpha"]["reports_before"], changed["alpha"]["reports_after"]) == (300, 600)
+    assert all(row["adjusted"] > 1e-6 for row in changed.values())
+    (total,) = ask(site, "total", "--item", "alpha", **where)["rows"]
+    assert (total["results"], total["reports"]) == (3, 900)
+    assert abs(total["count"] - 450) < FAR * error(total)
+    new = ("change", "--config", site.config, "--campaign", "words", "--item", "newcomer")
+    refused("ask", *new, says=["'newcomer' was not counted in all of these results"])
