@@ -79,7 +79,7 @@ def test_each_question_has_a_named_picture_of_its_table(browser: Chromium, writt
     assert 8 <= drawn[changes] <= len(ITEMS)
     assert drawn["Groups"] == 2
     assert drawn["Items by parts of their paths, parted by /"] == 3
-    assert drawn["Values that discovery found"] == 1
+    assert drawn["Values that discovery found"] == 2
     # Both streams are collected and shuffled; one is released, discovered and analyzed.
     assert drawn["Reports by hop"] == 7 * DAYS
     assert drawn["Privacy budget"] == 2

@@ -2,7 +2,7 @@
 
     python -m tests.browser.screenshots --demo demo-output
 
-`make demo` makes the result. The deployment takes two minutes.
+`make demo` makes the result. The deployment takes a minute.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from tests.browser.chromium import Chromium, chromium
 from tests.support.jobs import done
 from tests.support.looked_at import looked_at
+from tests.support.plain_engine import instead_of_beam
 
 DOCS = Path(__file__).parents[2] / "docs"
 DAYS, CLIENTS = 7, 6000
@@ -30,6 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--demo", type=Path, required=True, help="what make demo wrote")
     demo = parser.parse_args().demo
+    instead_of_beam(setattr)
     with TemporaryDirectory() as folder, chromium() as browser:
         root = Path(folder) / "features"
         root.mkdir()
@@ -63,7 +65,9 @@ def take(
         tab.run("(at) => document.querySelector(at).closest('section').scrollIntoView()", at)
     tab.screenshot(path, full=full)
     with Image.open(path) as taken:
-        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        taken.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            path, optimize=True
+        )
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 

@@ -13,12 +13,13 @@ ROOTS = {"editor": ("open", "save", "undo", "find"), "share": ("link", "mail"), 
 ITEMS = [f"{root}/{leaf}" for root, leaves in ROOTS.items() for leaf in leaves]
 RISER = "view/dark"
 FOUND = "<script>alert('found')</script>"
+UNLISTED = "another feature"
 CAMPAIGNS = ("desktop", "phone")
 GROUPS = '[analyzer.groups]\nediting = {prefix = "editor/"}\nsharing = {items = ["share/link", "share/mail"]}\n'
 
 
 def looked_at(root: Path, days: int, clients: int) -> Site:
-    """Make it: on the last day RISER has doubled in the first campaign, and nothing else changed.
+    """Make it: on the last day RISER has three times its share in the first campaign, and no other listed item changed.
 
     Args:
         root: an empty directory.
@@ -59,6 +60,8 @@ def values(clients: int, *, rise: bool) -> list[str]:
     """Return what the clients of a day send: shares fall from item to item, the riser's is that of the fourth."""
     weights = {item: 1.0 / (place + 2) for place, item in enumerate(ITEMS)}
     weights[RISER] = 0.15 if not rise else 0.45
+    # So that no other share changes.
+    weights[UNLISTED] = 0.6 - weights[RISER]
     unit = clients / sum(weights.values())
     sent = [item for item, weight in weights.items() for _ in range(round(weight * unit))]
     return [*sent, *[FOUND] * (clients // 12)]
