@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from hushcount.errors import UsageError
 from pipelines.alerts import look
 from pipelines.alerts.telling import send_test, tell
 from pipelines.batches.lock import alone
-from pipelines.batches.state import opened
+from pipelines.batches.state import ALERTS, opened
 from pipelines.schedule.report import Done
 from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
 from tests.support.collecting import collect, window_name
@@ -233,6 +234,25 @@ def test_a_change_of_what_is_named_is_told(tmp_path: Path) -> None:
     refused("alerts", "--config", site.config, says=["alerts.groups names 'least'"])
 
 
+def test_the_command_tells_and_says_what_it_could_not(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["false"]\n')
+    done(
+        "ledger", "set", "--ledger", tmp_path / "ledger.db", "--campaign", "words", "--epsilon", 0.001, "--delta", 1e-9
+    )
+    failed = done("run", "--config", site.config)
+    assert "1 alert waits and is sent again by a later run: the program false ended with status 1" in failed.err
+    assert "1 alert waits" in done("status", "--config", site.config).err
+    site.config.write_text(site.config.read_text().replace('"false"', '"tee", "told.json"'))
+    with opened(site.deployment.state) as state, state.begin() as connection:
+        connection.execute(update(ALERTS).values(next_at=ALERTS.c.began_at))
+    assert done("run", "--config", site.config, "--json").json["waiting"] == []
+    sent = json.loads((tmp_path / "told.json").read_bytes())["data"]
+    assert (sent["kind"], sent["numbers"]["windows_left"]) == ("budget", 0)
+    assert "releases are refused" in sent["says"]
+    assert "releases are refused" in " ".join(done("alerts", "--config", site.config).out.split())
+
+
+@pytest.mark.long
 def test_a_budget_that_ends_soon_is_told(tmp_path: Path) -> None:
     site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
     collect(site.store, site.campaign, values(100), day=0)
