@@ -161,6 +161,7 @@ def test_files_of_an_older_version_are_made_again_and_the_oldest_last(
     assert files(site) == files(made)
 
 
+@pytest.mark.long
 def test_only_where_the_analyzer_runs_and_where_paths_say(tmp_path: Path) -> None:
     site = Site(tmp_path, tail='[paths]\nestimates = "elsewhere"\n')
     collect(site.store, site.campaign, values(100), day=0)
@@ -175,6 +176,7 @@ def test_only_where_the_analyzer_runs_and_where_paths_say(tmp_path: Path) -> Non
     assert (next((tmp_path / "elsewhere").rglob("*.parquet")).stat().st_mode & 0o077) == 0
 
 
+@pytest.mark.long
 def test_a_result_without_a_tally_has_no_file(made: Site, tmp_path: Path) -> None:
     site = made.copied(tmp_path / "site")
     for path in (site.store / "results" / "words").rglob("tally.npz"):
