@@ -65,6 +65,19 @@ def test_all_items_but_one_are_the_reports_without_it(case: Case) -> None:
     assert [limit[1] for limit in listed.interval(0.9)] == [tally.reports, tally.reports]
 
 
+@pytest.mark.parametrize("name", ["rappor-64-128", "gcms-16-1000", "hcms-100-50"])
+def test_in_a_pool_of_a_closed_domain_the_other_items_are_counted_where_they_are_fewer(name: str) -> None:
+    """They have far less error, and nobody says that the pool is of a closed domain but who knows its items."""
+    mechanism, items = BY_NAME[name].mechanism, np.arange(60, dtype=np.uint64)
+    tally = counted(mechanism, items, np.full(60, 20), 3)
+    known, unknown = mechanism.sums(tally, [items[:-3]], items), mechanism.sums(tally, [items[:-3]])
+    rest = mechanism.sums(tally, [items[-3:]])
+    assert known.count[0] == tally.reports - rest.count[0]
+    assert known.error[0] == rest.error[0] < 0.5 * unknown.error[0]
+    with pytest.raises(ValueError, match="cannot hold"):
+        mechanism.sums(tally, [items[:3]], items[1:])
+
+
 @pytest.mark.parametrize(
     ("groups", "fault"),
     [([[0], []], "group 1 is empty"), ([[0, 1], [3, 2, 3]], "group 1 has an item twice"), ([[0, 5]], "cannot hold")],
