@@ -80,6 +80,17 @@ def opening_engine(view: View) -> Iterator[Finding]:
         yield Finding("opening_engine", "good", f"{VARIABLE} can be used")
 
 
+def groups(view: View) -> Iterator[Finding]:
+    """Read the files of the groups that are named beforehand: analyze needs them."""
+    choices = view.deployment.file.analyzer.groups
+    if choices and "analyzer" in view.deployment.file.parties:
+        from pipelines.jobs.groups import NamedGroups
+
+        for name in choices:
+            NamedGroups(choices, view.deployment.base).items_in(name)
+        yield Finding("groups", "good", f"{len(choices):,} named")
+
+
 def ledger(view: View) -> Iterator[Finding]:
     """Check that the ledger is whole."""
     if (path := view.deployment.ledger) is not None:

@@ -42,6 +42,14 @@ class NamedGroups:
         data = {"groups": read_mapping(path, "groups file")}
         return cls(validated(_GroupsFile, data, f"groups file {path}").groups, path.absolute().parent)
 
+    def items_in(self, name: str) -> tuple[str, ...]:
+        """Return the items in the file of a group, none if it has none; UsageError, with its name, if it is no list."""
+        file = self.choices[name].file
+        try:
+            return () if file is None else tuple(read_names(self.base / file))
+        except UsageError as error:
+            raise UsageError(f"group {name}: {error}") from None
+
 
 class _GroupsFile(Part):
     groups: Choices
@@ -61,10 +69,13 @@ def kept_groups(mechanism: Mechanism, dictionary: Dictionary | None, named: Name
     for name, choice in named.choices.items():
         if dictionary is None and named.shared and (choice.items, choice.file) == (None, None):
             continue
+        read = {} if choice.file is None else {choice.file: named.items_in(name)}
         try:
-            items = _items(dictionary, choice, named.base)
+            items = select(None if dictionary is None else dictionary.items, choice, read)
         except UsageError as error:
             raise UsageError(f"group {name}: {error}") from None
+        if dictionary is not None:
+            items = tuple(item for item in items if item in dictionary)
         numbers = known_items(mechanism, dictionary, items)
         if len(numbers) >= _LEAST:
             found[group_digest(numbers)] = numbers
@@ -76,9 +87,3 @@ def with_columns(wanted: UInt64Array | None, groups: Groups) -> UInt64Array | No
     if not len(groups):
         return wanted
     return np.unique(groups.items if wanted is None else np.concatenate([wanted, groups.items]))
-
-
-def _items(dictionary: Dictionary | None, choice: Choice, base: Path) -> tuple[str, ...]:
-    read = {} if choice.file is None else {choice.file: read_names(base / choice.file)}
-    items = select(None if dictionary is None else dictionary.items, choice, read)
-    return items if dictionary is None else tuple(item for item in items if item in dictionary)

@@ -194,6 +194,13 @@ def test_a_variable_that_names_no_engine_is_bad(site: Site, monkeypatch: pytest.
     assert "HUSHCOUNT_OPENING is 'fast'" in bad(site)["opening_engine"].says
 
 
+def test_a_group_whose_file_is_gone_is_bad(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[analyzer.groups]\nall = {glob = "*"}\nfirst = {file = "group.txt"}\n')
+    assert "group first: cannot read" in bad(site)["groups"].sentence
+    (tmp_path / "group.txt").write_text("alpha\n")
+    assert "groups" not in bad(site)
+
+
 def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
     site = Site(tmp_path, discovery=True)
 
