@@ -38,13 +38,15 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
         line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
         when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
         shares = [row["count"] / row["reports"] for row in line]
-        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=item)
+        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=f" {item}")
         low = [row["low"] / row["reports"] for row in line]
         high = [row["high"] / row["reports"] for row in line]
         axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
     axes.set_ylabel("share of reports, with its interval")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    # Names that strangers chose are no formulas; the space keeps one that begins with _ in the legend.
+    for text in axes.legend(fontsize=8).get_texts():
+        text.set_parse_math(False)
     sheet.autofmt_xdate()
     buffer = io.BytesIO()
     metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}

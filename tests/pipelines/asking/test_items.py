@@ -8,8 +8,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from pipelines.asking.plot import write_plot
 from pipelines.console.tables import window_names
 from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import done, new_campaign, refused, write_lines
@@ -99,6 +101,14 @@ def test_a_value_that_is_found_without_a_count_is_told_with_its_windows(tmp_path
         done("epoch", "review", "--config", site.config, "--campaign", "words", *option)
         (row,) = done("ask", "new", "--config", site.config, "--campaign", "words", "--json").json["rows"]
         assert (row["decision"], row["last_seen"]) == (decision, window_name(1))
+
+
+def test_a_name_that_looks_like_a_formula_is_drawn_as_it_is(tmp_path: Path) -> None:
+    row = {"window": window_name(0), "epoch": 1, "count": 9.0, "reports": 20, "low": 4.0, "high": 14.0}
+    names = ("$\\frac{$", "_hidden")
+    write_plot(tmp_path / "p.svg", pa.Table.from_pylist([{**row, "item": name} for name in names]), names)
+    drawn = (tmp_path / "p.svg").read_text()
+    assert all(f"<!--  {name} -->" in drawn for name in names)
 
 
 def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> None:
