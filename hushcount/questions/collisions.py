@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from hushcount.arrays import FloatArray
-from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.encoders.pool import Pool, sum_of_squares
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.questions.counted import Counted
@@ -24,10 +23,8 @@ Weighted = tuple[Counted, float]
 
 def pool_of(mechanism: Mechanism) -> Pool | None:
     """Return the fixed functions that a mechanism's items collide under; None if it draws fresh ones."""
-    encoder = mechanism.encoder
-    if isinstance(encoder, Nested):
-        return encoder.outer
-    return encoder if isinstance(encoder, Pool) else None
+    encoder = mechanism.encoder.pooled
+    return None if encoder is None else encoder.pool
 
 
 def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: Sequence[FloatArray]) -> FloatArray:
@@ -68,8 +65,8 @@ def weighted_squares(results: Sequence[Weighted]) -> float:
     total, scores, factor = 0.0, [], 0.0
     for result, weight in results:
         mechanism = result.campaign.require_frequency()
-        encoder, gain = mechanism.encoder, float(mechanism.law.gain)
-        if not isinstance(encoder, Pool | Nested):
+        encoder, gain = mechanism.encoder.pooled, float(mechanism.law.gain)
+        if encoder is None:
             raise ValueError(f"campaign {result.campaign.id} has no pool, must have one")
         factor = encoder.rows * (1.0 - 1.0 / encoder.pool_cells)
         total += weight**2 * sum_of_squares(encoder, result.tally, mechanism.responder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import Words, uniform
 from hushcount.wire.fields import Number
+
+if TYPE_CHECKING:
+    from hushcount.oracles.encoders.pool import PoolEncoder
 
 
 class Encoder(Protocol):
@@ -46,6 +49,10 @@ class Encoder(Protocol):
     @property
     def groups_differ(self) -> bool:
         """Whether `group_law` is the mean over groups of as many items, unless the tally keeps a group's squares."""
+
+    @property
+    def pooled(self) -> PoolEncoder | None:
+        """The encoder, if it has a pool of fixed functions; None if functions are fresh."""
 
     @property
     def scatters(self) -> bool:
@@ -166,6 +173,10 @@ class Family:
 
     by_item = False
     groups_differ = False
+
+    @property
+    def pooled(self) -> PoolEncoder | None:
+        return None
 
     @property
     def scatters(self) -> bool:

@@ -48,6 +48,10 @@ class Nested(Pooled):
         return self.outer.rows
 
     @property
+    def pool(self) -> Pool:
+        return self.outer
+
+    @property
     def pool_cells(self) -> int:
         return self.outer.cells
 

@@ -56,6 +56,10 @@ class PoolEncoder(Encoder, Protocol):
     def rows(self) -> int: ...
 
     @property
+    def pool(self) -> Pool:
+        """The fixed functions: results of one pool share the bias by collisions."""
+
+    @property
     def pool_cells(self) -> int:
         """m, the number of cells over which the fixed functions spread the items."""
 
@@ -76,6 +80,10 @@ class Pooled(Family):
     """The laws and estimates of a `PoolEncoder`."""
 
     domain = None
+
+    @property
+    def pooled(self: PoolEncoder) -> PoolEncoder:
+        return self
 
     def law(self: PoolEncoder, p: Numbers, q: Numbers) -> SupportLaw:
         return supporting(p, q, float(self.collision), 1.0 / (self.rows * (self.pool_cells - 1)))
@@ -183,6 +191,10 @@ class Pool(Pooled):
             raise ValueError(f"m is {self.cells}, must be in 2..{1 << 24} cells")
         if len(self.seed) != 64 or set(self.seed) - set("0123456789abcdef"):
             raise ValueError(f"seed is {self.seed!r}, must be 64 lower-case hexadecimal digits")
+
+    @property
+    def pool(self) -> Pool:
+        return self
 
     @property
     def pool_cells(self) -> int:
