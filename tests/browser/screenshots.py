@@ -19,7 +19,7 @@ from tests.support.plain_engine import instead_of_beam
 
 DOCS = Path(__file__).parents[2] / "docs"
 DAYS, CLIENTS = 7, 6000
-COLOURS = 96
+COLOURS = 256
 TREND = "#campaign-0-trend-data"
 READY = """async () => {
   while (document.documentElement.dataset.ready !== "yes") await new Promise((done) => setTimeout(done, 5));
@@ -65,7 +65,7 @@ def take(
         tab.run("(at) => document.querySelector(at).closest('section').scrollIntoView()", at)
     tab.screenshot(path, full=full)
     with Image.open(path) as taken:
-        taken.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
             path, optimize=True
         )
     print(f"{path}: {path.stat().st_size:,} bytes")
