@@ -65,9 +65,7 @@ def take(
         tab.run("(at) => document.querySelector(at).closest('section').scrollIntoView()", at)
     tab.screenshot(path, full=full)
     with Image.open(path) as taken:
-        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
-            path, optimize=True
-        )
+        taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 
