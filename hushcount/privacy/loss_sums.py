@@ -18,7 +18,8 @@ from hushcount.maths.odds import Curve
 ABOVE = 2.0**-40
 """More than rounding can take from a curve, relative."""
 _UNIT = 2.0**-53
-_ROUNDS = 48
+_ROUNDS = 32
+_TILT_ROUNDS = 20
 _LARGEST_EXPONENT = 300.0
 _LARGEST_TILT = 2.5
 """Times ln(1/delta), over the longest loss: what is normal has its best tilt below."""
@@ -171,7 +172,7 @@ def _best_tilt(pairs: Mapping[Pair, int], delta: float) -> float:
         return (sum(times * _log_moment(pair, tilt) for pair, times in pairs.items()) - math.log(delta)) / tilt
 
     low, high = math.log(1e-6 / longest), math.log(_LARGEST_TILT * (1.0 - math.log(delta)) / longest)
-    for _ in range(_ROUNDS):
+    for _ in range(_TILT_ROUNDS):
         left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
         low, high = (low, right) if epsilon(left) <= epsilon(right) else (left, high)
     return math.exp(low)

@@ -13,6 +13,7 @@ from hushcount.privacy.composition import Loss, basic
 from hushcount.privacy.joint import joint_epsilon
 from hushcount.privacy.statement import window_of
 from hushcount.senders import Senders
+from pipelines.audit.foresight import _passes
 from pipelines.ledger.balance import OverLimit, balance, require_room, spent
 from pipelines.ledger.charging import release_of
 from pipelines.ledger.file import opened, read_limit, writing
@@ -139,3 +140,14 @@ def test_discovery_joins_by_its_pair(campaign: Campaign) -> None:
     # A second campaign file in a period may follow from results: sums.
     other = replace(counts, fingerprint="ee")
     assert balance(limit, [*both, other], NOW).spent.composition == "basic"
+
+
+def test_a_limit_of_fixed_parameters_allows_more_windows(campaign: Campaign) -> None:
+    """What status and doctor say is left: they try as many releases as they announce."""
+    window, cost = window_of(campaign, TOKEN, FORWARDED), Loss(0.03, 1e-8)
+    one = release_of(campaign, "analyze", cost, TOKEN, "client")
+    made = replace(one, state="committed", committed_at=stamp(NOW), window=window)
+    sums = Limit("small", 0.3, DELTA, None, stamp(NOW))
+    jointly = replace(sums, composition="numerical")
+    assert [_passes(sums, [], [made] * number, NOW) for number in (10, 11)] == [False, True]
+    assert [_passes(jointly, [], [made] * number, NOW) for number in (20, 2000)] == [False, True]
