@@ -40,6 +40,7 @@ def test_the_answer_is_the_least_epsilon_that_shows_the_item_and_both_its_number
     assert "a client that reports in 30 windows pays" in windows
 
 
+@pytest.mark.long
 def test_without_trust_only_the_local_number_is_a_promise() -> None:
     words = [*guide(answered(GIVEN | {"trust": "nobody", "share": "0.005"})).words()]
     assert "nobody is trusted: a report changes the odds" in words[1]

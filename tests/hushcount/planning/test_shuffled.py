@@ -58,6 +58,7 @@ def test_each_candidate_keeps_both_limits_and_one_per_cent_more_would_not(
     assert more > most or amplify(mechanism(name, more, task), reports, delta).epsilon > wanted * (1 - 1e-3)
 
 
+@pytest.mark.long
 def test_candidates_are_ranked_by_their_error_each_at_its_own_epsilon() -> None:
     few = ("grr", "oue")
     task = Task(100, mechanisms=few)

@@ -105,6 +105,7 @@ def test_it_holds_if_each_window_is_chosen_by_whoever_saw_the_earlier_ones() -> 
     assert Fraction(delta) / 50 < worst <= Fraction(delta)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("losses", "delta"), CASES)
 def test_pairs_of_epsilon_and_delta_compose_as_well_as_by_the_library(losses: list[Loss], delta: float) -> None:
     found, best = joint_epsilon(losses, delta), exact_epsilon(losses, delta)
@@ -192,6 +193,7 @@ parts = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=6, deadline=None)
 @given(st.lists(parts, min_size=1, max_size=6), parts, st.sampled_from([1e-5, 1e-10]))
 def test_more_releases_cost_no_less_in_any_order_and_never_more_than_local_sums(
