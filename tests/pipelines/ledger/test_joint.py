@@ -142,6 +142,7 @@ def test_discovery_joins_by_its_pair(campaign: Campaign) -> None:
     assert balance(limit, [*both, other], NOW).spent.composition == "basic"
 
 
+@pytest.mark.long
 def test_a_limit_of_fixed_parameters_allows_more_windows(campaign: Campaign) -> None:
     """What status and doctor say is left: they try as many releases as they announce."""
     window, cost = window_of(campaign, TOKEN, FORWARDED), Loss(0.03, 1e-8)
