@@ -136,9 +136,9 @@ def none(*_: object) -> FloatArray:
 def test_pools_of_two_seeds_add_their_collisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails with probability below 1e-6; without collisions null changes are found far too often."""
     one = replace(MANY["gcms-other"], reports=(6000, 6000), size=0)
-    assert agrees(simulated(one, range(200)).rate(ALPHA), ALPHA)
+    assert agrees(simulated(one, range(60)).rate(ALPHA), ALPHA)
     monkeypatch.setattr(comparing, "pool_variance", none)
-    assert simulated(one, range(100)).rate(ALPHA).mean() > 0.1
+    assert simulated(one, range(30)).rate(ALPHA).mean() > 0.1
 
 
 @pytest.mark.long
@@ -154,9 +154,9 @@ def test_what_the_rest_changes_moves_an_item_of_a_pool(monkeypatch: pytest.Monke
         return rates
 
     # Few frequent items make collisions lean, and the same in all items.
-    assert rate(200).mean() < 0.08
+    assert rate(60).mean() < 0.08
     monkeypatch.setattr(comparing, "pool_variance", none)
-    assert rate(100).mean() > 0.15
+    assert rate(30).mean() > 0.15
 
 
 @pytest.mark.long
@@ -164,7 +164,7 @@ def test_of_a_list_no_more_are_false_than_stated() -> None:
     """Fails with probability below 1e-6: of what is found among 20 changes of 100, and among none."""
     null = replace(LISTED, after=None)
     for one, expected in ((LISTED, 0.8 * ALPHA), (null, ALPHA)):
-        many = simulated(one, range(300))
+        many = simulated(one, range(150))
         false = false_discoveries(one, many)
         assert false.mean() <= expected + 1.25 * deviations() * false.std() / math.sqrt(len(false))
     # So few false ones do not come by themselves: without a correction most lists have one.
@@ -268,6 +268,6 @@ def test_what_cannot_be_compared_is_one_sentence() -> None:
 def test_a_large_pool_of_one_seed_has_no_collisions_between_equal_windows() -> None:
     """Fails with probability below 1e-6: collisions of two seeds would find nothing at the rate of one seed."""
     one = Scene("gcms", "gcms", 1.5, SHARES, (4000, 4000), parameters=POOL)
-    many = simulated(one, range(200))
+    many = simulated(one, range(80))
     assert agrees(many.rate(ALPHA), ALPHA, 0.01)
     assert not agrees(found(many, 2.0), ALPHA, 0.01)
