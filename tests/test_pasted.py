@@ -18,6 +18,7 @@ import pytest
 import tomli_w
 
 from hushcount.formats.reading import read_mapping
+from pipelines.deployment.settings import DeploymentFile
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done, each_a_client, files_under, write_lines
 
@@ -163,11 +164,15 @@ def live_through(directory: Path, pages: list[Path]) -> None:
     """Type all of some pages; their apps run while the collector does; days ago another collector was there."""
     write_lines(directory / "settings.txt", [f"item-{number}" for number in range(40)])
     page = [block for one in pages for block in blocks(one)]
-    (file,) = (block.text for block in page if block.kind == "toml")
+    file, *parts = (block.text for block in page if block.kind == "toml")
     apps = [block.text for block in page if block.kind == "python"]
     sends = [line for block in page if block.kind == "sh" for line in commands(block) if line.startswith(SEND)]
     assert file.startswith("# deployment.toml\n")
     assert any(COLLECTOR in app for app in apps)
+    for part in parts:
+        # Shown later, as a part of the same file.
+        whole, some = (write_lines(directory / f"{name}.toml", [text]) for name, text in (("w", file), ("s", part)))
+        DeploymentFile.model_validate({**read_mapping(whole, "file"), **read_mapping(some, "part")})
     write_deployment(directory / "deployment.toml", file)
     for command in (line for block in page if block.kind == "sh" for line in commands(block)):
         words = shlex.split(command)[1:]
