@@ -6,7 +6,8 @@ Every "day" is one window. Each client reports once a day by a post of its own, 
 hundred sends the same bytes twice, one in a hundred sends them a day late, for every thousand there is one that sends
 bytes that no key opens, and one a report of a wrong length. On day 3 the analyzer's key is rotated, on day 5 the
 collector and two runs are killed in the middle. At the end `hushcount status` must account for every report, and its
-numbers are compared with what was sent.
+numbers are compared with what was sent. From day 6 on one word is half as frequent again: `hushcount ask change` must
+find it, and no other.
 """
 
 from __future__ import annotations
@@ -20,41 +21,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
+from week_clients import RISING, WORDS, Day, Post, made_posts, send
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.collection.epochs import read_collection
 from hushcount.collection.windows import Window, window_at
-from hushcount.policy import Policy
 
-DAYS, ROTATION, KILL = 7, 3, 5
-LATE, TWICE, BROKEN = 100, 100, 1000
-CONNECTIONS, PIPELINED = 32, 32
-WORDS = [f"feature-{number}" for number in range(100)]
-
-
-@dataclass
-class Day:
-    """What clients sent on one day, and how it was answered."""
-
-    window: str
-    sent: Counter[str] = field(default_factory=Counter)
-    answers: Counter[int] = field(default_factory=Counter)
-
-
-@dataclass
-class Post:
-    """One request: what it is, whose, under which campaign file, and its body."""
-
-    kind: str
-    token: str
-    fingerprint: str
-    body: bytes
+DAYS, ROTATION, KILL, RISE = 7, 3, 5, 6
 
 
 def hushcount(*arguments: object) -> str:
@@ -104,76 +81,6 @@ authentication = "client-token"
     )  # fmt: skip
     hushcount("epoch", "publish", "--config", config, "--campaign", root / "features.json")
     return config
-
-
-def made_posts(campaign: Campaign, clients: list[str], rng: np.random.Generator) -> tuple[list[Post], list[Post]]:
-    """Return what the clients of a day send at once, and what they send a day late."""
-    ranks = np.arange(1, len(WORDS) + 1)
-    chosen = rng.choice(len(WORDS), size=len(clients), p=(1 / ranks) / (1 / ranks).sum())
-    sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
-        [WORDS[item] for item in chosen], threads=2
-    )
-    fingerprint = campaign.fingerprint.hex()
-    now: list[Post] = []
-    late: list[Post] = []
-    for number, client in enumerate(clients):
-        post = Post("report", client, fingerprint, sealed[number].tobytes())
-        if number % LATE == 1:
-            late.append(Post("late", client, fingerprint, post.body))
-            continue
-        now.append(post)
-        if number % TWICE == 2:
-            now.append(Post("copy", client, fingerprint, post.body))
-        if number % BROKEN == 3:
-            now.append(Post("unreadable", secrets.token_hex(16), fingerprint, secrets.token_bytes(len(post.body))))
-            now.append(Post("wrong length", client, fingerprint, post.body[:-1]))
-    order = rng.permutation(len(now))
-    return [now[index] for index in order], late
-
-
-async def send(posts: list[Post], port: int, day: Day) -> None:
-    """Post all of it; what was not answered, because the collector died, is sent again, the same bytes."""
-    queue = list(reversed(posts))
-    await asyncio.gather(*(_connection(queue, port, day) for _ in range(CONNECTIONS)))
-
-
-async def _connection(queue: list[Post], port: int, day: Day) -> None:
-    while queue:
-        batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            while batch:
-                writer.write(b"".join(_request(post) for post in batch))
-                await writer.drain()
-                while batch:
-                    status = await _answer(reader)
-                    if status == 503:
-                        raise ConnectionError
-                    day.sent[batch[0].kind] += 1
-                    day.answers[status] += 1
-                    del batch[0]
-                batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
-            writer.close()
-        except (OSError, asyncio.IncompleteReadError):
-            queue.extend(batch)
-            await asyncio.sleep(0.3)
-
-
-def _request(post: Post) -> bytes:
-    head = (
-        f"POST /v1/campaigns/features/reports?fingerprint={post.fingerprint} HTTP/1.1\r\nHost: c\r\n"
-        f"Client-Token: {post.token}\r\nContent-Type: application/octet-stream\r\n"
-        f"Content-Length: {len(post.body)}\r\n\r\n"
-    )
-    return head.encode() + post.body
-
-
-async def _answer(reader: asyncio.StreamReader) -> int:
-    head = await reader.readuntil(b"\r\n\r\n")
-    for line in head.lower().split(b"\r\n"):
-        if line.startswith(b"content-length:"):
-            await reader.readexactly(int(line.split(b":")[1]))
-    return int(head.split(b" ", 2)[1])
 
 
 def sleep_until(moment: datetime) -> None:
@@ -251,7 +158,7 @@ def main() -> None:
         if epoch is None:
             raise SystemExit("no epoch is current")
         print(f"day {number}, {window.name}, epoch {epoch.epoch}")
-        fresh, later = made_posts(Campaign.read(folder / epoch.file), clients, rng)
+        fresh, later = made_posts(Campaign.read(folder / epoch.file), clients, rng, number >= RISE)
         day, collector = collect_a_day(root, config, window, given.port, collector, late + fresh, number == KILL)
         took = datetime.now(timezone.utc)
         if took >= window.end:
@@ -264,6 +171,7 @@ def main() -> None:
     collector.send_signal(signal.SIGTERM)
     collector.wait()
     report(root, config, days)
+    analyse(root, config)
 
 
 def report(root: Path, config: Path, days: list[Day]) -> None:
@@ -298,6 +206,30 @@ def report(root: Path, config: Path, days: list[Day]) -> None:
         if sums[name] != number:
             raise SystemExit(1)
     print(f"every report of the week is accounted for; everything is in {root}")
+
+
+def analyse(root: Path, config: Path) -> None:
+    """Ask what changed in the last days, compare it with what was planted, and make the page of the week."""
+    asked = (
+        "ask",
+        "change",
+        "--config",
+        config,
+        "--campaign",
+        "features",
+        "--last",
+        DAYS - RISE + 1,
+        "--against",
+        RISE - 1,
+    )
+    print(hushcount(*asked))
+    rows = json.loads(hushcount(*asked, "--json"))["rows"]
+    found = [row["group"] for row in rows if row["significant"]]
+    print(f"planted: {WORDS[RISING]} rose by half of its share; found: {', '.join(found) or 'nothing'}")
+    hushcount("dashboard", "--config", config, "--out", root / "page.html")
+    print(f"the page of the week is {root / 'page.html'}")
+    if WORDS[RISING] not in found:
+        raise SystemExit("what was planted was not found")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""The clients of the simulated week: what they send each day, and how it reaches the collector."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.policy import Policy
+
+LATE, TWICE, BROKEN = 100, 100, 1000
+CONNECTIONS, PIPELINED = 32, 32
+WORDS = [f"feature-{number}" for number in range(100)]
+RISING = 9
+"""Place of the word that rises."""
+
+
+@dataclass
+class Day:
+    """What clients sent on one day, and how it was answered."""
+
+    window: str
+    sent: Counter[str] = field(default_factory=Counter)
+    answers: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass
+class Post:
+    """One request: what it is, whose, under which campaign file, and its body."""
+
+    kind: str
+    token: str
+    fingerprint: str
+    body: bytes
+
+
+def made_posts(
+    campaign: Campaign, clients: list[str], rng: np.random.Generator, rises: bool
+) -> tuple[list[Post], list[Post]]:
+    """Return what the clients of a day send at once, and what they send a day late.
+
+    Args:
+        rises: whether one word is half as frequent again as it was.
+    """
+    weights = 1.0 / np.arange(1, len(WORDS) + 1)
+    weights[RISING] *= 1.5 if rises else 1.0
+    chosen = rng.choice(len(WORDS), size=len(clients), p=weights / weights.sum())
+    sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
+        [WORDS[item] for item in chosen], threads=2
+    )
+    fingerprint = campaign.fingerprint.hex()
+    now: list[Post] = []
+    late: list[Post] = []
+    for number, client in enumerate(clients):
+        post = Post("report", client, fingerprint, sealed[number].tobytes())
+        if number % LATE == 1:
+            late.append(Post("late", client, fingerprint, post.body))
+            continue
+        now.append(post)
+        if number % TWICE == 2:
+            now.append(Post("copy", client, fingerprint, post.body))
+        if number % BROKEN == 3:
+            now.append(Post("unreadable", secrets.token_hex(16), fingerprint, secrets.token_bytes(len(post.body))))
+            now.append(Post("wrong length", client, fingerprint, post.body[:-1]))
+    order = rng.permutation(len(now))
+    return [now[index] for index in order], late
+
+
+async def send(posts: list[Post], port: int, day: Day) -> None:
+    """Post all of it; what was not answered, because the collector died, is sent again, the same bytes."""
+    queue = list(reversed(posts))
+    await asyncio.gather(*(_connection(queue, port, day) for _ in range(CONNECTIONS)))
+
+
+async def _connection(queue: list[Post], port: int, day: Day) -> None:
+    while queue:
+        batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            while batch:
+                writer.write(b"".join(_request(post) for post in batch))
+                await writer.drain()
+                while batch:
+                    status = await _answer(reader)
+                    if status == 503:
+                        raise ConnectionError
+                    day.sent[batch[0].kind] += 1
+                    day.answers[status] += 1
+                    del batch[0]
+                batch = [queue.pop() for _ in range(min(PIPELINED, len(queue)))]
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            queue.extend(batch)
+            await asyncio.sleep(0.3)
+
+
+def _request(post: Post) -> bytes:
+    head = (
+        f"POST /v1/campaigns/features/reports?fingerprint={post.fingerprint} HTTP/1.1\r\nHost: c\r\n"
+        f"Client-Token: {post.token}\r\nContent-Type: application/octet-stream\r\n"
+        f"Content-Length: {len(post.body)}\r\n\r\n"
+    )
+    return head.encode() + post.body
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = await reader.readuntil(b"\r\n\r\n")
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            await reader.readexactly(int(line.split(b":")[1]))
+    return int(head.split(b" ", 2)[1])
