@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -194,6 +195,11 @@ def live_through(directory: Path, pages: list[Path]) -> None:
             with process(words, has_results, directory / "run.log"):
                 pass
             assert "error" not in (directory / "run.log").read_text()
+        elif "--serve" in words:
+            with process([*words, "--port", "0"], lambda said: "serving http" in said, directory / "page.log") as said:
+                (address,) = re.findall(r"http://127\.0\.0\.1:[0-9]+/", said)
+                with urllib.request.urlopen(address) as page_of_store:  # noqa: S310  # our own server
+                    assert b"dark-mode" in page_of_store.read()
         elif words[0] == "doctor":
             checks = cli(*words, "--json").json
             assert [check for check in checks if check["verdict"] == "bad"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -52,5 +53,6 @@ def dashboard(
         raise UsageError(f"port {port} cannot be served: {error.strerror}; give another, or 0") from None
     with server:
         note(f"serving {server.address} for this machine; Ctrl-C ends it")
-        server.serve_forever()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
     return Answer({"page": server.address})
