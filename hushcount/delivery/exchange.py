@@ -76,6 +76,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         NoAnswer: no connection, no whole answer within the site's seconds, or a longer one.
     """
     line: _Line | None = None
+    asked = False
     connection = _connection(site)
     try:
         connection.connect()
@@ -84,6 +85,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         connection.sock = line  # as much of a socket as http.client uses
         headers = {"Connection": "close", **request.headers}
         connection.request(request.method, site.path + request.path, request.body, headers)
+        asked = True
         answer = connection.getresponse()
         body = answer.read(most + 1)
         if len(body) > most:
@@ -101,6 +103,11 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     except OSError:
         raise NoAnswer(site, "unreachable") from None
     except http.client.HTTPException:
+        raise NoAnswer(site, "malformed") from None
+    except ValueError:
+        if not asked:
+            raise
+        # http.client takes a piece of -5 bytes for one, and cannot read it.
         raise NoAnswer(site, "malformed") from None
     finally:
         if line is not None:

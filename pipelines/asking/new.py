@@ -96,5 +96,5 @@ def _found(deployment: Deployment, source: Source) -> Iterator[tuple[str, list[s
         if batch.window in windows:
             directory = path.rpartition("/")[0]
             # A batch with a retired key has a summary only.
-            if storage.exists(storage.join(folder_of(directory), FOUND)):
+            if storage.exists(storage.join(folder_of(directory, batch=batch.name), FOUND)):
                 yield batch.window, found_items(directory)

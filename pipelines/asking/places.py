@@ -58,7 +58,7 @@ def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -
             continue
         if last is not None and len({place.window for place in found} | {batch.window}) > last:
             break
-        where = folder_of(path.rpartition("/")[0])
+        where = folder_of(path.rpartition("/")[0], batch=batch.name)
         # A batch with a retired key has no tally: its reports are counted, and nothing more.
         if storage.exists(storage.join(where, results.TALLY)):
             found.append(Place(batch.window, campaign, where))

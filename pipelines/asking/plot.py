@@ -15,6 +15,8 @@ from hushcount.formats.whole_files import write_once
 
 _ENDINGS = (".png", ".svg")
 _FILE_MODE = 0o600
+_LONGEST = 60
+"""Letters of a name in the legend."""
 
 
 def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
@@ -38,7 +40,7 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
         line = sorted((row for row in rows if row["item"] == item), key=lambda row: (row["window"], row["epoch"]))
         when = np.array([window_start(row["window"]).replace(tzinfo=None) for row in line], dtype="datetime64[s]")
         shares = [row["count"] / row["reports"] for row in line]
-        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=f" {item}")
+        (drawn,) = axes.plot(when, shares, marker="o", markersize=3, label=_label(item))
         low = [row["low"] / row["reports"] for row in line]
         high = [row["high"] / row["reports"] for row in line]
         axes.fill_between(when, low, high, color=drawn.get_color(), alpha=0.15, linewidth=0)
@@ -52,3 +54,7 @@ def write_plot(path: Path, table: pa.Table, items: Sequence[str]) -> None:
     metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
     sheet.savefig(buffer, format=path.suffix[1:], dpi=110, metadata=metadata)
     write_once(path, "plot", buffer.getvalue(), _FILE_MODE)
+
+
+def _label(item: str) -> str:
+    return f" {item}" if len(item) <= _LONGEST else f" {item[:_LONGEST]}\u2026"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from hushcount.errors import HushcountError
@@ -49,7 +50,7 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
 
 def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, Shown | None]:
     """Return the panel of a campaign, and its results if it has any."""
-    health: tuple[Block, ...] = (hops_of(view, key, last), budget_of(view, key))
+    health = tuple(_health(view, key, last))
     try:
         shown = Shown(of_epochs(view.deployment, epochs, last), key)
         found = discovered_of(shown)
@@ -58,3 +59,16 @@ def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, S
         return Panel(key, view.campaign, (), (), (Prose(f"{key}-none", "Estimates", (f"{error}.",)), *health)), None
     stated = shown.stated
     return Panel(key, view.campaign, stated.plain, stated.sentences, (*asked, *health)), shown
+
+
+def _health(view: View, key: str, last: int) -> Iterator[Block]:
+    """Yield how a campaign fares: a ledger that cannot be read hides no estimate."""
+    parts: tuple[tuple[str, str, Callable[[], Block]], ...] = (
+        ("hops", "Reports by hop", lambda: hops_of(view, key, last)),
+        ("budget", "Privacy budget", lambda: budget_of(view, key)),
+    )
+    for name, heading, made in parts:
+        try:
+            yield made()
+        except HushcountError as error:
+            yield Prose(f"{key}-{name}", heading, (f"{error}.",))

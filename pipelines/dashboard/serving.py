@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from hushcount.errors import HushcountError
+from pipelines.files.storage_errors import told
 from pipelines.pages.assets import policy
 
 _HOST = "127.0.0.1"
@@ -21,6 +21,9 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((_HOST, port), _Handler)
         self._make = make
         self._one = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a browser went away before it had the page."""
 
     @property
     def address(self) -> str:
@@ -47,9 +50,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "text/plain", "only / is served\n")
         else:
             try:
-                self._answer(200, "text/html", self.server.page())
-            except HushcountError as error:
-                self._answer(500, "text/plain", f"error: {error}\n")
+                status, kind, text = 200, "text/html", self.server.page()
+            except Exception as error:
+                status, kind, text = 500, "text/plain", f"error: {told(error)}\n"
+            self._answer(status, kind, text)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
         """Log nothing: there is one reader."""

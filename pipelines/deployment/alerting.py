@@ -73,6 +73,11 @@ class AlertsPart(Part):
             raise ValueError("webhook and command: give one of them, the place where alerts go")
         if (self.webhook is None) != (self.secret is None):
             raise ValueError("secret: goes with webhook, and signs what is posted there")
+        if self.secret is not None and "whsec_" in self.secret:
+            raise ValueError(
+                "secret: is the secret itself, must say where it is: a private file, env:NAME or "
+                "gcp-secret://NAME; make a new one, because this file is not secret"
+            )
         if self.webhook is not None:
             site_of(self.webhook, self.plain_http, self.timeout)
         for name, shortest, longest in (("timeout", _SECOND, _MINUTE), ("give_up_after", _HOUR, timedelta(days=365))):

@@ -128,7 +128,8 @@ def _result(deployment: Deployment, epochs: Epochs, batch: Batch, windows: Mappi
         raise UsageError(f"its campaign file is not among those of {epochs.directory}: put it back")
     known = windows.get(batch.window)
     ends: datetime = window_start(batch.window) + deployment.windows.length if known is None else known.end
-    return Result(deployment.folder("results", batch.campaign, batch.name), campaign, batch.window, ends)
+    directory = deployment.folder("results", batch.campaign, batch.name)
+    return Result(directory, campaign, batch.window, ends, batch.name)
 
 
 def _version(path: str) -> int:

@@ -27,7 +27,7 @@ from hushcount.results import COLUMNS, file_name, schema
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import COMBINED_COLUMNS, FOUND, combined, count_law_of, read_counts, was_combined
-from pipelines.outputs.received_summary import folder_of, read_summary
+from pipelines.outputs.received_summary import folder_of, read_summary, require_batch
 from pipelines.outputs.staging import SUMMARY
 
 _NUMBERS = tuple(column.name for column in COLUMNS if column.type == "double")
@@ -44,12 +44,14 @@ class Result:
         directory: with summary.json.
         window: name of the window at whose end its batch was made.
         ends: when that window ended, with a time zone; None: not known.
+        batch: the name of the batch that its summary, if it names one, must be of; None: any.
     """
 
     directory: str
     campaign: Campaign
     window: str
     ends: datetime | None
+    batch: str | None = None
 
     @property
     def file_name(self) -> str:
@@ -63,7 +65,8 @@ class Result:
         None: too few reports could be opened, or their key was retired, so that there is no tally.
 
         Raises:
-            UsageError: it is no result of hushcount analyze of this campaign, or a file of it is missing or damaged.
+            UsageError: it is no result of hushcount analyze of this campaign and batch, or a file of it is missing or
+                damaged.
         """
         mark = storage.join(self.directory, SUMMARY)
         summary = read_summary(mark)
@@ -72,6 +75,7 @@ class Result:
                 f"{self.directory} is no result of hushcount analyze of campaign {self.campaign.id}, epoch "
                 f"{self.campaign.epoch}: give its directory, with the campaign file that it was made under"
             )
+        require_batch(self.directory, summary.batch, self.batch)
         folder = folder_of(self.directory, summary)
         if not storage.exists(storage.join(folder, results.TALLY)):
             return None

@@ -153,10 +153,16 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     asked = encoder.domain is None and encoder.by_item
     most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
     stored = storage.read_bytes(path, _TALLY_BYTES)
-    tally = tally_files.load(io.BytesIO(stored), campaign.fingerprint, max(most, len(listed)))
+    try:
+        tally = tally_files.load(io.BytesIO(stored), campaign.fingerprint, max(most, len(listed)))
+    except FormatError as error:
+        raise FormatError(f"cannot read {path}: {error}") from error
     shape = encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
         raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
+    if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
+        # A report counts at most once in a cell, for every encoder.
+        raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
     if tally.reports < campaign.shuffle.minimum_batch:
         raise TooFewOpened(
             f"tally {path} is of {tally.reports} reports, fewer than the minimum batch, "

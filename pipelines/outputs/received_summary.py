@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, RootModel, StringConstraints
 
+from hushcount.errors import UsageError
 from hushcount.formats.reading import parse_object, validated
 from hushcount.senders import told_in
 from pipelines.files import storage
@@ -82,23 +83,35 @@ def _charged(data: Mapping[str, Any]) -> str | None:
 
 class _Placed(BaseModel):
     folder: Annotated[str, StringConstraints(pattern=rf"^{RUN_FOLDER}$")] | None = None
+    batch: str | None = None
 
 
-def folder_of(out: str, summary: HopSummary | None = None) -> str:
+def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = None) -> str:
     """Return the directory of an output's files, by its summary, which is read here if it is not given.
 
     An output without a summary has its files in it.
 
+    Args:
+        batch: the name of the batch that a summary, if it is read here and names one, must be of.
+
     Raises:
-        UsageError: the summary cannot be read, or what it names is no folder of a run.
+        UsageError: the summary cannot be read, is of another batch, or names no folder of a run.
     """
     mark = storage.join(out, SUMMARY)
     if summary is None:
         data = storage.read_json(mark) if storage.exists(mark) else {}
-        folder = validated(_Placed, data, mark, "names no folder of a run").folder
+        placed = validated(_Placed, data, mark, "names no folder of a run")
+        require_batch(out, placed.batch, batch)
+        folder = placed.folder
     else:
         folder = summary.folder
     return out if folder is None else storage.join(out, folder)
+
+
+def require_batch(out: str, said: str | None, batch: str | None) -> None:
+    """Raise UsageError if an output says that it is of another batch; None: it does not say, or any will do."""
+    if batch is not None and said not in (None, batch):
+        raise UsageError(f"{out} holds what was made of batch {said!a}: it lies in the wrong place; restore it")
 
 
 def file_of(path: str) -> str:

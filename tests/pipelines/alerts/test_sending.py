@@ -190,6 +190,7 @@ def test_a_secret_is_read_from_a_reference_and_never_shown(tmp_path: Path, monke
         ({}, "give one of them"),
         ({"webhook": "https://a.example/x", "secret": "env:S", "command": ("tell",)}, "give one of them"),
         ({"webhook": "https://a.example/x"}, "secret: goes with webhook"),
+        ({"webhook": "https://a.example/x", "secret": "whsec_tokentokentoken"}, "is the secret itself"),
         ({"webhook": "http://a.example/token", "secret": "env:S"}, "must begin with https://"),
         ({"webhook": "https://user@a.example/token", "secret": "env:S"}, "without name or #"),
         ({"webhook": "ftp://a.example/token", "secret": "env:S"}, "without name or #"),

@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from hushcount.campaigns.campaign import Campaign
 from pipelines.asking.plot import write_plot
 from pipelines.console.tables import window_names
+from pipelines.dashboard.page import page_of
+from pipelines.jobs import results
 from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import done, new_campaign, refused, write_lines
-from tests.support.site import Site
+from tests.support.site import Site, at
 
 HALF = 200
 SAME = ("count", "standard_error", "collision_error", "low", "high", "detected")
@@ -56,6 +62,45 @@ def test_each_window_has_its_counts_with_their_errors(site: Site, tmp_path: Path
     refused(*command, "--out", out, says=["already exists"])
     one = done(*command, "--item", "beta", "--last", 1, "--json").json["rows"]
     assert [(row["window"], row["item"]) for row in one] == [(window_name(1), "beta")]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_a_picture_shows_names_as_they_are(tmp_path: Path, ending: str) -> None:
+    # A legend would read the first as a formula that is wrong, leave the second out, and have no room for the third.
+    items = [r"$\frac{1$", "_hidden", "x" * 4096, "</text><script>"]
+    table = pa.Table.from_pylist(
+        [
+            {"item": item, "window": window_name(day), "epoch": 1, "count": 2.0, "low": 1.0, "high": 3.0, "reports": 9}
+            for item in items
+            for day in (0, 1)
+        ]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_plot(tmp_path / f"plot.{ending}", table, items)
+    assert b"<script>" not in (tmp_path / f"plot.{ending}").read_bytes()
+
+
+def test_a_result_in_the_place_of_another_window_is_refused(site: Site) -> None:
+    first, second = (site.store / "results" / "words" / site.batch(day) for day in (0, 1))
+    shutil.rmtree(second)
+    shutil.copytree(first, second)
+    for question in ("item", "change"):
+        refused("ask", question, "--config", site.config, "--campaign", "words", says=[site.batch(1), "wrong place"])
+    refused("export", "--config", site.config, status=1, says=[site.batch(1), "wrong place"])
+    assert "lies in the wrong place" in page_of(site.deployment, at(2.2), 100)
+
+
+def test_a_tally_that_cannot_be_is_named(site: Site) -> None:
+    path = site.store / "results" / "words" / site.batch(1) / "tally.npz"
+    campaign = Campaign.read(site.campaign)
+    tally = results.read_tally(str(path), campaign)
+    for counts in (tally.counts - 10**6, tally.counts + tally.reports):
+        results.write_tally(str(path.parent), replace(tally, counts=counts), campaign)
+        for question in ("item", "change"):
+            refused("ask", question, "--config", site.config, "--campaign", "words", says=[str(path), "counts outside"])
+    path.write_bytes(path.read_bytes()[:100])
+    refused("ask", "item", "--config", site.config, "--campaign", "words", says=[str(path), "damaged"])
 
 
 def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_path: Path) -> None:

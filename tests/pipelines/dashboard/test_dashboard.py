@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import http.client
 import re
+import socket
+import struct
 import threading
 import zlib
 from collections.abc import Iterator
@@ -90,6 +92,11 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
     page = page_of(site.deployment, at(2.2), 100)
     assert "DIFFERENCE" in page
     assert "Red: numbers differ." in page
+    # A ledger that cannot be read hides no estimate.
+    (site.root / "ledger.db").write_bytes(b"no database" * 1000)
+    page = page_of(site.deployment, at(2.2), 100)
+    assert "is damaged or no ledger" in page
+    assert "campaign-0-trend-data" in page
 
 
 def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
@@ -161,6 +168,32 @@ def test_each_load_makes_the_page_and_only_this_machine_gets_it(server: PageServ
     assert asked(server, Host=f"localhost:{server.server_port}")[1] == "second"
     assert asked(server)[:2] == (500, "error: no more\n")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", server.address)
+
+
+def test_a_fault_or_a_browser_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    made, gone = threading.Event(), threading.Event()
+
+    def make() -> str:
+        made.set()
+        assert gone.wait(10)
+        return "x" * (1 << 24)
+
+    with PageServer(0, make) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        with socket.create_connection(("127.0.0.1", server.server_port)) as browser:
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            browser.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
+            assert made.wait(10)
+        gone.set()
+        # The lock of the page is free once the first one is made.
+        assert asked(server)[0] == 200
+        server._make = lambda: str(1 // 0)
+        status, text, _ = asked(server)
+        server.shutdown()
+        thread.join()
+    assert (status, text.split(" at ")[0]) == (500, "error: ZeroDivisionError")
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_large_tree_keeps_the_largest_parts_of_each_node_that_is_kept() -> None:
