@@ -145,7 +145,7 @@ def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
 
     try:
         with system.open_input_file(path) as stream:
-            table = pq.ParquetFile(stream).read()
+            table = pq.ParquetFile(stream, page_checksum_verification=True).read()
         version = version_of(table.schema.metadata, path)
         if version > VERSION:
             raise FormatError(f"{path} has schema version {version}, must be at most {VERSION}: update hushcount")
@@ -157,7 +157,7 @@ def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
             table[field.name].cast(field.type) if field.name in there else pa.nulls(table.num_rows, field.type)
             for field in columns
         ]
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # Its first line: a message of Parquet's may quote what is in the file.
         raise FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}") from None
     whole = pa.table(made, schema=columns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
@@ -24,7 +23,7 @@ from pipelines.asking.places import Place
 from pipelines.asking.sources import Source
 from pipelines.files import storage
 from pipelines.jobs import results
-from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, was_combined
+from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, was_combined
 
 SCHEMA = pa.schema(
     [
@@ -157,11 +156,11 @@ def _with_found(
         both = {row["item"]: row for row in combined(counts, pa.Table.from_pylist(rows)).to_pylist()}
         shown = ("combined", "combined_error")
         return [{**row, **{name: both.get(row["item"], {}).get(name) for name in shown}} for row in rows]
-    law, there = count_law_of(place.campaign, senders), {row["item"] for row in rows}
-    here = [row for row in counts.to_pylist() if row["item"] in {*wanted} - there]
-    if law is None or not here:
+    law, asked = count_law_of(place.campaign, senders), {*wanted} - {row["item"] for row in rows}
+    asked_for = counts.filter(pa.array([item in asked for item in counts["item"].to_pylist()], pa.bool_()))
+    if law is None or not len(asked_for):
         return rows
-    drawn = np.rint([row["count"] + law.mean for row in here]).astype(np.int64)
+    here, drawn = asked_for.to_pylist(), shown_counts(asked_for, law, storage.join(place.directory, FOUND))
     alone, together = (count_estimates(law, drawn, 1.0 - (1.0 - levels.confidence) / among) for among in (1, looks))
     said = {"collision_error": 0.0, "detected": True, "detected_all": True, "source": "discovery"}
     return [

@@ -26,7 +26,15 @@ from hushcount.oracles.tally import Tally
 from hushcount.results import COLUMNS, file_name, schema
 from pipelines.files import storage
 from pipelines.jobs import results
-from pipelines.jobs.found import COMBINED_COLUMNS, FOUND, combined, count_law_of, read_counts, was_combined
+from pipelines.jobs.found import (
+    COMBINED_COLUMNS,
+    FOUND,
+    combined,
+    count_law_of,
+    read_counts,
+    shown_counts,
+    was_combined,
+)
 from pipelines.outputs.received_summary import folder_of, read_summary, require_batch
 from pipelines.outputs.staging import SUMMARY
 
@@ -34,6 +42,10 @@ _NUMBERS = tuple(column.name for column in COLUMNS if column.type == "double")
 _OF_ROW = ("item", "other", "source", "count", "standard_error", "collision_error", "low", "high", "low_all",
            "high_all", "detected", "detected_all", "combined", "combined_error")  # fmt: skip
 _ESTIMATES = "estimates.parquet"
+_KINDS = {
+    name: pa.string() if name == "item" else pa.bool_() if name.startswith("detected") else pa.float64()
+    for name in results.COLUMNS
+}
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,10 @@ class Result:
             return None
         tally = results.read_tally(storage.join(folder, results.TALLY), self.campaign)
         said = storage.read_json(mark)
-        levels = Levels(float(said.get("confidence", Levels().confidence)))
+        confidence = said.get("confidence", Levels().confidence)
+        if not isinstance(confidence, int | float):
+            raise FormatError(f"{mark} has confidence {str(confidence)[:60]!a}, must be a number: restore it")
+        levels = Levels(float(confidence))
         rows = _rows(folder, self.campaign, tally, levels, apart="found_apart" in said)
         return _whole(rows, self, tally.reports, levels)
 
@@ -98,7 +113,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
         field = pa.field(name, pa.dictionary(pa.int32(), pa.string()), nullable=False)
         table = table.set_column(place, field, table[name].dictionary_encode())
     few = [column.name for column in COLUMNS if column.type != "double" and column.name != "item"]
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=few)
+    pq.write_table(table, buffer, compression="zstd", use_dictionary=few, write_page_checksum=True)
     return buffer.getvalue()
 
 
@@ -116,7 +131,7 @@ def _rows(folder: str, campaign: Campaign, tally: Tally, levels: Levels, *, apar
         parts.append(_part(columns, "estimate", len(estimates)))
     if counts is not None:
         there = set() if estimates is None else {*estimates["item"].to_pylist()}
-        parts += _found(campaign, tally, counts, there, levels)
+        parts += _found(campaign, tally, found, counts, there, levels)
     if not parts:
         parts.append(_part({}, "estimate", 0))
     ordered = pa.concat_tables(parts).sort_by([("count", "descending"), ("item", "ascending")])
@@ -138,19 +153,31 @@ def _estimates(folder: str) -> pa.Table | None:
         table = pq.read_table(io.BytesIO(storage.read_bytes(path, TABLE_BYTES)), columns=list(results.COLUMNS))
     except (pa.ArrowException, KeyError):
         table = None
-    if table is None or tuple(table.column_names) != results.COLUMNS:
+    if table is None or not _is_whole(table):
         raise FormatError(f"{path} is not what hushcount analyze wrote: restore it")
     return table
 
 
-def _found(campaign: Campaign, tally: Tally, counts: pa.Table, there: set[str], levels: Levels) -> list[pa.Table]:
-    """Return the rows of discovered values that have no estimate, from their noisy counts."""
+def _is_whole(table: pa.Table) -> bool:
+    """Return whether a table has the columns of estimates, of their types, a value in each cell, and an item once."""
+    if {field.name: field.type for field in table.schema} != _KINDS or len(table.schema) != len(_KINDS):
+        return False
+    there = not any(column.null_count for column in table.columns)
+    numbers = [table[name] for name, kind in _KINDS.items() if pa.types.is_floating(kind)]
+    there = there and not any(np.isnan(column.to_numpy()).any() for column in numbers)
+    return there and len(table["item"].unique()) == len(table)
+
+
+def _found(
+    campaign: Campaign, tally: Tally, path: str, counts: pa.Table, there: set[str], levels: Levels
+) -> list[pa.Table]:
+    """Return the rows of discovered values that have no estimate, from their noisy counts, which are at `path`."""
     law = count_law_of(campaign, tally.senders)
     alone = [item not in there for item in counts["item"].to_pylist()]
     here = counts.filter(pa.array(alone, pa.bool_()))
     if law is None or not len(here):
         return []
-    drawn = np.rint(here["count"].to_numpy() + law.mean).astype(np.int64)
+    drawn = shown_counts(here, law, path)
     each, together = (count_estimates(law, drawn, 1.0 - (1.0 - levels.confidence) / n) for n in (1, len(here)))
     columns = {
         "item": here["item"],

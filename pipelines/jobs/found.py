@@ -31,6 +31,7 @@ CONFIDENCE = 0.95
 _HEAD_BYTES = 1024
 _FAR = 10**6
 """A count that every draw shows."""
+_MOST_SHOWN = 1 << 53
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
 """Of a campaign with counts, after the item; in reports. `hushcount.discovery.found_counts` says what each means."""
 COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
@@ -142,6 +143,14 @@ def read_counts(path: str) -> pa.Table:
     types = [pa.int64() if name in _NUMBERS else pa.float64() for name in COUNT_COLUMNS]
     typed = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     return pa.table([pa.array(items, pa.string()), *typed], names=["item", *COUNT_COLUMNS])
+
+
+def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
+    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError, with its path: none shows that."""
+    shown = np.rint(counts["count"].to_numpy() + law.mean)
+    if len(shown) and not law.threshold <= shown.min() <= shown.max() <= _MOST_SHOWN:
+        raise FormatError(f"{path} has a count that no bin shows: restore it")
+    return shown.astype(np.int64)
 
 
 def _items(path: str, rows: Sequence[Mapping[str, str]]) -> list[str]:

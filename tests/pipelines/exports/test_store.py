@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shutil
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hushcount.collection.windows import window_start
+from hushcount.errors import FormatError
 from hushcount.results import FOLDER, VERSION, VERSION_KEY, read, schema
+from pipelines.dashboard.page import page_of
 from pipelines.exports import store as store_module
 from pipelines.exports.store import write
 from pipelines.files import storage
 from tests.pipelines.exports.conftest import HALF
 from tests.support.collecting import DAY, collect, window_name
 from tests.support.jobs import cli, done, estimates, refused, summary
-from tests.support.site import FLOOR, Site, values
+from tests.support.site import FLOOR, Site, at, values
 
 SAME = (
     "count", "standard_error", "collision_error", "low", "high", "low_all", "high_all", "detected", "detected_all",
@@ -228,4 +232,64 @@ def test_what_is_no_estimate_of_ours_is_refused(made: Site, tmp_path: Path) -> N
     pq.write_table(pa.table({"item": ["alpha"]}), path)
     failed = cli("export", "--config", site.config, "--campaign", "words")
     assert "is not what hushcount analyze wrote: restore it" in failed.err
+    mark = path.with_name("summary.json")
+    shutil.copy(made.store / "results" / "words" / site.batch(0) / path.name, path)
+    mark.write_text(json.dumps({**summary(path.parent), "confidence": "high"}))
+    says = ["has confidence 'high', must be a number"]
+    refused("export", "--config", site.config, "--campaign", "words", status=1, says=says)
     assert VERSION == 1
+
+
+@pytest.mark.parametrize("change", ["text", "null", "nan", "twice"])
+def test_estimates_with_cells_that_cannot_be_are_refused(made: Site, tmp_path: Path, change: str) -> None:
+    whole = made.store / "results" / "words" / made.batch(0)
+    result = Path(shutil.copytree(whole, tmp_path / "result"))
+    table = pq.read_table(result / "estimates.parquet")
+    column = {
+        "text": pa.array(["x"] * len(table)),
+        "null": pa.nulls(len(table), pa.float64()),
+        "nan": pa.array([math.nan] * len(table)),
+    }
+    if change == "twice":
+        table = pa.concat_tables([table, table])
+    else:
+        table = table.set_column(table.schema.get_field_index("count"), "count", column[change])
+    pq.write_table(table, result / "estimates.parquet")
+    command = ("export", "--campaign", made.campaign, "--out", tmp_path / "own")
+    refused(*command, "--result", result, says=["is not what hushcount analyze wrote"])
+
+
+def test_counts_of_discovery_that_cannot_be_are_refused_wherever_they_are_read(made: Site, tmp_path: Path) -> None:
+    site = made.copied(tmp_path / "site")
+    (path,) = (site.store / "results" / "settings").glob("*/found.csv")
+    with path.open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    for count in ("-1e300", "1e300", "1"):
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, lines[0])
+            writer.writeheader()
+            writer.writerows({**line, "count": count} for line in lines)
+        says = [str(path), "a count that no bin shows"]
+        refused("export", "--config", site.config, "--campaign", "settings", status=1, says=says)
+        refused("ask", "new", "--config", site.config, "--campaign", "settings", says=says)
+        assert says[1] in page_of(site.deployment, at(2.2), 100)
+
+
+def test_a_flipped_bit_is_told_and_never_another_number(made: Site, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(made.store / FOLDER / "campaign=settings", tmp_path / FOLDER / "campaign=settings"))
+    (path,) = root.rglob("*.parquet")
+    whole, before = path.read_bytes(), read(tmp_path / FOLDER)
+    drawn = Random(3)
+    told = 0
+    for _ in range(300):
+        changed = bytearray(whole)
+        changed[drawn.randrange(len(whole))] ^= 1 << drawn.randrange(8)
+        path.write_bytes(changed)
+        try:
+            after = read(tmp_path / FOLDER)
+        except FormatError:
+            told += 1
+        else:
+            assert len(after) == len(before)
+            assert after["count"].equals(before["count"])
+    assert told > 100
