@@ -191,6 +191,8 @@ def _choice(**given: str) -> Choice:
 
 def _group(name: str, choice: Choice, listed: Sequence[str] | None, base: Path) -> Group:
     items = _select(choice, listed, base)
+    if not items and choice.file is not None:
+        raise UsageError(f"file {choice.file!a} holds no item, must hold at least 1, one a line")
     if not items:
         way = "glob" if choice.glob is not None else "prefix"
         raise UsageError(

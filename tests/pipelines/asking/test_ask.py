@@ -188,6 +188,7 @@ def test_tables_and_json_are_one_answer(asked: Site, tmp_path: Path) -> None:
         ("sum", (), ["nothing to sum", "--by-prefix"]),
         ("sum", ("--group", "colours"), ["group is 'colours'", "reading, themes"]),
         ("sum", ("--prefix", "x"), ["matches none of the 6 listed items"]),
+        ("sum", ("--file", "/dev/null"), ["file '/dev/null' holds no item"]),
         ("sum", ("--glob", "*" * 20), ["at most 8"]),
         ("sum", ("--by-prefix", ""), ["separator is empty"]),
         ("sum", ("--file", "nowhere.txt"), ["nowhere.txt"]),
