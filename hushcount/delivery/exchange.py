@@ -104,7 +104,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         raise NoAnswer(site, "unreachable") from None
     except http.client.HTTPException:
         raise NoAnswer(site, "malformed") from None
-    except ValueError:
+    except (ValueError, OverflowError):
         if not asked:
             raise
         # http.client takes a piece of -5 bytes for one, and cannot read it.

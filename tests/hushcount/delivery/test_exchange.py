@@ -67,6 +67,7 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
         (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfour", "malformed"),
         (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed"),
         (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nfour\r\n", "malformed"),
+        (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n-" + b"f" * 30 + b"\r\nfour\r\n", "malformed"),
         (b"SSH-2.0-OpenSSH_9.9\r\n", "malformed"),
         (b"<html>", "malformed"),
         (b"", "unreachable"),
