@@ -13,6 +13,11 @@ def rounded_up(value: float) -> str:
     return f"{float(_ceiling(value, 4)):.4g}"
 
 
+def rounded_down(value: float) -> str:
+    """Return a number in four significant digits, not above the value, which is at least 0."""
+    return f"{abs(float(_ceiling(-value, 4))):.4g}"
+
+
 def odds_of(epsilon: float) -> str:
     """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
     gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf

@@ -60,7 +60,8 @@ class Guidance:
     Attributes:
         power: probability that an item of the wanted share is seen in a window.
         protection: of one report of the chosen mechanism.
-        windows_epsilon: shuffled, of a client that reports in 30 windows, jointly; and by its sum.
+        windows_epsilon: shuffled, of a client that reports in 30 windows, jointly; and by its sum; both at
+        windows_delta.
     """
 
     answers: Answers
@@ -69,6 +70,7 @@ class Guidance:
     protection: Protection
     windows_epsilon: float
     windows_sum: float
+    windows_delta: float
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON data."""
@@ -79,7 +81,12 @@ class Guidance:
             "delta": self.answers.delta,
             "power": self.power,
             "protection": asdict(self.protection),
-            "windows": {"windows": _WINDOWS, "joint": self.windows_epsilon, "sum": self.windows_sum},
+            "windows": {
+                "windows": _WINDOWS,
+                "joint": self.windows_epsilon,
+                "sum": self.windows_sum,
+                "delta": self.windows_delta,
+            },
             "words": [*self.words()],
             "commands": [*self.commands()],
         }
@@ -110,15 +117,15 @@ class Guidance:
             )
             return
         yield (
-            f"mixed among {asked.reports:,} reports it has a shuffled epsilon of {rounded_up(kept.shuffled_epsilon)} "
-            f"with a delta of {asked.delta:g}: it changes the odds that a person sent one value rather than another by "
-            f"{within(kept.odds)}"
+            f"mixed by an honest shuffler among {asked.reports:,} honest reports it has a shuffled epsilon of "
+            f"{rounded_up(kept.shuffled_epsilon)} with a delta of {asked.delta:g}: it changes the odds that a person "
+            f"sent one value rather than another by {within(kept.odds)}"
         )
         yield f"if the shuffler lies, a report changes them by {odds_of(kept.local_epsilon)}"
         yield (
-            f"a client that reports in {_WINDOWS} windows pays a shuffled epsilon of "
-            f"{rounded_up(self.windows_epsilon)} if the parameters are fixed, {rounded_up(self.windows_sum)} if they "
-            "follow from results"
+            f"a client that reports in {_WINDOWS} windows pays, each time by a fresh report, a shuffled epsilon of "
+            f"{rounded_up(self.windows_epsilon)} with a delta of {rounded_up(self.windows_delta)} if no parameter and "
+            f"no number of reports follows from results, {rounded_up(self.windows_sum)} if one does"
         )
         if kept.shuffled_epsilon > 1.0:
             yield "that is much: ask for a larger share, or collect more reports in a longer window"
@@ -183,6 +190,7 @@ def guide(answers: Answers) -> Guidance:
         protection(found.epsilon, gained),
         many["windows_epsilon_joint"],
         many["windows_epsilon_sum"],
+        many["windows_delta"],
     )
 
 

@@ -68,8 +68,8 @@ class ShuffledPlan:
         plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is that of the chosen one.
         limits: what was asked.
         protections: of each candidate, in the order of the plan.
-        alone: standard error in users of the best plan whose local epsilon is the shuffled limit: the price of trusting
-            nobody.
+        alone: standard error in users of the best plan whose local epsilon is the smaller of both limits: the price of
+            trusting nobody.
     """
 
     plan: Plan
@@ -103,7 +103,8 @@ class ShuffledPlan:
             f"local epsilon {rounded_up(kept.local_epsilon)}: if the shuffler lies, a report changes these odds by "
             f"{odds_of(kept.local_epsilon)}{_telling(kept.local_epsilon)}",
             f"standard error {error:,.4g} users, {error / reports:.2g} of all; with a local epsilon of "
-            f"{self.limits.shuffled:g}, which trusts nobody with as much, it would be {self.alone:,.4g} users",
+            f"{min(self.limits.shuffled, self.limits.local):g}, which trusts nobody with as much, it would be "
+            f"{self.alone:,.4g} users",
         )
 
 

@@ -10,7 +10,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.amplification import Amplified, closed_form_epsilon, shuffled_delta
 from hushcount.privacy.blanket import blanket_law, general_law
 from hushcount.privacy.composition import Loss, basic
-from hushcount.privacy.joint import joint_epsilon, part_of
+from hushcount.privacy.joint import part_of, smaller
 
 Answer = dict[str, Any]
 
@@ -33,11 +33,7 @@ def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
 
 def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | None = None) -> Iterator[str]:
     """Yield what limits an answer: `epoch_epsilon` is that of clients that repeat their answers, None of others."""
-    if gained.delta >= 1.0 / gained.reports:
-        yield (
-            f"delta is {gained.delta:g}, not below 1/reports, {1.0 / gained.reports:.3g}: it allows that one whole "
-            "report is revealed"
-        )
+    yield from delta_notes(gained.delta, gained.reports)
     if gained.reports < floor:
         yield (
             f"reports is {gained.reports:,}, below the campaign's minimum batch of {floor:,}: nothing is released and "
@@ -55,8 +51,18 @@ def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | Non
         )
 
 
+def delta_notes(delta: float, reports: int) -> Iterator[str]:
+    """Yield what a large delta allows."""
+    if delta >= 1.0 / reports:
+        yield (
+            f"delta is {delta:g}, not below 1/reports, {1.0 / reports:.3g}: it allows that one whole report is revealed"
+        )
+
+
 def windows_answer(gained: Amplified, windows: int) -> Answer:
     """Return what one report in each of several windows comes to: by sums, and jointly at the same delta.
+
+    Where nothing composes jointly, as at a delta below 1e-30, both are the sum.
 
     Raises:
         ValueError: the sum of the deltas is not below 1.
@@ -66,12 +72,11 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
         raise ValueError(
             f"windows is {windows}: their deltas come to {total.delta:g}, must be below 1: give a smaller one"
         )
-    joint = joint_epsilon([part_of(gained)] * windows, total.delta)
     return {
         "windows": windows,
         "windows_delta": total.delta,
         "windows_epsilon_sum": total.epsilon,
-        "windows_epsilon_joint": min(joint, total.epsilon),
+        "windows_epsilon_joint": smaller(total, [part_of(gained)] * windows).epsilon,
         "windows_local_epsilon": basic([Loss(gained.local, 0.0)] * windows).epsilon,
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from hushcount.maths.figures import rounded_up
 from pipelines.console import options
 from pipelines.console.answer import Answer
 from pipelines.console.results import pair, remaining
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from pipelines.ledger.records import Charge
     from pipelines.outputs.account import Account, Spent
 
+_JOINT = (
+    "  joint: for one client with as many reports in each release as that is charged for, its values against any "
+    "others (replace-one), if the shuffler was honest in all of them, no report is in two, and no parameter, no number "
+    "of reports and no number of windows followed from a result"
+)
 FileOption = Annotated[Path, Option("--ledger", help="Ledger file.")]
 
 
@@ -68,8 +74,8 @@ def show(
             f"{charge.campaign} epoch {charge.epoch}{_unit(charge)}",
             charge.hop,
             "" if charge.reports is None else f"{charge.reports:,}",
-            f"{charge.epsilon:.4g}",
-            f"{charge.delta:.4g}",
+            rounded_up(charge.epsilon),
+            rounded_up(charge.delta),
             "stale reservation" if charge.key in described.stale else charge.state,
             stamp(datetime.fromisoformat(charge.stamped)),
             charge.key[:12],
@@ -77,7 +83,8 @@ def show(
         for charge in described.charges
     ]
     charges = Table("charges", heads, rows, words=("campaign", "state", "when"))
-    return Answer(described.data(), [_accounts(described.accounts), charges])
+    joint = any(account.spent.composition == "joint" for account in described.accounts.values())
+    return Answer(described.data(), [_accounts(described.accounts), *([_JOINT] if joint else []), charges])
 
 
 def check(ledger: FileOption) -> Answer:

@@ -21,6 +21,7 @@ from hushcount.planning.guide import QUESTIONS, Name, answered, check
 from hushcount.planning.guide import guide as guided
 from hushcount.planning.planner import Candidate, Plan, Task
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
+from hushcount.privacy.queries import delta_notes
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.asking import ask
@@ -106,7 +107,7 @@ def plan(
             if want_error is not None or want_share is not None or reports is None:
                 raise UsageError("give --shuffled-epsilon with --reports, and without --want-error and --want-share")
             local = LARGEST_EPSILON if epsilon is None else epsilon
-            both = shuffled_plan(task, Limits(shuffled_epsilon, 1e-8 if delta is None else delta, local), reports)
+            both = _shuffled(task, Limits(shuffled_epsilon, 1e-8 if delta is None else delta, local), reports)
             result = both.plan
         elif delta is not None:
             raise UsageError("give --delta with --shuffled-epsilon: a local guarantee has none")
@@ -152,6 +153,13 @@ def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int
     if sum((size is not None, dictionary is not None, open_domain)) != 1:
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
     return size if dictionary is None else len(read_dictionary(dictionary).items) + 1
+
+
+def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
+    found = shuffled_plan(task, limits, reports)
+    for sentence in delta_notes(limits.delta, reports):
+        note(f"note: {sentence}")
+    return found
 
 
 def _solve(task: Task, epsilon: float | None, reports: int | None, error: float | None) -> Plan:

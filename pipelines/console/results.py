@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from hushcount.maths.figures import rounded_down, rounded_up
 from pipelines.console.answer import Answer
 from pipelines.console.tables import Table, by_reason
 
@@ -122,12 +123,13 @@ def charged(summary: HopSummary) -> list[str]:
 def remaining(account: Account) -> str:
     """Return what further releases are sure to fit; where charges compose numerically, larger ones may fit too."""
     least = "at least " if account.limit is not None and account.limit.composition == "numerical" else ""
-    return least + pair(account.remaining)
+    left = account.remaining
+    return least + (pair(left) if left is None else f"({rounded_down(left.epsilon)}, {rounded_down(left.delta)})")
 
 
 def pair(guarantee: Charged | Loss | Spent | Terms | None) -> str:
-    """Return epsilon and delta in parentheses."""
+    """Return epsilon and delta in parentheses, rounded up."""
     if guarantee is None:
         return "none set"
-    epsilon = "no bound" if guarantee.epsilon is None else f"{guarantee.epsilon:.4g}"
-    return f"({epsilon}, {guarantee.delta:.4g})"
+    epsilon = "no bound" if guarantee.epsilon is None else rounded_up(guarantee.epsilon)
+    return f"({epsilon}, {rounded_up(guarantee.delta)})"

@@ -38,6 +38,11 @@ def test_the_answer_is_the_least_epsilon_that_shows_the_item_and_both_its_number
     assert "with a delta of 1e-08" in mixed
     assert lies.startswith("if the shuffler lies, a report changes them by a factor of")
     assert "a client that reports in 30 windows pays" in windows
+    # Both numbers have a delta of their own, and conditions.
+    assert found.windows_delta == found.data()["windows"]["delta"] == pytest.approx(30 * 1e-8)
+    assert "with a delta of 3e-07 if no parameter and no number of reports follows from results" in windows
+    assert "by a fresh report" in windows
+    assert mixed.startswith("mixed by an honest shuffler among 20,000 honest reports")
 
 
 @pytest.mark.long

@@ -225,6 +225,10 @@ def test_a_planned_campaign_states_no_more_than_the_two_limits(world: World, tmp
     assert statement(campaign, 19_999, Senders("client-token")).shuffled is None
     said = done(*asked, "--epsilon", 2, "--mechanism", "ais").out
     assert "local epsilon 2: if the shuffler lies, a report changes these odds by a factor of 7.39" in said
+    large = done(
+        "plan", "--shuffled-epsilon", 1, "--delta", 0.5, "--reports", 100, "--open-domain", "--mechanism", "olh"
+    )
+    assert "delta is 0.5, not below 1/reports, 0.01: it allows that one whole report is revealed" in large.err
     refused(*asked, "--want-error", 3, says=["give --shuffled-epsilon with --reports, and without --want-error"])
     refused(*ASKED, "--dictionary-size", 9, "--delta", 1e-8, says=["give --delta with --shuffled-epsilon"])
 

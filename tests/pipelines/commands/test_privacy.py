@@ -192,6 +192,9 @@ def test_thirty_windows_by_their_sum_and_jointly() -> None:
     few = done("privacy", "--epsilon", 1, "--reports", 2, "--delta", 1e-8, "--windows", 100, "--json").json
     assert few["windows_epsilon_sum"] == 100.0
     assert 60.0 < few["windows_epsilon_joint"] < 100.0
+    # At a delta that is too small for a joint bound, the sum is both.
+    tiny = done("privacy", "--epsilon", 1, "--reports", 9_000, "--delta", 1e-40, "--windows", 3, "--json").json
+    assert tiny["windows_epsilon_joint"] == tiny["windows_epsilon_sum"] == pytest.approx(3 * tiny["shuffled_epsilon"])
     refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10: their deltas come to 1"])
     refused("privacy", "--epsilon", 1, "--reports", 9, "--at-epsilon", 1, "--windows", 2, says=["give --at-epsilon"])
     refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows is of no use"])

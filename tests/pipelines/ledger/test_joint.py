@@ -63,7 +63,12 @@ def test_windows_of_fixed_parameters_cost_less_than_their_sum(
     found, sums = account(ledger).spent, basic([charge.loss for charge in made])
     assert (found.composition, found.delta) == ("joint", DELTA)
     assert found.epsilon == joint_epsilon([one] * 6, DELTA) < 0.5 * sums.epsilon
-    assert "joint" in done("ledger", "show", "--ledger", ledger).out
+    shown = " ".join(done("ledger", "show", "--ledger", ledger).out.split())
+    assert "joint" in shown
+    # It says for whom, against which neighbours, and on whom it rests.
+    assert "one client with as many reports in each release as that is charged for, its values against any " in shown
+    assert "(replace-one), if the shuffler was honest in all of them, no report is in two" in shown
+    assert "no parameter, no number of reports and no number of windows followed from a result" in shown
     # What remains is what the sums leave: so much is certain.
     left = account(ledger).remaining
     assert left is not None
