@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushcount.errors import FormatError, UsageError
+from hushcount.formats.parquet import parse_parquet
+from hushcount.formats.reading import TABLE_BYTES, take
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,11 +143,10 @@ def read(
 def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     try:
         with system.open_input_file(path) as stream:
-            table = pq.ParquetFile(stream, page_checksum_verification=True).read()
+            table = parse_parquet(take(stream, TABLE_BYTES, path), path)
         version = version_of(table.schema.metadata, path)
         if version > VERSION:
             raise FormatError(f"{path} has schema version {version}, must be at most {VERSION}: update hushcount")

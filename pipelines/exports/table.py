@@ -19,6 +19,7 @@ from hushcount.collection.windows import window_start
 from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import FormatError, UsageError
 from hushcount.estimating import estimated
+from hushcount.formats.parquet import parse_parquet
 from hushcount.formats.reading import TABLE_BYTES
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.oracles.estimates import Levels
@@ -149,9 +150,10 @@ def _estimates(folder: str) -> pa.Table | None:
     path = storage.join(folder, _ESTIMATES)
     if not storage.exists(path):
         return None
+    raw = storage.read_bytes(path, TABLE_BYTES)
     try:
-        table = pq.read_table(io.BytesIO(storage.read_bytes(path, TABLE_BYTES)), columns=list(results.COLUMNS))
-    except (pa.ArrowException, KeyError):
+        table = parse_parquet(raw, path)
+    except (pa.ArrowException, OSError):
         table = None
     if table is None or not _is_whole(table):
         raise FormatError(f"{path} is not what hushcount analyze wrote: restore it")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
+from hushcount.formats.parquet import parse_parquet
 from hushcount.formats.reading import TABLE_BYTES
 from hushcount.oracles.postprocess import non_negative, norm_sub, sum_to
 from pipelines.files import storage
@@ -30,7 +30,6 @@ BIAS: Mapping[str, str] = {
     "norm-sub": "biased upward for rare items and downward for frequent ones",
 }
 """The bias of each method."""
-_MOST_ROWS = 1 << 26
 _SCHEMA = pa.schema(
     [
         ("item", pa.string()),
@@ -107,25 +106,19 @@ def _read(path: str, schema: pa.Schema) -> pa.Table:
     """Read a table of ours; UsageError if it is missing or has other columns."""
     require_table(path)
     try:
-        raw = pa.BufferReader(storage.read_bytes(path, TABLE_BYTES))
+        raw = storage.read_bytes(path, TABLE_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     try:
         if path.endswith(".parquet"):
-            file = pq.ParquetFile(raw)
-            # A few bytes may say that a value is repeated a million times.
-            if file.metadata.num_rows > _MOST_ROWS:
-                raise UsageError(f"{path} has {file.metadata.num_rows:,} rows, must have {_MOST_ROWS:,} at most")
-            table = file.read()
+            table = parse_parquet(raw, path)
         else:
             parse = pa_csv.ParseOptions(newlines_in_values=True)
             convert = pa_csv.ConvertOptions(column_types=schema)
-            table = pa_csv.read_csv(raw, parse_options=parse, convert_options=convert)
+            table = pa_csv.read_csv(pa.BufferReader(raw), parse_options=parse, convert_options=convert)
         if table.column_names != schema.names:
             raise UsageError(f"{path} has columns {', '.join(table.column_names)}, must have {', '.join(schema.names)}")
         table = table.cast(schema)
-        # Strings of a Parquet file may be no UTF-8.
-        table.validate(full=True)
         if path.endswith(".csv"):
             items = pa.array([text_of(item) for item in table["item"].to_pylist()], pa.string())
             table = table.set_column(0, "item", items)

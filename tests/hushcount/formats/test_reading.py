@@ -242,7 +242,7 @@ PARSERS = {
     "csv.reader": None,
     "csv.DictReader": "pipelines/files/csv_cells.py",
     "pq.read_table": None,
-    "pq.ParquetFile": "pipelines/jobs/adjust.py",
+    "pq.ParquetFile": "hushcount/formats/parquet.py",
     "yaml.safe_load": None,
     "yaml.load": None,
 }
