@@ -101,6 +101,7 @@ def test_memory_is_the_peak_not_what_is_held_at_the_end() -> None:
     assert peak_rss_mib() > before + 150
 
 
+@pytest.mark.long
 def test_memory_is_what_the_stage_held_not_its_input_nor_its_limit() -> None:
     def take(mib: int) -> None:
         np.ones(mib * 2**17).sum()
@@ -218,12 +219,14 @@ def test_a_stage_runs_with_its_engine_whatever_the_shell_says(
     assert said["start"]["cpu"] > 0.0
 
 
+@pytest.mark.long
 def test_kernels_of_both_engines_are_measured_where_there_are_two() -> None:
     found = opening.figures(16, 1)
     assert len(found) == (9 if has_ifma() else 5)
     assert all(us > 0.0 for us in found.values())
 
 
+@pytest.mark.long
 def test_a_process_that_measures_starts_without_the_compiler() -> None:
     """Where the lanes are made, loading it is a part of what the stage takes."""
     code = "import sys, benchmarks.child; print('llvmlite' in sys.modules, 'numba' in sys.modules)"

@@ -51,6 +51,7 @@ def drawn(mechanism: Mechanism, count: int, run: int = 0) -> tuple[np.ndarray, n
 
 
 @pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.long(but=("olh", "ais of any"))
 def test_squares_are_those_of_plain_counting(name: str) -> None:
     mechanism = made(name)
     items, reports = drawn(mechanism, 1500)

@@ -50,6 +50,7 @@ def filled(path: Path, of: Campaign, tmp_path: Path, windows: int, *, fixed: boo
     return charges(path)
 
 
+@pytest.mark.long
 def test_windows_of_fixed_parameters_cost_less_than_their_sum(
     ledger: Path,
     campaign: Campaign,
