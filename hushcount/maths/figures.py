@@ -18,12 +18,17 @@ def rounded_down(value: float) -> str:
     return f"{abs(float(_ceiling(-value, 4))):.4g}"
 
 
+def users(number: float) -> str:
+    """Return a number of users in four significant digits, above these whole and with separators: 9.099, 43,098."""
+    return f"{number:,.0f}" if number >= 1000.0 else f"{number:.4g}"
+
+
 def odds_of(epsilon: float) -> str:
     """Return how much odds can change: per cent below a factor of two, else a factor; rounded up."""
     gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
     if gain < 1.0:
         return f"{_ceiling(100.0 * gain, 2):f} % at most"
-    return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
+    return f"a factor of {_ceiling(gain + 1.0, 3):,f} at most" if math.isfinite(gain) else "any factor"
 
 
 def within(odds: Odds) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from hushcount.errors import UsageError
-from hushcount.maths.figures import odds_of, rounded_up, within
+from hushcount.maths.figures import odds_of, rounded_up, users, within
 from hushcount.oracles.catalogue import ANY_SEED, build, plan
 from hushcount.planning.planner import MOST_REPORTS, Detection, Plan, Task, to_detect
 from hushcount.planning.shuffled import Protection, protection
@@ -98,7 +98,7 @@ class Guidance:
         yield (
             f"take {best.mechanism} with a local epsilon of {local}: it is the least with which an item that "
             f"{asked.share:.3g} of {asked.reports:,} reports hold, {asked.share * asked.reports:,.0f} users, is seen "
-            f"with probability {self.power:.3f}; the standard error of a count is {best.standard_error_users:,.4g}"
+            f"with probability {self.power:.3f}; the standard error of a count is {users(best.standard_error_users)}"
             " users"
         )
         if asked.trust == "nobody":

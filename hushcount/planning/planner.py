@@ -261,6 +261,9 @@ def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int
         n = int(reports or 0)
         least = first_enough(narrowed, n, lambda plan: power(plan) >= wanted.power, halvings=16, digits=3)
         if least is None:
-            raise UsageError(f"want_share is {wanted.share:g}: {n:,} reports do not show it at any epsilon up to 40")
+            raise UsageError(
+                f"want_share is {wanted.share:g}: {n:,} reports do not show it at any epsilon up to 40; collect more "
+                "reports or ask for a larger share"
+            )
         found = least
     return replace(found, left_out=found.left_out | shared), power(found)

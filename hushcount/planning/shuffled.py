@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hushcount.errors import UsageError
-from hushcount.maths.figures import odds_of, rounded_up, within
+from hushcount.maths.figures import odds_of, rounded_up, users, within
 from hushcount.maths.odds import Odds, odds_of_points
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
 from hushcount.oracles.catalogue import ANY_SEED, build, plan
@@ -102,9 +102,9 @@ class ShuffledPlan:
             f"rather than another by {within(kept.odds)}",
             f"local epsilon {rounded_up(kept.local_epsilon)}: if the shuffler lies, a report changes these odds by "
             f"{odds_of(kept.local_epsilon)}{_telling(kept.local_epsilon)}",
-            f"standard error {error:,.4g} users, {error / reports:.2g} of all; with a local epsilon of "
+            f"standard error {users(error)} users, {error / reports:.2g} of all reports; with a local epsilon of "
             f"{min(self.limits.shuffled, self.limits.local):g}, which trusts nobody with as much, it would be "
-            f"{self.alone:,.4g} users",
+            f"{users(self.alone)} users",
         )
 
 

@@ -84,13 +84,14 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
 def windows_notes(windows: int) -> Iterator[str]:
     """Yield when the two bounds on several windows hold."""
     yield (
-        f"both are for one client with one report in each of {windows:,} windows, its values against any others, "
-        "if the shuffler is honest in all of them and every window has so many honest reports; the sum holds whatever "
-        "the parameters of a window follow from"
+        f"the sum and the joint epsilon are for one client with one report in each of {windows:,} windows, its values "
+        "against any others, if the shuffler is honest in all of them and every window has as many honest reports; the "
+        "sum holds whatever the parameters of a window follow from"
     )
     yield (
         "the joint epsilon holds if each report is drawn afresh (clients without a memory), and if no parameter, no "
-        "number of reports and no number of windows follows from a result: hushcount ledger set --fixed-parameters"
+        "number of reports and no number of windows follows from a result; hushcount ledger set --fixed-parameters "
+        "declares that"
     )
 
 

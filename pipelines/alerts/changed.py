@@ -132,10 +132,11 @@ def _alert(compared: Compared, group: Group, found: Changes, at: int, p: float) 
     is_item = group.items == (group.name,)
     what = f"{group.name!r}" if is_item else f"group {group.name!r}"
     windows = len({one.window for one in compared.before})
+    small = "below 1e-6" if together < 1e-6 else f"= {together:.2g}"
     says = (
         f"{what} of {compared.campaign} {'rose' if rose else 'fell'} from {before:.2%} to {after:.2%} of reports in "
-        f"window {compared.window}, beside the {windows:,} before: a difference of {after - before:+.2%}, 95 % "
-        f"interval {low:+.2%} to {high:+.2%}, p = {together:.2g} for all that is looked at"
+        f"window {compared.window}, compared with the {windows:,} before: a difference of {after - before:+.2%}, 95 % "
+        f"interval {low:+.2%} to {high:+.2%}, p {small} for all that is looked at"
     )
     numbers: tuple[tuple[str, Number], ...] = (
         ("window", compared.window),

@@ -124,6 +124,7 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
     shown = rows[: show if chosen.names else min(show, max(found, 3))]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
     reports = [f"{rows[0][name]:,} reports" for name in ("reports_before", "reports_after")]
+    of += f", {sides.windows}" if sides.windows else ""
     title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [

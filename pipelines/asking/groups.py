@@ -144,7 +144,8 @@ def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple
         items = tuple(item for item in group.items if item not in lacking)
         if not items:
             raise UsageError(
-                f"item {group.items[0]!a} was not counted in all of these results: leave it out, or ask for others"
+                f"item {group.items[0]!a} was not counted in all of these results: correct its name, leave it out, or "
+                "ask other results"
             )
         if len(items) < len(group.items):
             lost[group.name] = len(group.items) - len(items)

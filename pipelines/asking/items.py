@@ -79,7 +79,8 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(
-            f'item {min(missing)!r} was counted in none of these windows: what no dictionary lists is in "other"'
+            f"item {min(missing)!r} was counted in none of these windows: correct its name, or find it among those of "
+            "hushcount ask top and new"
         )
     counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)

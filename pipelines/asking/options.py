@@ -16,6 +16,8 @@ Config = Annotated[Path | None, Option("--config", help="Deployment file, .toml 
 Campaigns = Annotated[
     list[str], Option("--campaign", help="Id of the campaign; with --result its campaign file, or one for each result.")
 ]
+StoreConfig = Annotated[Path, Option("--config", help="Deployment file, .toml or .json.")]
+StoreCampaigns = Annotated[list[str], Option("--campaign", help="Id of the campaign.")]
 Results = Annotated[list[str] | None, Option("--result", help="Folder that hushcount analyze wrote; may be repeated.")]
 Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 20261224T130000Z.")]
 Last = Annotated[int, Option("--last", help="Number of windows to ask, the newest.", min=1, max=_MOST_WINDOWS)]

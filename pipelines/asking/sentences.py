@@ -64,12 +64,28 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
         )
 
 
-def of_looks(rows: int, confidence: float) -> str:
-    """Say what holds for all rows of a table together."""
-    return (
-        f"intervals of all rows together, and what is called detected, are corrected for all {rows:,} counts looked at "
-        f"together (Bonferroni): any is wrong with a probability of {100.0 * (1.0 - confidence):.3g} % at most"
+def of_looks(rows: int, confidence: float, *, are_shown: bool = True) -> str:
+    """Say what holds for all rows of a table together; people may see the columns of that, or only --json and --out."""
+    what = (
+        "intervals for all rows, and what is called detected,"
+        if are_shown
+        else "the intervals low_all to high_all, and detected_all, in --json and --out"
     )
+    return (
+        f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): of either, the probability "
+        f"that even one is wrong is {100.0 * (1.0 - confidence):.3g} % at most"
+    )
+
+
+def chance(probability: float) -> str:
+    """Return how probable a result is where nothing differs; so small a tail as 1e-9 is no law's to tell."""
+    return "below 1e-6" if probability < 1e-6 else f"{probability:.2g}"
+
+
+def _seen(probability: float) -> str:
+    if probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
 def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
@@ -85,13 +101,13 @@ def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
         (row,) = rows
         verdict = "significant" if row["significant"] else "not significant"
         yield (
-            f"the difference is {verdict}: so large a one, or a larger, comes by chance with probability "
-            f"{row['p_value']:.2g} where nothing differs"
+            f"the difference is {verdict}: where nothing differs, one as large or larger comes by chance "
+            f"with probability {chance(row['p_value'])}"
         )
     else:
         found = (
-            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, {rate} are "
-            "expected to be chance"
+            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, {rate} at "
+            "most are expected to be chance"
             if up + down
             else f"none of {many:,} differences is significant"
         )
@@ -106,7 +122,7 @@ def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
             )
             yield (
                 f"a change of 20 % in {shown(row['group'])} would have been seen with probability "
-                f"{row['seen_20']:.1g}; {more}"
+                f"{_seen(row['seen_20'])}; {more}"
             )
     else:
         often = sum(row["seen_20"] >= _SEEN for row in rows)
@@ -122,7 +138,7 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
         items = "item" if many == 1 else "items"
         yield f"{shown(name)} is without {many:,} {items} that not all of these results counted"
     if len(lost) > _EACH:
-        yield f"so are {len(lost) - _EACH:,} more groups without some of their items"
+        yield f"{len(lost) - _EACH:,} more groups are without some of their items"
 
 
 def of_marked(rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -152,10 +168,10 @@ def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator
         )
 
 
-def of_sums(table: pa.Table, groups: int, shown: int) -> Iterator[str]:
-    """Say which sums are shown, and that some lack items; `table` of `sums_table`."""
+def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iterator[str]:
+    """Say which sums are shown, of levels of paths the largest, and that some lack items; `table` of `sums_table`."""
     if shown < groups:
-        yield f"{shown:,} of {groups:,} sums: of the levels of paths, the largest"
+        yield f"the {shown:,} {'largest' if of_paths else 'first'} of {groups:,} sums"
     if any(table["missing"].to_pylist()):
         yield '% without items that the window did not count: where a dictionary lacks them, they are in "other"'
 

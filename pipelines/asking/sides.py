@@ -14,12 +14,13 @@ from pipelines.deployment.settings import Deployment
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Results to hold against each other, and the name of each side."""
+    """Results to hold against each other, the name of each side, and the windows if both sides have the same ones."""
 
     before: Source
     after: Source
     names: tuple[str, str]
     heads: tuple[str, str] = ("before", "after")
+    windows: str = ""
 
     @property
     def sources(self) -> tuple[Source, Source]:
@@ -77,16 +78,17 @@ def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1
             f"--campaign is {' and '.join(map(ascii, campaigns)) or 'not given'}, must be two different ones"
         )
     first, second = (from_store(deployment, campaign) for campaign in campaigns)
+    names = (first.name, second.name)
     if window is not None:
         sides = [one.of([one.named(window)]) for one in (first, second)]
-        return Sides(sides[0], sides[1], *[(first.name, second.name)] * 2)
+        return Sides(sides[0], sides[1], names, names, _named(sides[0].windows, sides[0].windows))
     common = [one for one in first.windows if one in set(second.windows)]
     if len(common) < last:
         raise UsageError(
             f"{first.name} and {second.name} have {len(common)} windows in common, must have at least {last}: run "
             "hushcount run, or give a smaller --last"
         )
-    return Sides(first.of(common[-last:]), second.of(common[-last:]), *[(first.name, second.name)] * 2)
+    return Sides(first.of(common[-last:]), second.of(common[-last:]), names, names, _named(common[-last:], common))
 
 
 def of_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sides:

@@ -36,7 +36,7 @@ def title_of(source: Source) -> str:
 
 
 def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
-    """Give a row for each name, a column for each of the last windows: users with their errors, and shares.
+    """Give a row for each name, a column for each of the last windows: counts with their errors, and shares.
 
     Args:
         table: of `items_table` or `sums_table`.
@@ -52,10 +52,10 @@ def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = 
         for window, epoch in places
         if window in windows
     }
-    cells = {(row[head], row["window"], row["epoch"]): _users(row) for row in rows}
+    cells = {(row[head], row["window"], row["epoch"]): _count(row) for row in rows}
     lines = [(shown(name), *(cells.get((name, *place), "") for place in columns)) for name in names]
     where = ", by first moment of the window, UTC" if _of_windows(rows) else ", by result"
-    yield Table(f"{title}: users with their errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
+    yield Table(f"{title}: counts ± errors, and shares{where}", (head, *columns.values()), lines, words=(head,))
 
 
 def _of_windows(rows: Sequence[Row]) -> bool:
@@ -66,7 +66,7 @@ def _in_order(rows: Sequence[Row]) -> list[tuple[str, int]]:
     return list(dict.fromkeys((row["window"], row["epoch"]) for row in rows))
 
 
-def _users(row: Row) -> str:
+def _count(row: Row) -> str:
     mark = " *" if row.get("backfilled") else " +" if row.get("source") == "discovery" else ""
     mark = " %" if row.get("missing") else mark
     count, error = row["count"], _error(row)
@@ -90,7 +90,7 @@ def largest(title: str, rows: Sequence[Row]) -> Table:
         )
         for row in rows
     ]
-    return Table(title, ("item", "share", "users", "share, all together"), lines, words=("item",))
+    return Table(title, ("item", "share", "count ± error", "share, 95 %, all rows"), lines, words=("item",))
 
 
 def differences(title: str, rows: Sequence[Row], sides: tuple[str, str]) -> Table:
@@ -130,7 +130,7 @@ def totals(title: str, rows: Sequence[Row]) -> Table:
         )
         for row in rows
     ]
-    return Table(title, ("item", "users", "95 % interval", "share"), lines, words=("item",))
+    return Table(title, ("item", "count ± error", "count, 95 %", "share"), lines, words=("item",))
 
 
 def discovered(title: str, rows: Sequence[Row]) -> Table:
@@ -142,7 +142,7 @@ def discovered(title: str, rows: Sequence[Row]) -> Table:
             _day(row["first_seen"]),
             _day(row["last_seen"]),
             "listed" if row["listed"] else row["decision"],
-            "" if row["count"] is None else _users(row),
+            "" if row["count"] is None else _count(row),
         )
         for row in rows
     ]

@@ -114,8 +114,8 @@ def sum_(
     # Of a tree, the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
-        *sentences.of_sums(table, len(groups), len(names)),
-        sentences.of_looks(table.num_rows, answers.CONFIDENCE),
+        *sentences.of_sums(table, len(groups), len(names), of_paths=by_prefix is not None),
+        sentences.of_looks(table.num_rows, answers.CONFIDENCE, are_shown=False),
         *sentences.of_results(source.counted),
     ]
     people = tables.over_windows(source.name, table, names, "group")
@@ -160,8 +160,8 @@ def total(
 
 
 def new(
-    config: options.Config,
-    campaign: options.Campaigns,
+    config: options.StoreConfig,
+    campaign: options.StoreCampaigns,
     last: options.Last = 30,
     window: options.Window = None,
     show: options.Show = 10,

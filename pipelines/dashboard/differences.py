@@ -84,8 +84,8 @@ def _drawn(key: str, title: str, table: pa.Table, before: str, after: str) -> Fi
     head = sorted(rows[: min(max(number, 8), _DRAWN)], key=lambda row: -row["difference"])
     says = (
         f"Share in {after} less share in {before}, with 95 % intervals. {number:,} of {len(rows):,} items differ "
-        "significantly: of such marks about 5 % are false (Benjamini and Hochberg). A triangle up is a rise, down a "
-        "fall; a circle is not significant.",
+        "significantly: of such marks 5 % at most are expected to be false (Benjamini and Hochberg). A triangle up is "
+        "a rise, down a fall; a circle is not significant.",
     )
     listed = (*head, *rows[len(head) : _ROWS])
     return Figure(

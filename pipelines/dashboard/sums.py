@@ -22,7 +22,7 @@ _MOST_NODES = 50_000
 _MOST_ROWS = 1500
 _TOP, _PARTS = 100, (100, 40, 20, 10, 5)
 """How many rows at the top, and parts of each node, a page shows if all are too many."""
-_HEADS = ("group", "items", "users", "from", "to", "from, all", "to, all", "share", "detected among all")
+_HEADS = ("group", "items", "count", "from", "to", "from, all", "to, all", "share", "detected among all")
 _SAYS = (
     "Sums in the newest window, with 95 % intervals: thick lines for each alone, thin ones for all together. The error "
     "of a sum is its own; it does not follow from the errors of its items."
@@ -69,7 +69,7 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
     says: tuple[str, ...] = (_SAYS,)
     if len(kept) < len(rows):
         says = (_SAYS, f"The largest {len(kept):,} of {len(rows):,} parts are shown: hushcount ask sum has all.")
-    return Figure(key, heading, says, "intervals", _HEADS, kept, axis="users", drills=drills)
+    return Figure(key, heading, says, "intervals", _HEADS, kept, axis="reports", drills=drills)
 
 
 def largest(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -28,7 +28,7 @@ export async function trend(figure, table) {
     const some = drawn.filter(({ points }) => points.length > 0);
     const name = `${figure.dataset.name}: ${drawn.map((one) => cut(one.name, CHIP)).join(", ") || "no item is chosen"}`;
     part("picture").replaceChildren(lines(some, names, width, { name, pick }));
-    const heads = ["item", "window", "reports", "users", "low", "high", "share"];
+    const heads = ["item", "window", "reports", "count", "low", "high", "share"];
     const rows = drawn.flatMap((one) => one.points.map((point) => [one.name, ...cells(point)]));
     fill(table, heads, rows);
     chips();

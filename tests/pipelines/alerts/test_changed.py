@@ -125,7 +125,7 @@ def test_a_planted_rise_is_told_and_nothing_else(campaign_of: Callable[[str], Ca
     assert numbers["low"] < 0.05 < numbers["high"]
     assert numbers["p_value"] <= 1e-6
     assert f"{NAMES[1]!r} of words rose from" in one.says
-    assert "beside the 5 before" in one.says
+    assert "compared with the 5 before" in one.says
     # What is named is told once, though it is any item too.
     assert [each.id(0) for each in changed(replace(found, named=GROUPS[:2]), part(false_alarms=1e-6))] == [one.id(0)]
     # Smaller changes than asked for are not told, and neither is nothing.
