@@ -28,7 +28,7 @@ def odds_of(epsilon: float) -> str:
     gain = math.expm1(epsilon) if epsilon < 700.0 else math.inf
     if gain < 1.0:
         return f"{_ceiling(100.0 * gain, 2):f} % at most"
-    return f"a factor of {_ceiling(gain + 1.0, 3):,f} at most" if math.isfinite(gain) else "any factor"
+    return f"a factor of {_ceiling(gain + 1.0, 3):f} at most" if math.isfinite(gain) else "any factor"
 
 
 def within(odds: Odds) -> str:

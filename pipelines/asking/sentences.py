@@ -64,6 +64,13 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
         )
 
 
+def of_found(source: Source) -> Iterator[str]:
+    """Say where the values are that discovery found and the dictionary lacks: no row has them."""
+    found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
+    if found and source.dictionary is not None:
+        yield "values that discovery found and no dictionary lists yet are in no row: see hushcount ask new"
+
+
 def of_looks(rows: int, confidence: float, *, are_shown: bool = True) -> str:
     """Say what holds for all rows of a table together; people may see the columns of that, or only --json and --out."""
     what = (

@@ -41,6 +41,7 @@ def top(
     says = [
         sentences.of_looks(looks, answers.CONFIDENCE),
         *sentences.of_other(source.counted),
+        *sentences.of_found(source),
         *sentences.of_results(source.counted),
     ]
     return answers.answer("top", [source], table, people, says, out)
