@@ -383,6 +383,7 @@ def test_an_unknown_stage_lists_those_there_are() -> None:
     assert "stage is 'shufle', must be one of encode" in run.err
 
 
+@pytest.mark.long
 def test_the_page_has_every_part_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = Sweep("shuffle", "reports", (1000, 10_000), 100)
     grown = a_run(1.0, 1.0)

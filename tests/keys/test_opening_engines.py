@@ -200,6 +200,7 @@ assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 4
 """
 
 
+@pytest.mark.long
 def test_forks_open_whether_the_lanes_were_made_before_or_are_being_made() -> None:
     """A child that waited for its parent's lock for ever would not end."""
     ran = subprocess.run(  # noqa: S603

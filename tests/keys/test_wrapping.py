@@ -68,6 +68,7 @@ def test_the_next_key_is_wrapped_by_the_same_service(fake: FakeServices, tmp_pat
 
 
 @services
+@pytest.mark.long(but=("gcp",))
 def test_a_wrapped_key_in_the_environment_opens(
     fake: FakeServices, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_wrapped_key_in_the_environment_opens(
 
 
 @services
+@pytest.mark.long(but=("gcp",))
 def test_a_wrapped_key_in_anothers_place_does_not_open(fake: FakeServices, service: str, tmp_path: Path) -> None:
     """Whoever may write the file, but may not ask the service, cannot make one party's key open as another's."""
     store.create(tmp_path, days=1, wrap=service)
@@ -87,6 +89,7 @@ def test_a_wrapped_key_in_anothers_place_does_not_open(fake: FakeServices, servi
 
 
 @services
+@pytest.mark.long(but=("gcp",))
 def test_what_the_service_returns_must_be_the_key_that_the_file_names(
     fake: FakeServices, service: str, tmp_path: Path
 ) -> None:

@@ -76,7 +76,6 @@ def deviation(design: Design, weights: np.ndarray[Any, Any] | None = None) -> Fr
     but=(
         "10-3",
         "64-8",
-        "256-112",
     )
 )
 def test_a_shipped_design_covers_every_pair_alike(width: int, size: int) -> None:

@@ -332,6 +332,7 @@ def p_values(drawn: KeepRule, stated: KeepRule, counts: list[int]) -> list[float
 
 
 @both_rules
+@pytest.mark.long(but=("optimal",))
 def test_bins_are_kept_with_the_stated_probability_and_a_law_off_is_rejected(name: str) -> None:
     # Exact binomial tests at FAILURE for all counts together. 30 % of the budget more or less moves some count's
     # probability by more than ten standard deviations.

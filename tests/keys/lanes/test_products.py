@@ -40,6 +40,7 @@ def test_the_plain_program_computes_the_products_of_rfc_7748() -> None:
         assert twin.product(SCALARS[5].tobytes(), octets) == expected(SCALARS[5], _row(octets)).tobytes()
 
 
+@pytest.mark.long
 def test_the_plain_program_computes_wycheproofs_products() -> None:
     vectors = wycheproof()
     assert len(vectors.numbers) == 518

@@ -42,6 +42,7 @@ def counted(out: Path, window: Window) -> int:
     return number
 
 
+@pytest.mark.long
 def test_a_window_of_which_a_segment_is_gone_waits_until_it_is_back(collected: Collected, tmp_path: Path) -> None:
     """90 of 150 were once released, with exit status 0."""
     out = tmp_path / "out"
