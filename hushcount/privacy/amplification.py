@@ -150,7 +150,7 @@ def largest_local_epsilon(
         ValueError: even a local epsilon of 0.0001 is too much, or an argument is out of range.
     """
     if not (math.isfinite(wanted) and wanted > 0.0):
-        raise ValueError(f"wanted epsilon is {wanted}, must be above 0 and finite")
+        raise ValueError(f"shuffled_epsilon is {wanted}, must be above 0 and finite")
     _require(reports, delta)
     # Smaller than `wanted` by more than the precision of `shuffled_epsilon`, which then returns `wanted` at most.
     goal = wanted * (1.0 - 2.0 * _PRECISION)
@@ -161,7 +161,7 @@ def largest_local_epsilon(
 
     low, high = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), min(near, LARGEST_EPSILON)
     if not private(low):
-        raise ValueError(f"wanted epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
+        raise ValueError(f"shuffled_epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
     step = _FIRST_STEP
     while high > low and private(high):
         low, high, step = high, min(high * step, LARGEST_EPSILON), step * step

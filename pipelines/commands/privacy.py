@@ -65,8 +65,8 @@ def privacy(
     dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,
     set_: options.Settings = None,
     campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
-    want_epsilon: Annotated[
-        float | None, Option(help="Shuffled epsilon: finds the local one.", max=_MOST_EPSILON)
+    shuffled_epsilon: Annotated[
+        float | None, Option(help="Budget of one report after shuffling: finds the local one.", max=_MOST_EPSILON)
     ] = None,
     windows: Annotated[
         int | None,
@@ -86,8 +86,8 @@ def privacy(
     Example: hushcount privacy --epsilon 1 --reports 100000 --delta 1e-8 --mechanism ais --dictionary-size 26000
     """
     of_mechanism = {"--mechanism": mechanism, "--dictionary-size": dictionary_size, "--set": set_ or None}
-    of_shuffling = {"--reports": reports, **of_mechanism, "--want-epsilon": want_epsilon, "--at-epsilon": at_epsilon}
-    of_shuffling["--windows"] = windows
+    of_shuffling = {"--reports": reports, **of_mechanism, "--shuffled-epsilon": shuffled_epsilon}
+    of_shuffling |= {"--at-epsilon": at_epsilon, "--windows": windows}
     of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule, "--counts": counts or None}
     try:
         if discovery:
@@ -96,12 +96,12 @@ def privacy(
         else:
             _refuse(of_discovery, "without --discovery")
             if campaign is not None:
-                fixed = {"--epsilon": epsilon, **of_mechanism, "--want-epsilon": want_epsilon}
+                fixed = {"--epsilon": epsilon, **of_mechanism, "--shuffled-epsilon": shuffled_epsilon}
                 _refuse(fixed, "with --campaign, which fixes mechanism and epsilon")
                 subject = _of_campaign(Campaign.read(campaign))
             else:
-                subject = _of_options(epsilon, want_epsilon, mechanism, dictionary_size, set_ or [])
-            found = _answer(subject, reports, delta, want_epsilon, at_epsilon, windows)
+                subject = _of_options(epsilon, shuffled_epsilon, mechanism, dictionary_size, set_ or [])
+            found = _answer(subject, reports, delta, shuffled_epsilon, at_epsilon, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(found, _shown(found))
@@ -128,7 +128,7 @@ def _of_options(
     epsilon: float | None, want: float | None, name: str | None, domain: int | None, pairs: list[str]
 ) -> _Subject:
     if (epsilon is None) == (want is None):
-        raise UsageError("give --epsilon, or --want-epsilon to solve for it")
+        raise UsageError("give --epsilon, or --shuffled-epsilon to solve for it")
     if epsilon is not None:
         require_epsilon(epsilon)
     if name is None:
@@ -157,7 +157,7 @@ def _answer(
     if at is not None:
         if delta is not None or want is not None or windows is not None:
             raise UsageError(
-                "give --at-epsilon, which solves for delta, without --delta and --want-epsilon, and without --windows"
+                "give --at-epsilon, which solves for delta, without --delta, --shuffled-epsilon and --windows"
             )
         return _delta_at(subject, reports, at)
     campaign = subject.campaign

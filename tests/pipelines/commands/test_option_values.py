@@ -47,7 +47,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("privacy", "dictionary-size"): (
         (*SHUFFLING, "--epsilon", 1, "--reports", 10, "--mechanism", "grr"), ("0", "1", *WHOLE),
     ),
-    ("privacy", "want-epsilon"): ((*SHUFFLING, "--reports", 10), ("0", "nan", "-1", "1e300")),
+    ("privacy", "shuffled-epsilon"): ((*SHUFFLING, "--reports", 10), ("0", "nan", "-1", "1e300")),
     ("privacy", "at-epsilon"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "nan", "-1", "1e300")),
     ("privacy", "windows"): ((*SHUFFLING, "--epsilon", 1, "--reports", 1000), ("0", *WHOLE)),
     ("privacy", "cap"): (("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8), ("0", *WHOLE)),
@@ -111,7 +111,6 @@ HELD = {
 """Commands that would do something with a number that they take, in place of those of the table."""
 NAMED = {
     "dictionary-size": ("dictionary-size", "domain"),
-    "want-epsilon": ("want-epsilon", "wanted epsilon"),
     "target-share": ("target-share", "share"),
     "discovery-epsilon": ("discovery.epsilon", "discovery-epsilon", "epsilon"),
     "discovery-delta": ("discovery.delta", "delta"),

@@ -87,7 +87,7 @@ def test_a_delta_that_allows_to_reveal_a_report_is_noted() -> None:
 @pytest.mark.long
 def test_the_inverses_agree_with_the_question() -> None:
     options = ("--mechanism", "ss", "--dictionary-size", 50, "--json")
-    asked = done("privacy", "--want-epsilon", 0.05, "--reports", 20_000, "--delta", "1e-7", *options).json
+    asked = done("privacy", "--shuffled-epsilon", 0.05, "--reports", 20_000, "--delta", "1e-7", *options).json
     assert asked["wanted_epsilon"] == 0.05
     assert 0.0499 < asked["shuffled_epsilon"] <= 0.05
     back = done(
@@ -143,7 +143,7 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ((), "give --epsilon, or --want-epsilon"),
+        ((), "give --epsilon, or --shuffled-epsilon"),
         (("--epsilon", 1), "give --reports N"),
         (("--epsilon", 1, "--reports", 10), "give --delta, or --at-epsilon"),
         (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0, must be at least 1"),
@@ -152,10 +152,16 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
         (("--epsilon", 1, "--reports", 10, "--delta", "nan"), "delta is nan, must be in (0, 1)"),
         (("--epsilon", 41, "--reports", 10, "--delta", 0.1), "epsilon is 41.0, must be a finite number in"),
         (("--epsilon", 0, "--reports", 10, "--delta", 0.1), "epsilon is 0.0, must be a finite number in"),
-        (("--epsilon", 1, "--want-epsilon", 1, "--reports", 10, "--delta", 0.1), "give --epsilon, or --want-epsilon"),
-        (("--want-epsilon", -1, "--reports", 10, "--delta", 0.1), "wanted epsilon is -1.0, must be above 0"),
-        (("--want-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports do not reach it"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--at-epsilon", 1), "without --delta and --want-epsilon"),
+        (
+            ("--epsilon", 1, "--shuffled-epsilon", 1, "--reports", 10, "--delta", 0.1),
+            "give --epsilon, or --shuffled-epsilon",
+        ),
+        (("--shuffled-epsilon", -1, "--reports", 10, "--delta", 0.1), "shuffled_epsilon is -1.0, must be above 0"),
+        (("--shuffled-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports do not reach it"),
+        (
+            ("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--at-epsilon", 1),
+            "without --delta, --shuffled-epsilon",
+        ),
         (("--epsilon", 1, "--reports", 10, "--at-epsilon", -1), "at_epsilon is -1.0, must be above 0"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--cap", 2), "--cap is of no use without --discovery"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--dictionary-size", 2), "of no use without --mechanism"),
