@@ -91,10 +91,15 @@ def rotate_keys(
 def retire_key(
     keys: KeysOption,
     id: Annotated[str, Option(help="Id of the key, from hushcount keys list.")],
-    early: Annotated[bool, Option("--early", help="Even during its overlap with the next key, or its epoch.")] = False,
+    early: Annotated[
+        bool, Option("--early", help="Even during its overlap with the next key; an evaluator's key at any time.")
+    ] = False,
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
 ) -> Answer:
     """Use it when keys list says that a key may be retired: its reports count as retired_key from then on.
+
+    While an evaluator's key is valid, give --early: the directory does not know when its epoch is over, and hushcount
+    doctor says when the key may go.
 
     It overwrites and removes the file; an SSD, a snapshot or a backup may still keep the old bytes.
 
