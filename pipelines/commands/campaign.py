@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import store
@@ -34,10 +35,17 @@ def new_campaign(
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     set_: options.Settings = None,
-    cap: Annotated[int, Option(help="Reports of one client that are forwarded.")] = 1,
-    min_batch: Annotated[int, Option(help="Fewest reports in a release.", max=options.MOST_REPORTS)] = 1000,
-    delta: Annotated[float, Option(help="Delta of the shuffled guarantee of one report.")] = 1e-8,
-    memory: Annotated[bool, Option("--memory", help="Clients repeat their answer to a value all epoch.")] = False,
+    cap: Annotated[int | None, Option(help="Reports of one client that are forwarded.", show_default="1")] = None,
+    min_batch: Annotated[
+        int | None, Option(help="Fewest reports in a release.", max=options.MOST_REPORTS, show_default="1000")
+    ] = None,
+    delta: Annotated[
+        float | None, Option(help="Delta of the shuffled guarantee of one report.", show_default="1e-8")
+    ] = None,
+    memory: Annotated[
+        bool | None,
+        Option("--memory/--no-memory", help="Clients repeat their answer to a value all epoch.", show_default="no"),
+    ] = None,
     memory_values: Annotated[
         int | None, Option(help="With --memory: values that a client answers in an epoch; default 1.")
     ] = None,
@@ -45,7 +53,8 @@ def new_campaign(
         int | None, Option(help="Number of the collection period; default 1, or one after --after.")
     ] = None,
     after: Annotated[
-        Path | None, Option(help="The campaign's file of the epoch before, which this one follows.")
+        Path | None,
+        Option(help="The campaign's file of the epoch before, which this one follows: what you leave out is as there."),
     ] = None,
     begins: options.Begins = None,
     discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
@@ -53,8 +62,14 @@ def new_campaign(
     discovery_relation: Annotated[str | None, Option(help="replace-one (default) or add-remove.")] = None,
     discovery_rule: Annotated[str | None, Option(help="optimal (default) or laplace.")] = None,
     discovery_counts: Annotated[
-        bool, Option("--discovery-counts", help="Reveal with each value how many sent it, with noise.")
-    ] = False,
+        bool | None,
+        Option(
+            "--discovery-counts/--no-discovery-counts",
+            help="Reveal with each value how many sent it, with noise.",
+            show_default="no",
+        ),
+    ] = None,
+    no_discovery: Annotated[bool, Option("--no-discovery", help="With --after: turns discovery off.")] = False,
     max_value_bytes: Annotated[
         int | None, Option(help="Longest value to discover, in UTF-8 bytes; default 64.")
     ] = None,
@@ -75,27 +90,37 @@ def new_campaign(
     settings, objective = options.parse_settings(set_)
     if dictionary is not None and open_domain:
         raise UsageError("give --dictionary or --open-domain, not both")
+    before = None if after is None else _before(after, id, epoch)
+    if before is not None:
+        memory = before.memory if memory is None else memory
+        if before.mechanism is not None:
+            mechanism = mechanism or before.mechanism.name
+            epsilon = before.mechanism.epsilon if epsilon is None else epsilon
+        if dictionary is None and not open_domain:
+            dictionary, open_domain = _domain(before)
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
         raise UsageError(f"memory-values is {memory_values}, must be at least 1 and given with --memory")
+    shuffle = _over(None if before is None else before.shuffle, cap=cap, minimum_batch=min_batch, delta=delta)
     given = {
         "epsilon": discovery_epsilon,
         "delta": discovery_delta,
         "relation": discovery_relation,
         "rule": discovery_rule,
-        "counts": discovery_counts or None,
+        "counts": discovery_counts,
         "max_value_bytes": max_value_bytes,
         "hash": hash_,
     }
-    discovery = {name: value for name, value in given.items() if value is not None}
-    if discovery and discovery_epsilon is None:
+    discovery = _over(None if before is None or no_discovery else before.discovery, **given)
+    if discovery and no_discovery:
+        raise UsageError(f"no-discovery is given with {', '.join(discovery)} of discovery: leave one of them out")
+    if discovery and "epsilon" not in discovery:
         raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
-    before = None if after is None else _before(after, id, epoch)
     following = 1 if before is None else before.epoch + 1
     start = options.begins_at(begins)
     public = store.read_public(keys, start)
-    if hash_ == "oblivious":
+    if discovery.get("hash") == "oblivious":
         used = _used(config, before)
         key = next_key(keys, start or datetime.now(timezone.utc), used)
         public = public.model_copy(update={"evaluator": (key,)})
@@ -108,9 +133,9 @@ def new_campaign(
         dictionary=dictionary,
         settings=settings,
         objective=objective,
-        shuffle={"cap": cap, "minimum_batch": min_batch, "delta": delta},
+        shuffle=shuffle,
         discovery={"delta": 1e-8, **discovery} if discovery else None,
-        memory=(memory_values or 1) if memory else 0,
+        memory=(memory_values or (1 if before is None else before.memory_values)) if memory else 0,
         epoch=following if epoch is None else epoch,
         previous=None if before is None else before.head,
     )
@@ -131,6 +156,20 @@ def _before(path: Path, id: str, epoch: int | None) -> Campaign:
     if epoch is not None and epoch <= before.epoch:
         raise UsageError(f"epoch is {epoch}, must be above {before.epoch}, the epoch of {path}")
     return before
+
+
+def _domain(before: Campaign) -> tuple[Path | None, bool]:
+    """Return the dictionary of the epoch before, and whether its domain is open."""
+    if before.dictionary is None or before.path is None:
+        return None, before.mechanism is not None
+    return before.path.with_name(before.dictionary.path), False
+
+
+def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[str, object]:
+    """Return what is given, over the same section of the epoch before; each campaign file has a hash key of its own."""
+    fresh = {"hash_key", "hash_key_commitment"}
+    kept = {} if before is None else before.model_dump(exclude=fresh)
+    return kept | {name: value for name, value in given.items() if value is not None}
 
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
