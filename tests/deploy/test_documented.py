@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -17,10 +16,8 @@ from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.graph.check import PROJECT
-from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, compose_command
+from tests.deploy.conftest import DEPLOY, RECIPES, ROOT
 from tests.support.jobs import Chain
-
-CONFIG = "/etc/hushcount/deployment.toml"
 
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 
@@ -31,43 +28,17 @@ def block(*, holding: str) -> str:
     return str(found)
 
 
-def test_the_documented_compose_command_mounts_what_lies_where_it_is_typed(tmp_path: Path) -> None:
-    """From another directory than that of compose.yaml, by whose place compose takes relative paths."""
-    for documented in (block(holding="docker compose"), compose_header()):
-        command = documented.replace("docker compose", shlex.join(compose_command()))
-        command = command.replace("deploy/compose/compose.yaml", str(DEPLOY / "compose" / "compose.yaml"))
-        assert "up --detach" in command
-        command = command.replace("up --detach", "config --format json")
-        done = subprocess.run(  # noqa: S603  # reads a file, asks no engine
-            ["sh", "-c", command],  # noqa: S607  # the README's own line
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        mounts = [mount for service in json.loads(done.stdout)["services"].values() for mount in service["volumes"]]
-        bound = {Path(mount["source"]) for mount in mounts if mount["type"] == "bind" and mount["target"] != CONFIG}
-        names = {"campaigns", "redacted-campaigns", "analyzer-keys", "aux-server-keys"}
-        names |= {"aux-signer-keys", "shuffler-keys", "trusted"}
-        assert bound == {tmp_path / name for name in names}
-
-
-def compose_header() -> str:
-    """Return the command in the comment that compose.yaml begins with."""
-    lines = (DEPLOY / "compose" / "compose.yaml").read_text().split("\nname:")[0].splitlines()
-    return "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#     "))
-
-
 @pytest.mark.long
 def test_the_documented_commands_make_both_directories_of_campaigns(chain: Chain, tmp_path: Path) -> None:
     for name, source in (("campaign.json", chain.campaign_path), (chain.dictionary.name, chain.dictionary)):
         (tmp_path / name).write_bytes(source.read_bytes())
     Campaign.read(chain.campaign_path).redacted().write(tmp_path / "redacted.json")
+    for name in ("whole.toml", "redacted.toml"):
+        (tmp_path / name).write_bytes((DEPLOY / "compose" / name).read_bytes())
     commands = block(holding="redacted.toml")
     ours = f"{shlex.quote(sys.executable)} -m pipelines"
     done = subprocess.run(  # noqa: S603  # our own commands
-        ["sh", "-ec", commands.replace("hushcount epoch", f"{ours} epoch")],  # noqa: S607  # the README's own lines
+        ["sh", "-ec", commands.replace("hushcount ", f"{ours} ")],  # noqa: S607  # the README's own lines
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

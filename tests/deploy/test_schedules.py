@@ -18,15 +18,16 @@ from tests.deploy.conftest import DEPLOY, compose_command
 COMPOSE = DEPLOY / "compose"
 UNITS = DEPLOY / "systemd"
 JOBS = ("shuffler", "aux-server", "analyzer")
-ENVIRONMENT = {
-    "CAMPAIGNS": "/campaigns",
-    "REDACTED_CAMPAIGNS": "/redacted-campaigns",
-    "ANALYZER_KEYS": "/analyzer-keys",
-    "AUX_SERVER_KEYS": "/aux-server-keys",
-    "AUX_SIGNER_KEYS": "/aux-signer-keys",
-    "SHUFFLER_KEYS": "/shuffler-keys",
-    "TRUSTED": "/trusted",
-}
+GIVEN = (
+    "campaigns",
+    "redacted-campaigns",
+    "analyzer-keys",
+    "aux-server-keys",
+    "aux-signer-keys",
+    "shuffler-keys",
+    "trusted",
+)
+"""What the operator puts beside compose.yaml."""
 
 
 def services() -> dict[str, dict[str, Any]]:
@@ -37,9 +38,13 @@ def services() -> dict[str, dict[str, Any]]:
 def mounts(service: dict[str, Any]) -> dict[str, tuple[str, bool]]:
     """Return source and whether it can be written, by target."""
     found = {}
-    for mount in service["volumes"]:
-        source, target, *mode = re.sub(r"\$\{(\w+):\?[^}]*\}", r"\1", mount).split(":")
-        found[target] = (source, mode != ["ro"])
+    for mount in service.get("volumes", ()):
+        if isinstance(mount, dict):
+            assert mount["bind"] == {"create_host_path": False}, "what is missing would be made, and empty"
+            found[mount["target"]] = (mount["source"], not mount["read_only"])
+        else:
+            source, target, *mode = mount.split(":")
+            found[target] = (source, mode != ["ro"])
     return found
 
 
@@ -48,21 +53,28 @@ def test_every_service_is_unprivileged_and_its_root_cannot_be_written() -> None:
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
-        assert re.search(r":[\d.]+$", service["image"]), name
+        assert re.search(r"^hushcount-[a-z-]+:\$\{VERSION:-[\d.]+\}$|:[\d.]+\}$", service["image"]), name
         assert not {"privileged", "pid", "ipc", "devices"} & set(service), name
-        # One service gives volumes to the others' user, may do nothing else, and ends.
-        assert (service["user"], service.get("cap_add")) == (
-            ("0:0", ["CHOWN"]) if name == "volumes" else ("10001:10001", None)
-        )
+        # One service gives volumes to the others' user, may do nothing else, and ends. The proxy's program wants a
+        # capability in reach; as another user than root, and without new privileges, it does not get it.
+        allowed = {"volumes": ("0:0", ["CHOWN"]), "proxy": ("10001:10001", ["NET_BIND_SERVICE"])}
+        assert (service["user"], service.get("cap_add")) == allowed.get(name, ("10001:10001", None))
+        assert "mem_limit" in service or name == "volumes", name
         assert not [one for one in service.get("environment", ()) if "KEY" in one or "SECRET" in one]
 
 
-def test_only_the_collector_has_a_network_and_it_listens_to_this_machine_alone() -> None:
+def test_only_the_proxy_is_called_from_outside_and_only_it_calls_the_collector() -> None:
+    networks = {name: service.get("networks") for name, service in services().items()}
     for name, service in services().items():
-        assert (service.get("network_mode") == "none") == (name != "collector")
-    collector = services()["collector"]
-    assert collector["networks"] == ["front"]
-    assert [port.split(":")[0] for port in collector["ports"]] == ["127.0.0.1"]
+        assert (service.get("network_mode") == "none") == (networks[name] is None), name
+        assert ("ports" in service) == (name == "proxy"), name
+    assert {name: found for name, found in networks.items() if found} == {
+        "proxy": ["outside", "front"],
+        "collector": ["front"],
+    }
+    assert services()["proxy"]["ports"] == ["${LISTEN:-127.0.0.1:8443}:8443"]
+    declared = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["networks"]
+    assert declared == {"outside": {}, "front": {"internal": True}}
 
 
 STORE = "/var/lib/hushcount/store"
@@ -79,6 +91,7 @@ MOUNTED = {
         ("released", "released-to-analyzer", False),
         ("found", "found", True),
         ("results", "results", True),
+        ("estimates", "estimates", True),
     },
 }
 HANDS = {
@@ -96,14 +109,14 @@ def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(name: str) -> N
         if target.startswith(STORE)
     }
     assert store == MOUNTED[name]
-    keys = {"aux-server": ("AUX_SERVER_KEYS", False), "analyzer": ("ANALYZER_KEYS", False)}
+    keys = {"aux-server": ("./aux-server-keys", False), "analyzer": ("./analyzer-keys", False)}
     assert found.get("/keys") == keys.get(name)
     if name in JOBS:
         assert found["/var/lib/hushcount/state"] == (f"{name}-state", True)
 
 
 def test_only_whom_clients_ask_and_who_reveals_values_has_the_hash_key() -> None:
-    whole, redacted = ("CAMPAIGNS", False), ("REDACTED_CAMPAIGNS", False)
+    whole, redacted = ("./campaigns", False), ("./redacted-campaigns", False)
     given = {name: mounts(services()[name]).get("/campaigns") for name in MOUNTED}
     assert given == {
         "collector": whole,
@@ -148,7 +161,8 @@ def test_a_deployment_file_names_what_its_service_mounts(party: str) -> None:
         assert deployment.collector is not None
         assert deployment.collector.name in deployment.file.collectors
         assert deployment.collector.journal in mounts(services()["collector"])
-        assert services()["collector"]["ports"] == [f"127.0.0.1:8080:{deployment.collector.port}"]
+        for names_it in ((COMPOSE / "Caddyfile").read_text(), str(services()["collector"]["healthcheck"])):
+            assert f":{deployment.collector.port}" in names_it
     else:
         assert str(deployment.keys) in found
         assert str(deployment.ledger).startswith("/var/lib/hushcount/state/")
@@ -163,16 +177,23 @@ def test_all_volumes_are_declared_and_given_to_the_user() -> None:
     assert set(mounts(services()["volumes"])) == set(services()["volumes"]["entrypoint"][2:])
 
 
+def test_the_proxy_takes_no_longer_body_than_the_collector() -> None:
+    (kib,) = re.findall(r"max_size (\d+)MiB", (COMPOSE / "Caddyfile").read_text())
+    collector = Deployment.read(COMPOSE / "shuffler.toml").collector
+    assert collector is not None
+    assert int(kib) << 20 == collector.most_body_bytes
+
+
 def test_docker_compose_takes_the_file() -> None:
     command = [*compose_command(), "-f", str(COMPOSE / "compose.yaml"), "config", "--format", "json"]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)  # noqa: S603  # reads a file
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads a file
     assert done.returncode == 0, done.stderr
     read = json.loads(done.stdout)["services"]
     assert set(read) == set(services())
     bound = {
         mount["source"] for service in read.values() for mount in service["volumes"] if mount["type"] == "bind"
-    } - {str(COMPOSE / f"{party}.toml") for party in JOBS}
-    assert bound == set(ENVIRONMENT.values())
+    } - {str(path) for path in COMPOSE.iterdir()}
+    assert bound == {str(COMPOSE / name) for name in GIVEN}
 
 
 def test_units_are_hardened() -> None:
