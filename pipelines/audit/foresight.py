@@ -18,6 +18,7 @@ from pipelines.ledger.charging import cost_of, release_of
 from pipelines.ledger.file import opened, read_charges, read_limit, read_newest
 from pipelines.ledger.own_time import believed
 from pipelines.ledger.records import Charge, Limit, stamp
+from pipelines.ledger.runs import living
 from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
@@ -63,6 +64,7 @@ def budget(view: View) -> Iterator[Finding]:
         with opened(deployment.ledger) as connection:
             limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
             now = believed(now, read_newest(connection))
+        charges = living(deployment.ledger, charges, now)
     if limit is None:
         yield Finding(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
@@ -92,6 +94,7 @@ def room_of(view: View) -> Room | None:
     with opened(ledger) as connection:
         limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
         now = believed(view.now, read_newest(connection))
+    charges = living(ledger, charges, now)
     return None if limit is None else _room(limit, charges, releases, now, view.deployment.windows.length)
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
-import socket
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
 from hushcount.privacy.joint import Part, Window, smaller
 from pipelines.ledger.file import LedgerError
-from pipelines.ledger.own_time import FAR
 from pipelines.ledger.records import Charge, Limit, stamp
 from pipelines.outputs.account import Account, Spent, Terms, Unit
-
-_LONGEST_RUN = timedelta(days=1) + FAR
-"""A day, and what a clock may be ahead."""
 
 
 class OverLimit(LedgerError):
@@ -115,15 +109,15 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
 
     Args:
         limit: the campaign's.
-        charges: all others of the campaign; reservations of living runs count.
+        charges: all others of the campaign, and the reservations of runs under way, which count too.
         wanted: the release.
         most: an upper bound on its cost, for the message.
         now: the ledger's time, which decides the period.
     """
     if limit is None:
         return
-    listed = list(charges)
-    living, done = [charge for charge in listed if not is_stale(charge, now)], committed(listed)
+    living = list(charges)
+    done = committed(living)
     counting, renews = counted(limit, living, now), limit.period(now)[1]
     renewal = "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
     # Charges compose numerically only as long as no parameter follows from results, as a second file's may.
@@ -151,22 +145,3 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
         f"({cost.epsilon:.6g}, {cost.delta:.6g}), at most ({most.epsilon:.6g}, {most.delta:.6g}), and "
         f"{least}({left.epsilon:.6g}, {left.delta:.6g}) remain: nothing was released or charged; {renewal}"
     )
-
-
-def is_stale(charge: Charge, now: datetime) -> bool:
-    """Return whether a reservation's run ended without releasing it: its process is gone, or it began days ago."""
-    if charge.state == "committed":
-        return False
-    if now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN:
-        return True
-    return charge.host == socket.gethostname() and not _is_alive(charge.pid)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from pipelines.ledger.curves import put_curve
 from pipelines.ledger.file import LedgerError, opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
 from pipelines.ledger.records import Charge, Limit, charge_key
+from pipelines.ledger.runs import living, under_way
 from pipelines.outputs.account import Charged, Hop, NoLedger, Unit
 from pipelines.outputs.summary import HopSummary
 
@@ -91,7 +91,7 @@ class Charging:
                 # A curve covers one release; of two under one key only their cost is known.
                 window = self.window_of(accepted) if cost == actual else None
                 mine = replace(mine, epsilon=cost.epsilon, delta=cost.delta, window=window)
-                _require_room(limit, charges.values(), mine, self.most, time)
+                _require_room(self.path, limit, charges.values(), mine, self.most, time)
                 mine = replace(
                     mine,
                     state="committed",
@@ -151,24 +151,24 @@ def charging(
         window=release_window(reports or 0),
         host=socket.gethostname(),
         pid=os.getpid(),
-        run=uuid.uuid4().hex,
     )
     if upstream.charged is not None:
         wanted = _keyed(wanted, upstream.charged)
     _require_room_or_retry(path, wanted, most, known)
     manifest = draws.manifest_in(folder)
-    charge = _reserve(path, wanted, manifest, most, known)
-    if drawn and charge.state == "committed":
-        require_same_draw(path, charge, draws.digest_of_draw(path, charge.key))
-    try:
-        # The draw of a release is what it holds; a job that draws does not know it yet.
-        draw = manifest if hop == "discover" and not drawn else None
-        yield Charging(path, charge, most, known, draw, release_window)
-    finally:
-        # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
-        with suppress(HushcountError), opened(path) as connection, writing(connection):
-            mine = "DELETE FROM charges WHERE key = ? AND run = ? AND state = 'reserved'"
-            connection.execute(mine, (charge.key, charge.run))
+    with under_way(path) as run:
+        charge = _reserve(path, replace(wanted, run=run), manifest, most, known)
+        if drawn and charge.state == "committed":
+            require_same_draw(path, charge, draws.digest_of_draw(path, charge.key))
+        try:
+            # The draw of a release is what it holds; a job that draws does not know it yet.
+            draw = manifest if hop == "discover" and not drawn else None
+            yield Charging(path, charge, most, known, draw, release_window)
+        finally:
+            # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
+            with suppress(HushcountError), opened(path) as connection, writing(connection):
+                mine = "DELETE FROM charges WHERE key = ? AND run = ? AND state = 'reserved'"
+                connection.execute(mine, (charge.key, charge.run))
 
 
 def cost_of(stated: Statement, hop: Hop) -> Loss:
@@ -227,10 +227,12 @@ def _keyed(wanted: Charge, manifest: str) -> Charge:
     return replace(wanted, manifest=manifest, key=key)
 
 
-def _require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, time: LedgerTime) -> None:
+def _require_room(
+    path: Path, limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, time: LedgerTime
+) -> None:
     """Check that a release fits; a refusal also says if the ledger does not follow the clock."""
     try:
-        require_room(limit, charges, wanted, most, time.now)
+        require_room(limit, living(path, charges, time.now), wanted, most, time.now)
     except OverLimit as over:
         raise OverLimit("; ".join(filter(None, (str(over), time.doubt)))) from None
 
@@ -244,7 +246,7 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, known: dateti
             return
         others = [charge for charge in charges if charge not in alike]
         limit = read_limit(connection, wanted.campaign)
-        _require_room(limit, others, wanted, most, ledger_time(connection, known))
+        _require_room(path, limit, others, wanted, most, ledger_time(connection, known))
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
@@ -266,7 +268,7 @@ def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datet
             return mine
         time = advanced(connection, known)
         limit = read_limit(connection, wanted.campaign)
-        _require_room(limit, charges.values(), wanted, most, time)
+        _require_room(path, limit, charges.values(), wanted, most, time)
         wanted = replace(wanted, reserved_at=time.mark)
         _put(connection, wanted, limit)
     return wanted

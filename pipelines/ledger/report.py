@@ -18,10 +18,11 @@ from hushcount.campaigns.parts import Identifier
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.whole_files import write_once
 from hushcount.privacy.composition import Loss, basic
-from pipelines.ledger.balance import balance, committed, counted, files_of, is_stale, losses, spent
+from pipelines.ledger.balance import balance, committed, counted, files_of, losses, spent
 from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, beginning, ledger_time, warnings
 from pipelines.ledger.records import Charge, Limit, charge_key
+from pipelines.ledger.runs import is_stale
 from pipelines.outputs.account import Account
 
 _NO_TIME = "has a time that is no ISO 8601 time with a zone"
@@ -140,7 +141,7 @@ def describe(path: Path, campaign: str | None = None) -> Described:
     charges = [charge for charge in charges if campaign in (None, charge.campaign)]
     names = {charge.campaign for charge in charges}
     names |= {limit.campaign for limit in limits if campaign in (None, limit.campaign)}
-    stale = frozenset(charge.key for charge in charges if is_stale(charge, time.now))
+    stale = frozenset(charge.key for charge in charges if is_stale(path, charge, time.now))
     return Described(_accounts(names, limits, charges, time.now), charges, stale)
 
 

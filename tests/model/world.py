@@ -28,7 +28,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
 from pipelines.files import storage
 from pipelines.jobs import shuffle
-from pipelines.ledger import balance, records
+from pipelines.ledger import records, runs
 from pipelines.schedule.run import Done, run
 from tests.model.made import DEPLOYMENT, SEGMENT, made
 from tests.model.points import Killed, Points, Process
@@ -204,7 +204,7 @@ def world(kind: Kind) -> Iterator[World]:
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
             here = World(root, kind, points)
             points.put(patch.setattr)
-            patch.setattr(balance, "_is_alive", lambda _: bool(points.running))
+            patch.setattr(runs, "_is_under_way", lambda _: bool(points.running))
             for module in list(sys.modules.values()):
                 if getattr(module, "utc_now", None) is records.utc_now and module is not records:
                     patch.setattr(module, "utc_now", here.now)

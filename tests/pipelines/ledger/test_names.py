@@ -165,7 +165,7 @@ def test_two_processes_under_two_names_that_are_one_path_hand_out_one_draw(
     assert len(handed_out(*outs)) == 1
     (charge,) = charges(ledger)
     assert charge.draw is not None
-    assert sorted(path.name for path in home.iterdir()) == ["ledger.db", "ledger.db.draws"]
+    assert sorted(path.name for path in home.iterdir()) == ["ledger.db", "ledger.db.draws", "ledger.db.runs"]
     assert check(names[link]).charges == 1
 
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import uuid
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
 from hushcount.privacy.composition import Loss
 from pipelines.ledger import own_time
-from pipelines.ledger.balance import OverLimit, is_stale
+from pipelines.ledger.balance import OverLimit
 from pipelines.ledger.charging import charging
 from pipelines.ledger.file import opened, put, read_charges, read_limit, read_newest, writing
 from pipelines.ledger.own_time import FAR, believed, confirm
@@ -27,7 +26,7 @@ from pipelines.ledger.records import Limit, stamp
 from pipelines.ledger.report import check, describe, set_limit
 from pipelines.outputs.account import Spent
 from tests.pipelines.conftest import World
-from tests.pipelines.ledger.test_charging import NOW, batch, made, release, upstream
+from tests.pipelines.ledger.test_charging import NOW, batch, release, upstream
 from tests.support.jobs import done, new_campaign, refused
 
 DAY = timedelta(days=1)
@@ -217,13 +216,6 @@ def test_an_idle_ledger_renews_when_the_operator_or_the_deployment_tells_the_tim
     confirm(ledger, clock.now.date() - DAY)
     # What was charged before that was stamped by the clock, not by the ledger's time.
     assert fitting(ledger, campaign, tmp_path, "confirmed") == 1
-
-
-def test_a_living_reservation_outlives_a_clock_that_is_ahead() -> None:
-    held = replace(made(1, NOW), state="reserved", committed_at=None, host="elsewhere")
-    for ahead in (DAY, 400 * DAY):
-        assert not is_stale(held, believed(NOW + ahead, NOW))
-    assert is_stale(held, NOW + 4 * DAY)
 
 
 def test_a_limit_is_never_set_ahead_of_the_ledgers_time(ledger: Path, clock: Clock) -> None:

@@ -1,0 +1,96 @@
+"""Which runs are under way on a ledger: each holds the lock of a file beside it, which ends with its process.
+
+Name of the machine and number of the process do not tell: a container that starts again has both again, and one that
+is made anew has another name.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pipelines.ledger.file import LedgerError, resolved
+from pipelines.ledger.own_time import FAR
+from pipelines.ledger.records import Charge
+
+_LONGEST_RUN = timedelta(days=1) + FAR
+"""A day, and what a clock may be ahead."""
+
+
+@contextmanager
+def under_way(ledger: Path) -> Iterator[str]:
+    """Yield the name of a new run, which is under way until the block or its process ends.
+
+    Raises:
+        LedgerError: its file cannot be made or locked.
+    """
+    import fcntl
+
+    run = uuid.uuid4().hex
+    path = _path(ledger, run)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        _sweep(path.parent)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LedgerError(f"cannot make {path}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise LedgerError(f"cannot lock {path}: {error.strerror}") from None
+        yield run
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def living(ledger: Path, charges: Iterable[Charge], now: datetime) -> list[Charge]:
+    """Return charges, and the reservations whose run is under way; `now` is the ledger's time."""
+    return [charge for charge in charges if not is_stale(ledger, charge, now)]
+
+
+def is_stale(ledger: Path, charge: Charge, now: datetime) -> bool:
+    """Return whether a reservation's run ended without releasing it: its process is gone, or it began days ago."""
+    if charge.state == "committed":
+        return False
+    long_ago = now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN
+    return long_ago or not _is_under_way(_path(ledger, charge.run))
+
+
+def _path(ledger: Path, run: str) -> Path:
+    ledger = resolved(ledger)
+    return ledger.with_name(f"{ledger.name}.runs") / run
+
+
+def _is_under_way(path: Path) -> bool:
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        # Nobody knows: rather hold room too long.
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the files of killed runs that are too old for a run."""
+    oldest = time.time() - _LONGEST_RUN.total_seconds()
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if path.stat().st_mtime < oldest and not _is_under_way(path):
+                path.unlink()
