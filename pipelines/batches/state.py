@@ -44,6 +44,18 @@ _WITHOUT_ALERTS = 4
 """The version before, which lacks a table and is otherwise alike."""
 _BUSY_SECONDS = 30
 _MAKING = 0x4D616B65  # "Make"
+_NOTICED_BY_CLIENT = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""Within a minute each side notices that the network lost the other; by default after hours, in which no run works."""
+_NOTICED_BY_SERVER = (
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; "
+    "SET tcp_user_timeout = '60s'"
+)
 MODE = 0o600
 READ_ONLY = "postgresql_readonly"
 """The option of a transaction that only reads."""
@@ -150,7 +162,9 @@ def _engine(address: str) -> Engine:
             url = make_url(address)
             if url.drivername == "postgresql":
                 url = url.set(drivername="postgresql+psycopg")
-            return create_engine(url, pool_pre_ping=True)
+            engine = create_engine(url.set(query={**_NOTICED_BY_CLIENT, **url.query}), pool_pre_ping=True)
+            event.listen(engine, "connect", _watched_by_server)
+            return engine
         path = Path(address)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -173,6 +187,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     # A lost file is not made anew here: that state would know of nothing.
     file = f"file:{quote(str(path))}?mode=rw"
     return sqlite3.connect(file, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False)
+
+
+def _watched_by_server(connection: Any, _record: Any) -> None:
+    """Let the server end a session of a client that is gone: with the session it holds the lock of a run."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTICED_BY_SERVER)
+    connection.commit()
 
 
 def _synchronous(connection: Any, _record: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 
+import psycopg
 import pytest
 from sqlalchemy import Table, create_engine, delete, text, update
 
@@ -169,6 +170,23 @@ def test_a_run_ends_where_its_state_is_exchanged(tmp_path: Path, monkeypatch: py
     during_shuffle(monkeypatch, lambda: (tmp_path / "yesterday.db").replace(state) and None)
     with pytest.raises(LostLock, match="exchanged"):
         site.run(1.1)
+
+
+def test_client_and_server_both_ask_for_a_peer_that_a_network_took_away(database: str) -> None:
+    """Else a dead session holds the lock for hours; tests/containers/on_networks.py takes the network away."""
+    with opened(f"{database}&keepalives_idle=7") as state, state.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        asked = driver.info.get_parameters()
+        assert {name: asked[name] for name in ("connect_timeout", "keepalives_interval", "tcp_user_timeout")} == {
+            "connect_timeout": "10",
+            "keepalives_interval": "10",
+            "tcp_user_timeout": "60000",
+        }
+        # What the operator writes into the URL counts.
+        assert asked["keepalives_idle"] == "7"
+        source = text("SELECT source FROM pg_settings WHERE name LIKE 'tcp\\_%'")
+        assert connection.execute(source).scalars().all() == ["session"] * 4
 
 
 def test_first_runs_at_once_make_one_state_on_a_server(database: str) -> None:
