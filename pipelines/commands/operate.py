@@ -23,6 +23,7 @@ from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.schedule.report import Done
+    from pipelines.schedule.run import Say
 
 _LOOK_SECONDS = 900.0
 """A watch looks at the alerts when something was done, and at least so often."""
@@ -74,10 +75,11 @@ def run(
     if watch and clock_is_right:
         raise UsageError("option --clock-is-right is for one run, and --watch would trust the clock forever: give one")
     console = progress_console()
-    look = partial(once, clock_is_right=clock_is_right, console=console, say=partial(_print, console, "dim"))
+    look = partial(once, clock_is_right=clock_is_right, console=console)
+    say = partial(_print, console, "dim")
     if not watch:
         deployment = Deployment.read(config)
-        done = look(deployment, wait=wait)
+        done = look(deployment, wait=wait, say=say)
         tell(deployment, done)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
@@ -88,11 +90,13 @@ def run(
         try:
             # No wait for another run: no signal could interrupt the wait for a database's lock.
             deployment = Deployment.read(config)
-            done = look(deployment, wait=False)
+            done = look(deployment, wait=False, say=partial(_say_unless_stopped, stop, say))
             # A look at the alerts reads all that status reads.
             looks = done != Done(waiting=done.waiting) or time.monotonic() - looked >= _LOOK_SECONDS
             tell(deployment, done, looks=looks)
             looked = time.monotonic() if looks else looked
+        except _Stopped:
+            return
         except Exception as error:
             # The next look may find the database back, or the campaign file mended.
             _print(console, "bold red", f"error: {told(error)}")
@@ -109,6 +113,17 @@ def run(
 def _print(console: Console, style: str, line: str) -> None:
     """Print a line with the time: a run may take hours, and a watch years."""
     console.print(f"{stamp(datetime.now(timezone.utc))} {line}", style=style, soft_wrap=True)
+
+
+class _Stopped(BaseException):
+    """The run was told to stop, and its next step has not begun."""
+
+
+def _say_unless_stopped(stop: threading.Event, say: Say, line: str) -> None:
+    """Say which step begins, or end the run before it: all that is due may take hours."""
+    if stop.is_set():
+        raise _Stopped
+    say(line)
 
 
 def _on_signals() -> threading.Event:

@@ -19,7 +19,7 @@ from pipelines.batches.lock import alone
 from pipelines.batches.state import opened
 from tests.shuffler.collector.running import wait_for
 from tests.support import collecting
-from tests.support.jobs import done
+from tests.support.jobs import done, summary
 from tests.support.site import Site, values
 
 WAIT = 120.0
@@ -74,3 +74,22 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
         assert process.wait(WAIT) == 0
     assert "Traceback" not in log.read_text()
     assert "all numbers agree" in done("status", "--config", site.config).out
+
+
+@pytest.mark.long
+def test_a_watching_run_that_is_told_to_stop_begins_no_further_step(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    ended = window_at(datetime.now(timezone.utc) - timedelta(days=3), timedelta(days=1))
+    day = (ended.start - collecting.START).days
+    for one in (day, day + 1):
+        collecting.collect(site.store, site.campaign, values(100), day=one)
+    with watching(site) as (process, log):
+        wait_for(lambda: ": shuffle" in log.read_text(), WAIT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT) == 0
+    assert "Traceback" not in log.read_text()
+    # The step that was under way is done, and the next one is not.
+    assert summary(site.store / "shuffled" / "words" / site.batch(day))["accepted"] == 100
+    assert not (site.store / "results" / "words" / site.batch(day)).exists()
+    assert site.run(day + 2.5).problems == []
+    assert [site.result(one)["accepted"] for one in (day, day + 1)] == [100, 100]
