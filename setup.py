@@ -33,6 +33,7 @@ setup(
         "pipelines.handover",
         "pipelines.jobs",
         "pipelines.ledger",
+        "pipelines.metrics",
         "pipelines.outputs",
         "pipelines.pages",
         "pipelines.schedule",

@@ -111,6 +111,13 @@ def failing(connection: Connection) -> tuple[int, str]:
     return len(rows), rows[0] if rows else ""
 
 
+def numbers(connection: Connection) -> tuple[int, int]:
+    """Return how many alerts stand, and how many messages are not sent yet."""
+    standing = select(func.count()).where(ALERTS.c.standing)
+    unsent = select(func.count()).where(ALERTS.c.delivery == "pending")
+    return connection.execute(standing).scalar_one(), connection.execute(unsent).scalar_one()
+
+
 def given_up(connection: Connection, now: datetime) -> tuple[int, str]:
     """Return how many messages were given up that still stand or were given up in the last week, and a failure."""
     recent = (ALERTS.c.settled_at >= (now - _REMEMBERED).isoformat()) | ALERTS.c.standing

@@ -6,6 +6,7 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -22,11 +23,12 @@ from pipelines.console.answer import Answer, note, out_console, progress_console
 from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
+    from pipelines.deployment.settings import Deployment
     from pipelines.schedule.report import Done
     from pipelines.schedule.run import Say
 
 _LOOK_SECONDS = 900.0
-"""A watch looks at the alerts when something was done, and at least so often."""
+"""A watch looks at alerts and numbers when something was done, and at least so often."""
 
 
 def collect(config: options.Config) -> None:
@@ -65,10 +67,8 @@ def run(
 
     Example: hushcount run --config deployment.toml
     """
-    from pipelines.alerts.telling import tell
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
-    from pipelines.schedule.report import Done
     from pipelines.schedule.run import run as once
 
     pause = options.span("--every", every)
@@ -79,22 +79,18 @@ def run(
     say = partial(_print, console, "dim")
     if not watch:
         deployment = Deployment.read(config)
-        done = look(deployment, wait=wait, say=say)
-        tell(deployment, done)
+        done = _look(deployment, partial(look, deployment, wait=wait, say=say), lambda _: True)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
     stop = _on_signals()
     waited: list[str] = []
-    looked = -math.inf
+    pace = _Pace()
     while True:
         try:
             # No wait for another run: no signal could interrupt the wait for a database's lock.
             deployment = Deployment.read(config)
-            done = look(deployment, wait=False, say=partial(_say_unless_stopped, stop, say))
-            # A look at the alerts reads all that status reads.
-            looks = done != Done(waiting=done.waiting) or time.monotonic() - looked >= _LOOK_SECONDS
-            tell(deployment, done, looks=looks)
-            looked = time.monotonic() if looks else looked
+            unless_stopped = partial(_say_unless_stopped, stop, say)
+            done = _look(deployment, partial(look, deployment, wait=False, say=unless_stopped), pace.is_due)
         except _Stopped:
             return
         except Exception as error:
@@ -103,11 +99,49 @@ def run(
         else:
             # It says once that something waits, not at every look.
             news = [line for line in done.waiting if line not in waited]
-            if news or done != Done(waiting=done.waiting):
+            if news or not done.is_quiet:
                 _show_done(done, as_json, news)
             waited = done.waiting
         if _stopped_within(stop, pause):
             return
+
+
+class _Pace:
+    """When a watch looks at alerts and numbers: they need all that status reads."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def is_due(self, done: Done) -> bool:
+        if done.is_quiet and time.monotonic() - self._last < _LOOK_SECONDS:
+            return False
+        self._last = time.monotonic()
+        return True
+
+
+def _look(deployment: Deployment, work: Callable[[], Done], is_due: Callable[[Done], bool]) -> Done:
+    """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
+    from pipelines.alerts.telling import tell
+    from pipelines.batches.lock import AnotherRun
+    from pipelines.files.storage_errors import told
+    from pipelines.metrics.textfile import record
+    from pipelines.schedule.report import Done
+
+    try:
+        done = work()
+    except AnotherRun:
+        # It records its own look.
+        raise
+    except Exception as error:
+        failed = Done(problems=[told(error)])
+        record(deployment, failed, measures=False)
+        for said in failed.problems[1:]:
+            note(f"error: {said}", "bold red")
+        raise
+    looks = is_due(done)
+    tell(deployment, done, looks=looks)
+    record(deployment, done, measures=looks)
+    return done
 
 
 def _print(console: Console, style: str, line: str) -> None:

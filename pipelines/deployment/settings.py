@@ -71,6 +71,21 @@ class EnginePart(Part):
     options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
 
 
+class MetricsPart(Part):
+    """What `hushcount run` says in numbers at the end of each look."""
+
+    textfile: str = Field(
+        description="file in Prometheus' text format that is written anew each time; it ends in .prom, for a collector "
+        "of text files such as node_exporter's"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> MetricsPart:
+        if not self.textfile.endswith(".prom"):
+            raise ValueError(f"textfile is {self.textfile!r}, must end in .prom: collectors pass over other files")
+        return self
+
+
 class DeploymentFile(Part):
     """The file, as it is written."""
 
@@ -113,6 +128,7 @@ class DeploymentFile(Part):
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
     alerts: AlertsPart | None = Field(default=None, description="without this table nobody is told")
+    metrics: MetricsPart | None = Field(default=None, description="without this table no file is written")
 
     @model_validator(mode="after")
     def _check(self) -> DeploymentFile:

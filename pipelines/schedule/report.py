@@ -29,3 +29,8 @@ class Done:
     deleted: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing was done, lost or impossible: at most something waits."""
+        return self == Done(waiting=self.waiting)

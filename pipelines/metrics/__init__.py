@@ -1,0 +1,1 @@
+"""What `hushcount run` says in numbers, for an operator's monitoring."""

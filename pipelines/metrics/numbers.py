@@ -1,0 +1,191 @@
+"""The numbers of a deployment, from its state and ledger, with names of campaigns, hops, streams and outcomes.
+
+They are computed anew, never added up in a process: so they survive restarts, and a run that is killed loses none.
+A moment is given as a timestamp, so that who reads a number later still knows how long ago that is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from sqlalchemy import Connection
+
+from hushcount.collection.windows import window_start
+from hushcount.errors import HushcountError
+from pipelines.alerts import outbox
+from pipelines.audit.foresight import room_of
+from pipelines.audit.reconcile import account_of
+from pipelines.audit.view import View
+from pipelines.batches import rows
+from pipelines.batches.hops import hop_names
+from pipelines.batches.rebuild import outputs
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
+from pipelines.ledger.report import describe
+
+PREFIX = "hushcount_run_"
+
+
+class Numbers:
+    """Metrics with their values; what is not known has no sample."""
+
+    def __init__(self) -> None:
+        self._families: list[Metric] = []
+        self.collected = self._gauge(
+            "collected_reports", "Collected reports, by what became of them.", "campaign", "stream", "state"
+        )
+        self.reports = CounterMetricFamily(
+            f"{PREFIX}reports", "Reports of finished hops, by outcome.", labels=("campaign", "hop", "stream", "outcome")
+        )
+        self._families.append(self.reports)
+        self.waiting = self._gauge(
+            "waiting_reports", "Reports of closed windows that no batch took yet.", "campaign", "stream"
+        )
+        self.dropped_at = self._gauge(
+            "waiting_until_timestamp_seconds", "When the first of these become too late.", "campaign", "stream"
+        )
+        self.undone = self._gauge("undone_windows", "Windows that are over and not done.", "campaign")
+        self.oldest_undone = self._gauge(
+            "oldest_undone_window_end_timestamp_seconds", "When the oldest of these ended.", "campaign"
+        )
+        self.differences = self._gauge("differences", "Numbers or files that do not agree: 0 is good.", "campaign")
+        self.epsilon_left = self._gauge("ledger_epsilon_left", "Epsilon that the limit still admits.", "campaign")
+        self.windows_left = self._gauge(
+            "ledger_windows_left", "Windows for which the ledger has room, 30 for as many or more.", "campaign"
+        )
+        self.windows_needed = self._gauge(
+            "ledger_windows_until_renewal", "Windows that begin until the budget renews.", "campaign"
+        )
+        self.key_expires = self._gauge(
+            "key_expires_timestamp_seconds", "When the first key of the current epoch expires.", "campaign", "role"
+        )
+        self.alerts_standing = self._gauge("alerts_standing", "Alerts that stand.")
+        self.alerts_unsent = self._gauge("alerts_unsent", "Alerts that are not sent yet.")
+        self.alerts_given_up = self._gauge(
+            "alerts_given_up", "Alerts that stand or are of this week and reached nobody."
+        )
+
+    def _gauge(self, name: str, text: str, *labels: str) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(PREFIX + name, text, labels=labels)
+        self._families.append(family)
+        return family
+
+    @property
+    def families(self) -> Sequence[Metric]:
+        """All of them, also those without a sample."""
+        return self._families
+
+
+def measure(
+    deployment: Deployment, campaigns: Sequence[Epochs], state: Connection, now: datetime, problems: list[str]
+) -> Numbers:
+    """Return the numbers of a deployment at a moment.
+
+    Args:
+        state: a snapshot.
+        problems: gets a sentence for each campaign of which something could not be measured.
+    """
+    found = Numbers()
+    for view in View(deployment, now, campaigns, connection=state).each():
+        for part in (_of_state, _of_account, _of_ledger, _of_keys):
+            with _contained(view.campaign, problems):
+                part(found, view)
+    if deployment.file.alerts is not None:
+        standing, unsent = outbox.numbers(state)
+        found.alerts_standing.add_metric([], standing)
+        found.alerts_unsent.add_metric([], unsent)
+        found.alerts_given_up.add_metric([], outbox.given_up(state, now)[0])
+    return found
+
+
+@contextmanager
+def _contained(campaign: str, problems: list[str]) -> Iterator[None]:
+    """Make a problem of a number that cannot be had: the others still count."""
+    try:
+        yield
+    except (HushcountError, OSError) as error:
+        problems.append(f"{campaign}: not all metrics: {told(error)}")
+
+
+def _of_state(found: Numbers, view: View) -> None:
+    """Add what was collected and counted, and which windows are not done."""
+    campaign = view.campaign
+    if view.shuffles:
+        for (stream, state), number in rows.records_by_state(view.state, campaign).items():
+            found.collected.add_metric([campaign, stream, state], number)
+    reports: Counter[tuple[str, str, str]] = Counter()
+    for hops in view.counts.values():
+        for hop, streams in hops.items():
+            for stream, row in streams.items():
+                for outcome, number in {"accepted": row.accepted, **row.rejected}.items():
+                    reports[hop, stream, outcome] += number
+    for (hop, stream, outcome), number in sorted(reports.items()):
+        found.reports.add_metric([campaign, hop, stream, outcome], number)
+    ends = sorted(_undone(view))
+    found.undone.add_metric([campaign], len(ends))
+    if ends:
+        found.oldest_undone.add_metric([campaign], ends[0].timestamp())
+
+
+def _undone(view: View) -> set[datetime]:
+    """Return the ends of the windows that are over and still open, or with a batch that a hop here has not passed."""
+    campaign, length = view.campaign, view.deployment.windows.length
+    closed = rows.closed_windows(view.state, campaign)
+    names = {name for name, window in view.windows.items() if name not in closed and window.end <= view.now}
+    if view.shuffles:
+        batches = rows.made_batches(view.state, campaign)
+    else:
+        batches = [batch for batch, _ in outputs(view.deployment, "shuffled", campaign)]
+    done = rows.hops_done(view.state, campaign)
+    for batch in batches:
+        file = view.epochs.campaigns.get(batch.file)
+        # Without its campaign file nothing is known of its hops, but that they are not done.
+        hops = ["unknown"] if file is None else hop_names(file, view.deployment.file.parties)
+        if not done.get(batch.name, set()).issuperset(hops):
+            names.add(batch.window)
+    return {_end(view, name, length) for name in names}
+
+
+def _end(view: View, name: str, length: timedelta) -> datetime:
+    window = view.windows.get(name)
+    return window_start(name) + length if window is None else window.end
+
+
+def _of_account(found: Numbers, view: View) -> None:
+    """Add what waits, and what does not agree."""
+    account = account_of(view)
+    found.differences.add_metric([view.campaign], len(account.differences))
+    for stream in view.epochs.newest[1].streams if view.shuffles else ():
+        waiting = [one for one in account.waiting if one.stream == stream]
+        found.waiting.add_metric([view.campaign, stream], sum(one.reports for one in waiting))
+        if waiting:
+            first = min(datetime.fromisoformat(one.dropped) for one in waiting)
+            found.dropped_at.add_metric([view.campaign, stream], first.timestamp())
+
+
+def _of_ledger(found: Numbers, view: View) -> None:
+    """Add what a limit still admits; nothing if there is none."""
+    room, ledger = room_of(view), view.deployment.ledger
+    if room is None or ledger is None:
+        return
+    found.windows_left.add_metric([view.campaign], room.left)
+    if room.until is not None:
+        found.windows_needed.add_metric([view.campaign], room.until)
+    account = describe(ledger, view.campaign).accounts[view.campaign]
+    if account.remaining is not None:
+        found.epsilon_left.add_metric([view.campaign], account.remaining.epsilon)
+
+
+def _of_keys(found: Numbers, view: View) -> None:
+    """Add when the public keys of the current epoch expire, the first of each role."""
+    current = view.epochs.collection.current(view.now)
+    for (number, _), campaign in view.epochs.campaigns.items():
+        if current is not None and number == current.epoch:
+            for role, keys in dict(campaign.keys).items():
+                for key in sorted(keys, key=lambda key: key.not_after)[:1]:
+                    found.key_expires.add_metric([view.campaign, role], key.not_after.timestamp())
