@@ -19,6 +19,7 @@ from pipelines.audit.reconcile import account_of, rescues, waiting_in
 from pipelines.audit.view import Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
+from pipelines.schedule.forgotten import look, notes_of
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
@@ -193,3 +194,14 @@ def numbers(view: View) -> Iterator[Finding]:
     found = len(account_of(view).differences)
     says = f"{found} do not agree" if found else "agree"
     yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, "hushcount status")
+
+
+def charges(view: View) -> Iterator[Finding]:
+    """Say which charges the ledger lacks of releases that were made: it was restored from an older copy, or lost."""
+    found = look(notes_of(view.state, view.campaign), None, view.deployment, view.epochs)
+    name = f"charges of {view.campaign}"
+    for fault in found.faults:
+        yield Finding(name, "bad", fault)
+    if found.proofs:
+        cure = "restore a newer copy, or let the next hushcount run charge them"
+        yield Finding(name, "bad", f"{view.deployment.ledger} lacks {found.says}", cure)

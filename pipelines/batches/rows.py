@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta, timezone
 from itertools import product
 from typing import Any
@@ -20,6 +20,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.manifests import Manifest
 from hushcount.collection.windows import Window, window_start
+from hushcount.formats.reading import parse_object
 from pipelines.batches.state import BATCHES, DELETED, HOPS, MANIFESTS, SEGMENT_STATES, SEGMENTS, WINDOWS
 from pipelines.handover.batch_file import BatchSegment
 from pipelines.handover.names import Batch
@@ -29,6 +30,8 @@ from pipelines.outputs.summary import HopSummary
 
 UNLISTED = "named by its batch, and by no manifest"
 """The reason of a segment that came from its batch's file before its manifest was there."""
+_CHARGE = "charge"
+"""The key of what was noted of a hop's charge, beside its counts."""
 
 
 def of_batch(table: Table, batch: Batch) -> ColumnElement[bool]:
@@ -117,6 +120,30 @@ def hops_done(connection: Connection, campaign: str) -> dict[str, set[str]]:
     for batch, hop in connection.execute(select(HOPS.c.batch, HOPS.c.hop).where(HOPS.c.campaign == campaign)):
         done[batch].add(hop)
     return done
+
+
+def noted_charges(connection: Connection, campaign: str) -> dict[tuple[str, str], dict[str, Any] | None]:
+    """Return the note on the charge of each finished hop, by batch and hop: None if it charged nothing.
+
+    A hop that is not in it was not looked at yet.
+    """
+    found = {}
+    query = select(HOPS.c.batch, HOPS.c.hop, HOPS.c.counts).where(HOPS.c.campaign == campaign)
+    for batch, hop, counts in connection.execute(query):
+        data = parse_object(counts.encode(), "state")
+        # A hop that counted no stream was passed over.
+        if _CHARGE in data or not data["streams"]:
+            found[batch, hop] = data.get(_CHARGE)
+    return found
+
+
+def note_charge(connection: Connection, batch: Batch, hop: str, charge: Mapping[str, Any] | None) -> None:
+    """Note what a hop's summary says of its charge; None: it charged nothing. A hop that has not run gets no note."""
+    mine = and_(of_batch(HOPS, batch), HOPS.c.hop == hop)
+    counts = connection.execute(select(HOPS.c.counts).where(mine)).scalar()
+    if counts is not None:
+        data = {**parse_object(counts.encode(), "state"), _CHARGE: charge}
+        connection.execute(update(HOPS).where(mine).values(counts=json.dumps(data, sort_keys=True)))
 
 
 def streams_done(connection: Connection, campaign: str) -> dict[str, set[str]]:

@@ -99,11 +99,11 @@ class Charging:
                     committed_at=mine.committed_at or time.mark,
                     draw=self.draw,
                 )
-                _put(connection, mine, limit)
+                put_charge(connection, mine, limit)
             account = balance(limit, [*charges.values(), mine], time.now)
         return Charged(
             mine.key, mine.campaign, mine.epoch, mine.hop, mine.manifest, mine.epsilon, mine.delta, mine.local,
-            mine.epoch_epsilon, mine.per, mine.committed_at, new, account,
+            mine.epoch_epsilon, mine.per, mine.committed_at, mine.outline, mine.draw, new, account,
         )  # fmt: skip
 
 
@@ -215,7 +215,8 @@ def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
     )
 
 
-def _put(connection: sqlite3.Connection, charge: Charge, limit: Limit | None) -> None:
+def put_charge(connection: sqlite3.Connection, charge: Charge, limit: Limit | None) -> None:
+    """Write a charge, with its curve if the campaign's limit composes curves."""
     put(connection, charge)
     # Curves are of use only where charges may compose jointly.
     if limit is not None and limit.composition == "numerical":
@@ -270,5 +271,5 @@ def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datet
         limit = read_limit(connection, wanted.campaign)
         _require_room(path, limit, charges.values(), wanted, most, time)
         wanted = replace(wanted, reserved_at=time.mark)
-        _put(connection, wanted, limit)
+        put_charge(connection, wanted, limit)
     return wanted

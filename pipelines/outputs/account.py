@@ -83,6 +83,8 @@ class Charged:
     epoch_epsilon: float | None
     per: Unit
     committed_at: str | None
+    outline: str
+    draw: str | None
     new: bool
     account: Account
 

@@ -1,7 +1,7 @@
 """hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
 
-Each step can be repeated without harm: the state says which batch has what, outputs appear whole, and a hop with a
-complete output does not run a second time. So a run may be killed anywhere, and started twice.
+Outputs appear whole, and a hop with a complete output does not run again. So a run may be killed anywhere, and started
+twice.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from pipelines.handover.names import Batch
 from pipelines.handover.retired import CountedRetired
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.minimum_batch import is_withheld, sentence
+from pipelines.schedule.forgotten import charge_forgotten
 from pipelines.schedule.hops import Job, hops_of
 from pipelines.schedule.report import Done
 from pipelines.schedule.telemetry import Telemetry, telemetry
@@ -88,8 +89,7 @@ def run(
         clock_is_right: whether the operator confirms a clock that is far ahead of everything else.
 
     Raises:
-        HushcountError: another run is at work, or the state cannot be used.
-        UsageError: the deployment or its campaigns are invalid.
+        HushcountError: another run is at work, or the state, the deployment or its campaigns cannot be used.
     """
     moment, done = now or datetime.now(timezone.utc), Done()
     with opened(deployment.state) as database, alone(database, deployment.state, wait) as state, telemetry() as metrics:
@@ -155,6 +155,7 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.problems += take_back_restored(work.state, work.deployment, campaign, work.now)
         _note(work, take_up_batches(work.state, work.deployment, epochs, work.now), failed)
     _note(work, enter_deleted(work.state, work.deployment, campaign), failed)
+    work.done.problems += charge_forgotten(work.state, work.deployment, epochs, _batches(work, epochs))
     # Before a window closes: what is left out of a batch can join the next one.
     _advance_all(work, epochs, failed)
     if work.shuffles:
@@ -229,8 +230,7 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         published = follow(connection, work.deployment, epochs, part, work.now)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
-        found = len(waiting(epochs)) - before
-        if part.review and found > 0:
+        if part.review and (found := len(waiting(epochs)) - before) > 0:
             work.done.review.append(f"{epochs.campaign}: {found:,}")
 
 
