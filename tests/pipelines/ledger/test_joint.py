@@ -17,6 +17,7 @@ from pipelines.audit.foresight import _passes
 from pipelines.ledger.balance import OverLimit, balance, require_room, spent
 from pipelines.ledger.charging import release_of
 from pipelines.ledger.file import opened, read_limit, writing
+from pipelines.ledger.proofs import noted, proof_of, put_back
 from pipelines.ledger.records import Charge, Limit, stamp
 from pipelines.ledger.report import describe, set_limit
 from pipelines.outputs.account import Account
@@ -158,3 +159,25 @@ def test_a_limit_of_fixed_parameters_allows_more_windows(campaign: Campaign) -> 
     jointly = replace(sums, composition="numerical")
     assert [_passes(sums, [], [made] * number, NOW) for number in (10, 11)] == [False, True]
     assert [_passes(jointly, [], [made] * number, NOW) for number in (20, 400)] == [False, True]
+
+
+def test_a_lost_ledger_gets_its_curves_back_from_what_its_releases_state(
+    ledger: Path,
+    campaign: Campaign,
+    tmp_path: Path,
+) -> None:
+    set_limit(ledger, "small", 5.0, DELTA, None, fixed=True)
+    said = [release(ledger, campaign, batch(tmp_path, f"window-{number}")) for number in range(3)]
+    # Of two releases under one key only the larger cost is stated, and no curve is of it.
+    said[0]["charged"]["epsilon"] *= 1.5
+    summaries = [{"ledger": one, "accepted": FORWARDED, "page": "more"} | TOKEN.data() for one in said]
+    notes = [note for note in map(noted, summaries) if note is not None]
+    assert len(notes) == 3
+    assert all("page" not in note for note in notes)
+    lost = tmp_path / "lost.db"
+    assert put_back(lost, "small", [proof_of(note, campaign, "summary.json") for note in notes]) is None
+    before, after = charges(ledger), charges(lost)
+    assert [charge.window for charge in after] == [None, *(charge.window for charge in before[1:])]
+    assert [charge.epsilon for charge in after[1:]] == [charge.epsilon for charge in before[1:]]
+    assert account(lost).limit == account(ledger).limit
+    assert account(lost).spent.composition == "joint"
