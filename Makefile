@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-images image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -109,6 +109,12 @@ check-deploy: deploy-tools  ## images, compose file and manifests by their own t
 test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
 	$(BIN)/python -m pytest -q -o python_files='on_docker.py on_flink*.py' tests/deploy
 
+containers: $(VENV)/dev  ## build all images, on stand-ins where a published base is out of reach (needs a Docker engine, or root)
+	$(BIN)/python -m tests.containers.build
+
+test-containers: $(VENV)/dev  ## run what the documentation says in containers, with faults (needs a Docker engine, or root)
+	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/containers
+
 image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
 	sh deploy/images/bases.sh
 
@@ -173,9 +179,11 @@ lock:  ## renew the lock files (needs uv)
 # What an extra adds, one requirement a line.
 EXTRA := $(PYTHON) -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")'
 
-lock-images:  ## renew deploy/images/gcp.lock and aws.lock: wheels for the images' Python (needs uv)
+lock-images:  ## renew deploy/images/*.lock: wheels for the images' Python (needs uv)
 	{ echo 'apache-beam[gcp]>=2.77,<2.78'; $(EXTRA) gcp; } | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
 	$(EXTRA) aws | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/aws.lock
+	$(EXTRA) postgres | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/postgres.lock
+	$(EXTRA) telemetry | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/telemetry.lock
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .venv-* build dist demo-output .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info

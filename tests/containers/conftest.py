@@ -1,0 +1,24 @@
+"""What tests on containers share: an engine and our images, or a skip that says why there are none."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.containers.build import build_all
+from tests.containers.engine import NoEngineError
+from tests.deploy.conftest import chain
+
+__all__ = ["chain"]
+# It removes the containers of a killed test, from an image of its own that may be out of reach; ours end by themselves.
+os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
+
+
+@pytest.fixture(scope="session")
+def images() -> dict[str, str]:
+    """All images by name, built if they are not: ours, and the published ones or stand-ins of other services."""
+    try:
+        return build_all(print)
+    except NoEngineError as error:
+        pytest.skip(f"{error}: the containers were NOT run")
