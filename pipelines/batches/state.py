@@ -33,7 +33,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool, StaticPool
 
@@ -114,7 +114,8 @@ def opened(address: str) -> Iterator[Engine]:
     """Open the state; a missing one is made.
 
     Args:
-        address: file of an SQLite database, or a postgresql:// URL; its password may come from PGPASSWORD or ~/.pgpass.
+        address: file of an SQLite database, or a postgresql:// URL; its password may come from PGPASSWORD,
+            or from the file that PGPASSFILE names, ~/.pgpass by default.
 
     Raises:
         UsageError: it cannot be reached, holds foreign tables, or is of another version.
@@ -159,7 +160,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 def _engine(address: str) -> Engine:
     try:
         if "://" in address:
-            url = make_url(address)
+            url = _url(address)
             if url.drivername == "postgresql":
                 url = url.set(drivername="postgresql+psycopg")
             engine = create_engine(url.set(query={**_NOTICED_BY_CLIENT, **url.query}), pool_pre_ping=True)
@@ -255,5 +256,24 @@ def _only(connection: Connection, column: Column[int], shown: str) -> int:
 
 
 def shown(address: str) -> str:
-    """Return an address without its password."""
-    return make_url(address).render_as_string(hide_password=True) if "://" in address else address
+    """Return an address without its passwords."""
+    if "://" not in address:
+        return address
+    url = _url(address)
+    hidden = {name: "***" if "password" in name else value for name, value in url.query.items()}
+    return url.set(query=hidden).render_as_string(hide_password=True)
+
+
+def _url(address: str) -> URL:
+    """Return an address that is a URL; UsageError, without its text, which may hold a password: it is none."""
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        url = None
+    # A second @ would be taken for the host's, with what is before it of the password.
+    if url is None or "@" in (url.host or ""):
+        raise UsageError(
+            "state is not a URL, must be postgresql://USER@HOST:PORT/DATABASE: in a user name or password write @ as "
+            "%40, : as %3A, / as %2F, or give the password by PGPASSFILE"
+        )
+    return url

@@ -91,7 +91,11 @@ class DeploymentFile(Part):
 
     format: Literal[1] = Field(default=1, description="version of this format")
     store: str = Field(description="directory, gs:// or s3://; relative to this file")
-    state: str = Field(default="state.db", description="SQLite file, relative to this file, or postgresql://")
+    state: str = Field(
+        default="state.db",
+        description="SQLite file, relative to this file, or postgresql://USER@HOST/DATABASE, with the password in the "
+        "file that PGPASSFILE names",
+    )
     campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
     keys: str = Field(
         default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +18,58 @@ import pytest
 _USER = "postgres"
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that runs.
+
+    Attributes:
+        url: of a database in it; it names no password.
+    """
+
+    url: str
+    _control: tuple[object, ...]
+    _identity: dict[str, Any]
+
+    def stop(self) -> None:
+        """End the server as a crash does: it tells its clients nothing."""
+        _run([*self._control, "-m", "immediate", "-w", "stop"], self._identity)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        _run([*self._control, "-w", "start"], self._identity)
+
+
 @contextmanager
 def postgresql() -> Iterator[str]:
     """Start a server, yield its URL, and stop it; skip where PostgreSQL is not installed."""
-    initdb, server = _find("initdb"), _find("pg_ctl")
-    if initdb is None or server is None:
+    with server() as running:
+        yield running.url
+
+
+@contextmanager
+def server(password: str = "") -> Iterator[Server]:
+    """Start a server, yield it, and stop it; it asks for a password if one is given. Skip as `postgresql`."""
+    initdb, control = _find("initdb"), _find("pg_ctl")
+    if initdb is None or control is None:
         pytest.skip("PostgreSQL's initdb and pg_ctl are not installed: the state was NOT tested on a real server")
     identity = _identity()
     root = Path(tempfile.mkdtemp(prefix="hc-pg-"))
     try:
+        data, secret = root / "data", root / "password"
+        secret.write_text(password)
         if identity:
-            os.chown(root, identity["user"], identity["group"])
-        data = root / "data"
-        _run([initdb, "-D", data, "-U", "hushcount", "-A", "trust", "--no-sync"], identity)
+            for path in (root, secret):
+                os.chown(path, identity["user"], identity["group"])
+        asks = ["-A", "scram-sha-256", f"--pwfile={secret}"] if password else ["-A", "trust"]
+        _run([initdb, "-D", data, "-U", "hushcount", *asks, "--no-sync"], identity)
         options = f"-k {root} -c listen_addresses='' -c fsync=off"
-        _run([server, "-D", data, "-w", "-l", root / "log", "-o", options, "start"], identity)
+        url = f"postgresql://hushcount@/postgres?host={root}"
+        running = Server(url, (control, "-D", data, "-l", root / "log", "-o", options), identity)
+        running.start()
         try:
-            yield f"postgresql://hushcount@/postgres?host={root}"
+            yield running
         finally:
-            _run([server, "-D", data, "-m", "immediate", "-w", "stop"], identity)
+            running.stop()
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
