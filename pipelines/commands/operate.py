@@ -24,6 +24,7 @@ from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
+    from pipelines.metrics.looks import Looks
     from pipelines.schedule.report import Done
     from pipelines.schedule.run import Say
 
@@ -69,6 +70,7 @@ def run(
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
+    from pipelines.metrics.looks import Looks
     from pipelines.schedule.run import run as once
 
     pause = options.span("--every", every)
@@ -79,18 +81,18 @@ def run(
     say = partial(_print, console, "dim")
     if not watch:
         deployment = Deployment.read(config)
-        done = _look(deployment, partial(look, deployment, wait=wait, say=say), lambda _: True)
+        done = _look(deployment, Looks(), partial(look, deployment, wait=wait, say=say), lambda _: True)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
     stop = _on_signals()
     waited: list[str] = []
-    pace = _Pace()
+    numbers, pace = Looks(), _Pace()
     while True:
         try:
             # No wait for another run: no signal could interrupt the wait for a database's lock.
             deployment = Deployment.read(config)
             unless_stopped = partial(_say_unless_stopped, stop, say)
-            done = _look(deployment, partial(look, deployment, wait=False, say=unless_stopped), pace.is_due)
+            done = _look(deployment, numbers, partial(look, deployment, wait=False, say=unless_stopped), pace.is_due)
         except _Stopped:
             return
         except Exception as error:
@@ -119,12 +121,11 @@ class _Pace:
         return True
 
 
-def _look(deployment: Deployment, work: Callable[[], Done], is_due: Callable[[Done], bool]) -> Done:
+def _look(deployment: Deployment, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]) -> Done:
     """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
     from pipelines.alerts.telling import tell
     from pipelines.batches.lock import AnotherRun
     from pipelines.files.storage_errors import told
-    from pipelines.metrics.textfile import record
     from pipelines.schedule.report import Done
 
     try:
@@ -134,13 +135,13 @@ def _look(deployment: Deployment, work: Callable[[], Done], is_due: Callable[[Do
         raise
     except Exception as error:
         failed = Done(problems=[told(error)])
-        record(deployment, failed, measures=False)
+        numbers.record(deployment, failed, measures=False)
         for said in failed.problems[1:]:
             note(f"error: {said}", "bold red")
         raise
     looks = is_due(done)
     tell(deployment, done, looks=looks)
-    record(deployment, done, measures=looks)
+    numbers.record(deployment, done, measures=looks)
     return done
 
 

@@ -14,6 +14,7 @@ class Done:
         waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
             file, with what would prevent its loss; and one for alerts that could not be sent yet.
         hops: jobs, as CAMPAIGN/BATCH HOP.
+        seconds: how long each of these jobs took, by the same name.
         published: epochs, as CAMPAIGN/EPOCH.
         review: new found values that wait for the operator, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
@@ -24,6 +25,7 @@ class Done:
     closed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
     published: list[str] = field(default_factory=list)
     review: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)

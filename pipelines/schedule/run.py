@@ -41,7 +41,6 @@ from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.schedule.forgotten import charge_forgotten
 from pipelines.schedule.hops import Job, hops_of
 from pipelines.schedule.report import Done
-from pipelines.schedule.telemetry import Telemetry, telemetry
 from pipelines.schedule.witnesses import told_time, trust
 
 Say = Callable[[str], None]
@@ -61,7 +60,6 @@ class _Work:
     engine: Engine
     console: Console | None
     say: Say
-    metrics: Telemetry
 
     @property
     def shuffles(self) -> bool:
@@ -92,13 +90,12 @@ def run(
         HushcountError: another run is at work, or the state, the deployment or its campaigns cannot be used.
     """
     moment, done = now or datetime.now(timezone.utc), Done()
-    with opened(deployment.state) as database, alone(database, deployment.state, wait) as state, telemetry() as metrics:
+    with opened(deployment.state) as database, alone(database, deployment.state, wait) as state:
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        work = _Work(deployment, state, moment, False, done, engine, console, say or (lambda _: None), metrics)
+        work = _Work(deployment, state, moment, False, done, engine, console, say or (lambda _: None))
         campaigns, faults = read_epochs(deployment.campaigns)
         for campaign, fault in faults.items():
             done.problems.append(f"{campaign}: {fault}")
-            metrics.add_problems(campaign, 1)
         # All manifests are registered before anything is done by the clock: they tell the time.
         registered = _each(work, campaigns, _register)
         _each(_timed(work, clock_is_right), registered, _run_campaign)
@@ -111,11 +108,9 @@ def _each(work: _Work, campaigns: Iterable[Epochs], step: Callable[[_Work, Epoch
     """Take a step for each campaign, and return those for which it did not fail."""
     through = []
     for epochs in campaigns:
-        before = len(work.done.problems)
         with _contained(work, epochs.campaign):
             step(work, epochs)
             through.append(epochs)
-        work.metrics.add_problems(epochs.campaign, len(work.done.problems) - before)
     return through
 
 
@@ -174,7 +169,6 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     with work.state.begin() as connection:
         waiting = waiting_of(connection, campaign, epochs.campaigns, work.deployment.windows, work.now)
     work.done.waiting += [one.says for one in waiting]
-    work.metrics.collected(campaign, work.read(rows.records_by_state, campaign))
 
 
 def _note(work: _Work, faults: dict[str, str], failed: set[str]) -> None:
@@ -277,8 +271,9 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> N
         _say_withheld(work, campaign, batch, hop, counted)
         with work.state.begin() as connection:
             rows.record(connection, batch, hop, counted)
-        work.metrics.hop(batch.campaign, counted, time.monotonic() - began)
-        work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
+        name = f"{batch.campaign}/{batch.name} {hop}"
+        work.done.hops.append(name)
+        work.done.seconds[name] = time.monotonic() - began
 
 
 def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, counted: HopCounts) -> None:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pipelines.alerts.telling import tell
 from pipelines.batches.lock import alone
 from pipelines.batches.state import opened
-from pipelines.metrics.textfile import record
+from pipelines.metrics.looks import Looks
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
@@ -36,7 +36,7 @@ def read(site: Site) -> dict[str, dict[Key, float]]:
 def looked(site: Site, day: float, *, measures: bool = True) -> dict[str, dict[Key, float]]:
     """Do what `hushcount run` does on a day, and return what the file says then."""
     found = site.run(day)
-    record(site.deployment, found, now=at(day), measures=measures)
+    Looks().record(site.deployment, found, now=at(day), measures=measures)
     return read(site)
 
 
@@ -136,7 +136,7 @@ def test_alerts_that_stand_and_are_not_sent_are_counted(tmp_path: Path) -> None:
         collect(site.store, site.campaign, values(number), day=day)
     found = site.run(4.1)
     tell(site.deployment, found, now=at(4.1))
-    record(site.deployment, found, now=at(4.1))
+    Looks().record(site.deployment, found, now=at(4.1))
     said = read(site)
     assert (said["alerts_standing"], said["alerts_unsent"], said["alerts_given_up"]) == ({(): 1}, {(): 1}, {(): 0})
 
@@ -147,9 +147,9 @@ def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replace
     assert looked(site, 0.1)["problems"] == {(): 0}
     site.config.write_text(site.config.read_text().replace("run.prom", "nowhere/run.prom"))
     found = Done()
-    record(site.deployment, found, now=at(0.2))
+    Looks().record(site.deployment, found, now=at(0.2))
     (problem,) = found.problems
-    assert problem.startswith(f"metrics {tmp_path}/nowhere/run.prom: ")
+    assert problem.startswith(f"metrics: {tmp_path}/nowhere/")
     assert problem.endswith("No such file or directory")
 
 
