@@ -78,6 +78,12 @@ class MetricsPart(Part):
         description="file in Prometheus' text format that is written anew each time; it ends in .prom, for a collector "
         "of text files such as node_exporter's"
     )
+    run: str | None = Field(
+        default=None,
+        description="label `run` of each number, which must differ where one collector reads several such files; "
+        "without it the parties that run here, as in shuffler",
+        pattern=r"^[A-Za-z0-9._+-]{1,64}$",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> MetricsPart:

@@ -45,7 +45,7 @@ class Looks:
             with _contained(done):
                 known = known or textfile.read(path)
         numbers = measured or [known.get(family.name, family) for family in Numbers().families]
-        families = [family for family in (*_of_look(done, moment, known), *numbers) if family.samples]
+        families = _labelled(deployment, [*_of_look(done, moment, known), *numbers])
         self._known = {family.name: family for family in families}
         if path is not None:
             with _contained(done):
@@ -68,6 +68,15 @@ def _measured(deployment: Deployment, now: datetime, problems: list[str]) -> Seq
     campaigns, _ = read_published(deployment.campaigns)
     with opened(deployment.state) as database, snapshot(database) as state:
         return measure(deployment, campaigns, state, now, problems).families
+
+
+def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric]:
+    """Return the families that have samples; each sample says whose it is, because one collector may read several."""
+    part = deployment.file.metrics
+    name = (None if part is None else part.run) or "+".join(deployment.file.parties)
+    for family in families:
+        family.samples = [one._replace(labels={**one.labels, "run": name}) for one in family.samples]
+    return [family for family in families if family.samples]
 
 
 def _of_look(done: Done, now: datetime, known: Mapping[str, Metric]) -> list[Metric]:

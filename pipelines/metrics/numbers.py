@@ -46,12 +46,15 @@ class Numbers:
         self.waiting = self._gauge(
             "waiting_reports", "Reports of closed windows that no batch took yet.", "campaign", "stream"
         )
+        self.last_chance = self._gauge(
+            "last_chance_reports", "Those of them that only the present window can take, or none.", "campaign", "stream"
+        )
         self.dropped_at = self._gauge(
-            "waiting_until_timestamp_seconds", "When the first of these become too late.", "campaign", "stream"
+            "waiting_until_timestamp_seconds", "When the first reports that wait become too late.", "campaign", "stream"
         )
         self.undone = self._gauge("undone_windows", "Windows that are over and not done.", "campaign")
         self.oldest_undone = self._gauge(
-            "oldest_undone_window_end_timestamp_seconds", "When the oldest of these ended.", "campaign"
+            "oldest_undone_window_end_timestamp_seconds", "When the oldest window that is not done ended.", "campaign"
         )
         self.differences = self._gauge("differences", "Numbers or files that do not agree: 0 is good.", "campaign")
         self.epsilon_left = self._gauge("ledger_epsilon_left", "Epsilon that the limit still admits.", "campaign")
@@ -163,6 +166,8 @@ def _of_account(found: Numbers, view: View) -> None:
     for stream in view.epochs.newest[1].streams if view.shuffles else ():
         waiting = [one for one in account.waiting if one.stream == stream]
         found.waiting.add_metric([view.campaign, stream], sum(one.reports for one in waiting))
+        in_danger = sum(one.reports for one in waiting if one.verdict == "bad")
+        found.last_chance.add_metric([view.campaign, stream], in_danger)
         if waiting:
             first = min(datetime.fromisoformat(one.dropped) for one in waiting)
             found.dropped_at.add_metric([view.campaign, stream], first.timestamp())

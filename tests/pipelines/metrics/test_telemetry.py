@@ -47,7 +47,8 @@ def points(bodies: list[bytes], name: str) -> dict[tuple[tuple[str, str], ...], 
             for scope in resource.scope_metrics:
                 for metric in (metric for metric in scope.metrics if metric.name == name):
                     for point in (*metric.sum.data_points, *metric.gauge.data_points):
-                        names = tuple(sorted((one.key, one.value.string_value) for one in point.attributes))
+                        pairs = ((one.key, one.value.string_value) for one in point.attributes)
+                        names = tuple(sorted(pair for pair in pairs if pair[0] != "run"))
                         found[names] = point.as_int or point.as_double
     return found
 

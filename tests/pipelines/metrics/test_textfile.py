@@ -20,16 +20,16 @@ TABLE = '[metrics]\ntextfile = "run.prom"\n'
 Key = tuple[str, ...]
 
 
-def read(site: Site) -> dict[str, dict[Key, float]]:
+def read(site: Site, run: str = "shuffler+aux-server+analyzer") -> dict[str, dict[Key, float]]:
     """Return the samples of the file by name, then by the values of labels in the order of their names."""
     found: dict[str, dict[Key, float]] = {}
     for family in text_string_to_metric_families((site.root / "run.prom").read_text()):
         assert family.type in ("gauge", "counter")
         assert family.documentation
         for sample in family.samples:
-            found.setdefault(sample.name.removeprefix("hushcount_run_"), {})[tuple(sample.labels.values())] = (
-                sample.value
-            )
+            assert sample.labels.pop("run") == run
+            key = tuple(value for _, value in sorted(sample.labels.items()))
+            found.setdefault(sample.name.removeprefix("hushcount_run_"), {})[key] = sample.value
     return found
 
 
@@ -60,6 +60,9 @@ def test_the_file_says_what_became_of_reports_windows_and_budget(tmp_path: Path)
     assert said["reports_total"][("words", "analyze", "accepted", "reports")] == 150
     assert said["waiting_reports"] == {("words", "reports"): FLOOR - 1}
     assert said["waiting_until_timestamp_seconds"] == {("words", "reports"): at(4).timestamp()}
+    assert said["last_chance_reports"] == {("words", "reports"): 0}
+    said = looked(site, 3.1)
+    assert said["last_chance_reports"] == {("words", "reports"): FLOOR - 1}
     said = looked(site, 4.2)
     assert said["collected_reports"][("words", "too_late", "reports")] == FLOOR - 1
     assert "waiting_until_timestamp_seconds" not in said
@@ -151,6 +154,15 @@ def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replace
     (problem,) = found.problems
     assert problem.startswith(f"metrics: {tmp_path}/nowhere/")
     assert problem.endswith("No such file or directory")
+
+
+def test_files_of_several_runs_can_be_told_apart(tmp_path: Path) -> None:
+    site = Site(tmp_path, settings='parties = ["shuffler"]', tail=TABLE)
+    Looks().record(site.deployment, site.run(0.1), now=at(0.1))
+    assert read(site, "shuffler")["problems"] == {(): 0}
+    site.config.write_text(site.config.read_text().replace(TABLE, f'{TABLE}run = "trial"\n'))
+    Looks().record(site.deployment, site.run(0.2), now=at(0.2), measures=False)
+    assert read(site, "trial")["undone_windows"] == {("words",): 0}
 
 
 def test_nothing_of_a_report_a_client_or_a_place_is_in_it(tmp_path: Path) -> None:

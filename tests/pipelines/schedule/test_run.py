@@ -40,7 +40,7 @@ def site(tmp_path: Path) -> Site:
 
 def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(site: Site) -> None:
     collect(site.store, site.campaign, values(200), day=0)
-    assert site.run(0.9) == Done([], [], [], [], [])
+    assert site.run(0.9) == Done()
     finished = site.run(1.1)
     assert finished.closed == [f"words/{window_name(0)}"]
     assert finished.hops == [f"words/{site.batch(0)} shuffle", f"words/{site.batch(0)} analyze"]
@@ -48,7 +48,7 @@ def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(
     result = site.result(0)
     assert (result["received"], result["accepted"]) == (200, 200)
     assert [hop["hop"] for hop in result["upstream"]] == ["collect", "shuffle"]
-    assert site.run(1.2) == Done([], [], [], [], [])
+    assert site.run(1.2) == Done()
     assert "all numbers agree" in done("status", "--config", site.config).out
 
 
@@ -469,7 +469,7 @@ def test_the_state_may_be_on_a_server(tmp_path: Path, server: str) -> None:
     site = Site(tmp_path, settings=f'state = "{server}"')
     collect(site.store, site.campaign, values(100), day=0)
     assert site.run(1.1).hops
-    assert site.run(1.1) == Done([], [], [], [], [])
+    assert site.run(1.1) == Done()
     busy = pytest.raises(HushcountError, match="another run is at work")
     with opened(server) as state, alone(state, server, wait=False), busy:
         site.run(1.1)
