@@ -19,6 +19,7 @@ NAV = [
     ("Get started", "docs/get-started.md"),
     ("From an app", "docs/app-developers.md"),
     ("For operators", "docs/operators.md"),
+    ("Back up and restore", "docs/backup.md"),
     ("Every key of the deployment file", "docs/deployment-file.md"),
     ("Each party apart", "deploy/README.md"),
     ("For analysts", "docs/analysts.md"),
