@@ -76,6 +76,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--config", type=Path, required=True, help="Deployment file of the party that hands on.")
     parser.add_argument("--hand", action="append", required=True, help="OUTPUT/FOLDER=WHERE; once for each recipient.")
     parser.add_argument("--every", type=float, help="Seconds between two looks; one look if not given.")
+    parser.add_argument(
+        "--looked", type=Path, help="File that each look without a problem makes anew: its age is told."
+    )
     asked = parser.parse_args(arguments)
     hands = [_parsed(text) for text in asked.hand]
     stop = threading.Event()
@@ -89,6 +92,8 @@ def main(arguments: Sequence[str]) -> None:
             sys.stdout.flush()
             if problems:
                 raise HushcountError("; ".join(problems))
+            if asked.looked is not None:
+                asked.looked.touch()
         except _FAILURES as error:
             if asked.every is None:
                 raise

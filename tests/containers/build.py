@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.containers.engine import NoEngineError, docker, ensure_engine
-from tests.containers.standins import ROOT, STANDINS, base, ensure_plugins
+from tests.containers.standins import ROOT, base, ensure_plugins
 
 VERSION = "0.1.0"
 PARTIES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
@@ -94,8 +95,14 @@ def build_all(say: Callable[[str], object]) -> dict[str, str]:
     return made
 
 
-SERVICES = {"postgres": "postgres:17", "caddy": "caddy:2", "s3": f"motoserver/moto:{STANDINS['s3'].arguments['MOTO']}"}
-"""What deployments of the tests use beside our images."""
+COMPOSE = ROOT / "deploy" / "compose"
+SERVICES = {
+    name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", "".join(map(Path.read_text, COMPOSE.glob("*.yaml"))))[
+        0
+    ]
+    for name in ("caddy", "postgres", "s3")
+}
+"""What compose files use beside our images, as they name it."""
 
 
 def main() -> int:

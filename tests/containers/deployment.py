@@ -37,12 +37,12 @@ CONFIG = "/etc/hushcount/deployment.toml"
 ITEMS = [f"item-{number}" for number in range(40)]
 PROGRAMS: Mapping[str, str] = {"shuffler": "shuffler_command", "aux-server": "pipelines", "analyzer": "pipelines"}
 """What a party's image runs, by its service."""
-IMAGES: Mapping[str, str] = {
-    "CADDY_IMAGE": "hushcount-standin-caddy:2",
-    "POSTGRES_IMAGE": "hushcount-standin-postgres:17",
-    "S3_IMAGE": "hushcount-standin-s3",
+STANDINS: Mapping[str, str] = {
+    "caddy": "hushcount-standin-caddy:2",
+    "postgres": "hushcount-standin-postgres:17",
+    "s3": "hushcount-standin-s3",
 }
-"""Stand-ins of published images, by the variable of .env that names them."""
+"""What stands for published images that cannot be pulled."""
 KEY_DIRECTORIES = ("analyzer-keys", "aux-server-keys", "aux-signer-keys", "shuffler-keys")
 _PATIENCE = 180.0
 
@@ -90,7 +90,7 @@ class Site:
         """Start what is not running, and wait until every container is healthy."""
         done = self.docker_compose("up", "--detach", "--wait", check=False)
         assert done.returncode == 0, f"{done.stderr}\n{self.logs()}"
-        self.docker_compose("cp", "proxy:/data/caddy/pki/authorities/local/root.crt", "root.crt")
+        self.docker_compose("cp", "proxy:/var/lib/caddy/caddy/pki/authorities/local/root.crt", "root.crt")
 
     def down(self, *, volumes: bool = False) -> None:
         """Remove containers and networks; what they stored stays unless `volumes` is set."""
@@ -187,6 +187,7 @@ def lay_out(
     grace: str = "1m",
     every: str = "2",
     campaign: Sequence[str] = (),
+    images: Mapping[str, str] | None = None,
 ) -> Site:
     """Make a deployment as deploy/README.md says, with short windows; nothing is started.
 
@@ -198,6 +199,7 @@ def lay_out(
         grace: after windows.
         every: seconds between two looks of schedules and of what hands on.
         campaign: further options of `hushcount campaign new`.
+        images: the fixture of that name; without it the stand-ins are used.
     """
     shutil.copytree(DEPLOY / "compose", directory)
     write_lines(directory / "settings.txt", ITEMS)
@@ -211,24 +213,32 @@ def lay_out(
         if holding == "campaign new":
             commands = commands.replace("--discovery-epsilon", f"{shlex.join(campaign)} --discovery-epsilon")
         paste(commands, directory)
-    give_to_containers(directory, *KEY_DIRECTORIES)
+    if stores:
+        paste(documented("new_secrets.py"), directory)
+    give_to_containers(directory, *KEY_DIRECTORIES, *(["secrets"] if stores else []))
     files = ("compose.yaml", *(("stores.yaml",) if stores else ()))
     port = free_port()
     variables = {
         "COMPOSE_PROJECT_NAME": project,
-        "COMPOSE_FILE": ":".join(files),
         "LISTEN": f"127.0.0.1:{port}",
         "EVERY": every,
-        **{name: os.environ.get(name, image) for name, image in IMAGES.items()},
+        **{f"{name.upper()}_IMAGE": (images or STANDINS)[name] for name in STANDINS},
+        "VERSION": os.environ.get("VERSION", "0.1.0"),
     }
-    write_lines(directory / ".env", [f"{name}={value}" for name, value in variables.items()])
+    with (directory / ".env").open("a") as settings:
+        settings.writelines(f"{name}={value}\n" for name, value in variables.items())
     return Site(directory, project, port, files)
 
 
 def paste(commands: str, directory: Path) -> str:
-    """Run documented commands in a directory, with the hushcount of this checkout; return what they print."""
-    ours = f"{shlex.quote(sys.executable)} -m pipelines "
-    commands = re.sub(r"^( *)hushcount ", rf"\1{ours}", commands, flags=re.MULTILINE)
+    """Run documented commands in a directory, with the hushcount of this checkout; return what they print.
+
+    `sudo chown` is what `give_to_containers` does, and `docker compose up` what `Site.up` does.
+    """
+    python = shlex.quote(sys.executable)
+    commands = re.sub(r"^(sudo chown|docker compose up) .*\n", "", commands, flags=re.MULTILINE)
+    commands = re.sub(r"^python ", f"{python} ", commands, flags=re.MULTILINE)
+    commands = re.sub(r"^( *)hushcount ", rf"\1{python} -m pipelines ", commands, flags=re.MULTILINE)
     done = subprocess.run(  # noqa: S603  # the documentation's own lines
         ["sh", "-ec", commands],  # noqa: S607
         cwd=directory,

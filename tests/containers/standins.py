@@ -12,12 +12,10 @@ import shutil
 import ssl
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.containers.engine import PLUGINS, docker, install, missing_plugins
+from tests.containers.engine import PLUGINS, NoEngineError, docker, install, missing_plugins
 
 ROOT = Path(__file__).parents[2]
 RECIPES = Path(__file__).parent / "standins"
@@ -41,12 +39,13 @@ class StandIn:
     Attributes:
         recipe: standins/NAME.Dockerfile; empty where the image is a Root.
         on: The tags of the stand-ins that it is built from.
+        program: What Go installs, with its version; the recipe copies it. It needs go on this machine.
     """
 
     tag: str
     recipe: str = ""
     on: tuple[str, ...] = ()
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
 
 
 PYTHON = Root(
@@ -63,7 +62,7 @@ STANDINS = {
     "flink": StandIn("hushcount-standin-flink:1.19", "flink", ("hushcount-standin-java:17",)),
     "postgres": StandIn("hushcount-standin-postgres:17", "postgres", (PYTHON.tag,)),
     "caddy": StandIn("hushcount-standin-caddy:2", "caddy", (PYTHON.tag,)),
-    "s3": StandIn("hushcount-standin-s3", "s3", (PYTHON.tag,), {"MOTO": version("moto")}),
+    "s3": StandIn("hushcount-standin-s3", "s3", (PYTHON.tag,), "github.com/versity/versitygw/cmd/versitygw@v1.8.0"),
 }
 
 
@@ -103,10 +102,26 @@ def _made(wanted: StandIn) -> str:
         return wanted.tag
     for tag in wanted.on:
         _import(ROOTS[tag]) if tag in ROOTS else _made(next(one for one in STANDINS.values() if one.tag == tag))
-    arguments = [f"--build-arg={name}={value}" for name, value in wanted.arguments.items()]
     recipe = RECIPES / f"{wanted.recipe}.Dockerfile"
-    docker("build", "--quiet", *arguments, "--file", recipe, "--tag", wanted.tag, RECIPES, timeout=1800)
+    context = _installed(wanted.program) if wanted.program else RECIPES
+    docker("build", "--quiet", "--file", recipe, "--tag", wanted.tag, context, timeout=1800)
     return wanted.tag
+
+
+def _installed(program: str) -> Path:
+    """Return the directory into which Go installed a program, and nothing else, whatever the machine's libraries."""
+    go = shutil.which("go")
+    if go is None:
+        raise NoEngineError(f"{program} cannot be built: go is not installed")
+    made = ROOT / "build" / "standins" / program.rpartition("/")[2]
+    if not made.is_dir():
+        made.mkdir(parents=True)
+        environment = {**os.environ, "GOBIN": str(made), "CGO_ENABLED": "0"}
+        done = subprocess.run([go, "install", program], env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            made.rmdir()
+            raise NoEngineError(f"go install {program} failed: {done.stderr.strip()[-300:]}")
+    return made
 
 
 def _import(root: Root) -> None:

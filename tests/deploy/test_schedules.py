@@ -131,8 +131,11 @@ def test_only_whom_clients_ask_and_who_reveals_values_has_the_hash_key() -> None
 @pytest.mark.parametrize("name", HANDS)
 def test_each_recipient_has_a_volume_of_its_own(name: str) -> None:
     service = services()[name]
-    assert service["entrypoint"] == ["python", "-m", "hand_on"]
-    words = service["command"]
+    assert service["entrypoint"][:3] == ["python", "-m", "hand_on"]
+    # Its health is the age of what it touches.
+    assert service["entrypoint"][-2:] == ["--looked", "/tmp/looked"]  # noqa: S108  # in the container
+    assert "/tmp/looked" in service["healthcheck"]["test"][1]  # noqa: S108
+    words = [*service["entrypoint"], *service["command"]]
     hands = {words[index + 1] for index, word in enumerate(words) if word == "--hand"}
     assert hands == HANDS[name]
     found = mounts(service)
@@ -174,7 +177,19 @@ def test_all_volumes_are_declared_and_given_to_the_user() -> None:
     named = {source for source in used if re.fullmatch(r"[a-z-]+", source)}
     assert named == declared
     assert {source for source, _ in mounts(services()["volumes"]).values()} == declared
-    assert set(mounts(services()["volumes"])) == set(services()["volumes"]["entrypoint"][2:])
+    assert set(mounts(services()["volumes"])) == {f"/volumes/{name}" for name in declared}
+    assert services()["volumes"]["entrypoint"] == ["sh", "-c", "chown 10001:10001 /volumes/*"]
+
+
+@pytest.mark.parametrize("party", JOBS)
+def test_a_schedules_health_is_the_age_of_what_each_look_writes(party: str) -> None:
+    for path in (COMPOSE / f"{party}.toml", COMPOSE / "stores" / f"{party}.toml"):
+        metrics = Deployment.read(path).file.metrics
+        assert metrics is not None
+        assert (
+            metrics.textfile
+            in yaml.safe_load((COMPOSE / "compose.yaml").read_text())["x-job"]["healthcheck"]["test"][1]
+        )
 
 
 def test_the_proxy_takes_no_longer_body_than_the_collector() -> None:

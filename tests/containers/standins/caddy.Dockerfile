@@ -2,7 +2,7 @@
 # start where that capability is dropped.
 FROM hushcount-standin-python:3.13
 RUN apt-get update -qq \
-    && apt-get install -y -qq --no-install-recommends caddy libcap2-bin \
+    && apt-get install -y -qq --no-install-recommends caddy libcap2-bin wget \
     && setcap cap_net_bind_service=+ep /usr/bin/caddy \
     && mkdir -p /config/caddy /data/caddy \
     && rm -rf /var/lib/apt/lists/*

@@ -11,6 +11,13 @@ if [ "$1" = postgres ] && [ "$(id -u)" = 0 ]; then
     find "$PGDATA" /var/run/postgresql \! -user postgres -exec chown postgres '{}' +
     exec gosu postgres "$0" "$@"
 fi
+if [ "$1" = postgres ] && ! getent passwd "$(id -u)" > /dev/null; then
+    # The published image does the same for a user without a name.
+    NSS_WRAPPER_PASSWD=$(mktemp) NSS_WRAPPER_GROUP=$(mktemp)
+    echo "postgres:x:$(id -u):$(id -g):PostgreSQL:$PGDATA:/bin/false" > "$NSS_WRAPPER_PASSWD"
+    echo "postgres:x:$(id -g):" > "$NSS_WRAPPER_GROUP"
+    export LD_PRELOAD=libnss_wrapper.so NSS_WRAPPER_PASSWD NSS_WRAPPER_GROUP
+fi
 if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
     password=$(from POSTGRES_PASSWORD)
     user=$(from POSTGRES_USER)

@@ -3,7 +3,7 @@ FROM hushcount-standin-python:3.13
 RUN groupadd --gid 999 postgres \
     && useradd --uid 999 --gid postgres --home-dir /var/lib/postgresql --shell /bin/bash postgres \
     && apt-get update -qq \
-    && apt-get install -y -qq --no-install-recommends postgresql-common gosu \
+    && apt-get install -y -qq --no-install-recommends postgresql-common gosu libnss-wrapper \
     && sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf \
     && apt-get install -y -qq --no-install-recommends postgresql-17 \
     && rm -rf /var/lib/apt/lists/* \

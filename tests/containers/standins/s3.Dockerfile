@@ -1,7 +1,8 @@
-# Stands for moto's server, which answers as S3 does.
+# Stands for VersityGW: its own program, which Go installed in the context, and wget.
 FROM hushcount-standin-python:3.13
-ARG MOTO
-RUN python -m venv /opt/moto \
-    && /opt/moto/bin/pip install --no-cache-dir --disable-pip-version-check --quiet "moto[s3,server]==${MOTO}"
-EXPOSE 5000
-ENTRYPOINT ["/opt/moto/bin/moto_server", "-H", "0.0.0.0"]
+RUN apt-get update -qq \
+    && apt-get install -y -qq --no-install-recommends wget \
+    && rm -rf /var/lib/apt/lists/*
+COPY versitygw /usr/local/bin/versitygw
+EXPOSE 7070
+ENTRYPOINT ["versitygw"]

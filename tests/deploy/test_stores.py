@@ -1,0 +1,109 @@
+"""deploy/compose/stores.yaml laid over compose.yaml, as docker compose reads both: what each party has and reaches."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.deployment.settings import Deployment
+from tests.deploy.conftest import compose_command
+from tests.deploy.test_schedules import COMPOSE, JOBS
+
+STEPS = {"volumes", "buckets"}
+"""Services that end."""
+
+
+@pytest.fixture(scope="module")
+def merged() -> dict[str, Any]:
+    files = [word for name in ("compose.yaml", "stores.yaml") for word in ("-f", str(COMPOSE / name))]
+    command = [*compose_command(), *files, "config", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout)
+    assert isinstance(read, dict)
+    return read
+
+
+def owner(service: str) -> str:
+    """Return the party whose service it is."""
+    return "shuffler" if service == "collector" else service.removesuffix("-hand-on")
+
+
+def test_every_container_is_restricted_and_says_whether_it_is_healthy(merged: dict[str, Any]) -> None:
+    for name, service in merged["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["user"] == ("0:0" if name == "volumes" else "10001:10001"), name
+        assert ("healthcheck" in service) == (name not in STEPS), name
+        assert "mem_limit" in service or name == "volumes", name
+        for after, condition in service.get("depends_on", {}).items():
+            assert condition["condition"] == f"service_{'completed_successfully' if after in STEPS else 'healthy'}", (
+                name
+            )
+
+
+def test_a_party_reaches_its_database_and_the_store_alone(merged: dict[str, Any]) -> None:
+    networks = {name: set(service.get("networks") or ()) for name, service in merged["services"].items()}
+    for party in JOBS:
+        assert merged["networks"][party]["internal"] is True
+        inside = {name for name, found in networks.items() if party in found}
+        own = {name for name in networks if owner(name) == party}
+        assert inside == own | {"postgres", "store"}
+    assert networks["collector"] == {"front", "shuffler"}
+    for name in ("shuffler", "shuffler-hand-on", "aux-server", "aux-server-hand-on", "analyzer"):
+        assert networks[name] == {owner(name)}
+
+
+def test_each_service_has_the_credentials_of_its_party_and_no_other(merged: dict[str, Any]) -> None:
+    for name, service in merged["services"].items():
+        secrets = {secret["source"] for secret in service.get("secrets", ())}
+        if name in JOBS:
+            assert secrets == {f"{name}-pgpass", f"{name}-aws"}
+        elif owner(name) in JOBS:
+            assert secrets == {f"{owner(name)}-aws"}
+        assert not [text for text in (service.get("environment") or {}).values() if len(text or "") > 60]
+
+
+@pytest.mark.parametrize("party", JOBS)
+def test_with_and_without_stores_a_party_has_the_same_settings(party: str) -> None:
+    with_stores, plain = (
+        Deployment.read(path).file for path in (COMPOSE / "stores" / f"{party}.toml", COMPOSE / f"{party}.toml")
+    )
+    other = {"store", "state", "paths", "engine"}
+    assert with_stores.model_dump(exclude=other) == plain.model_dump(exclude=other)
+    assert (with_stores.store, with_stores.state) == (f"s3://{party}", f"postgresql://{party}@postgres/{party}")
+
+
+def test_what_one_party_hands_on_is_where_the_next_one_reads(merged: dict[str, Any]) -> None:
+    places = {}
+    for name in ("shuffler-hand-on", "aux-server-hand-on"):
+        words = merged["services"][name]["command"]
+        places |= dict(words[at + 1].split("=") for at, word in enumerate(words) if word == "--hand")
+    reads = {party: Deployment.read(COMPOSE / "stores" / f"{party}.toml").file.paths for party in JOBS}
+    assert reads == {
+        "shuffler": {},
+        "aux-server": {"shuffled": places["shuffled/discovery"]},
+        "analyzer": {"shuffled": places["shuffled/reports"], "released": places["released/bins"]},
+    }
+
+
+def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path: Path, merged: dict[str, Any]) -> None:
+    command = [sys.executable, str(COMPOSE / "stores" / "new_secrets.py")]
+    subprocess.run(command, cwd=tmp_path, check=True)  # noqa: S603  # our own script
+    made = {path.name: path for path in (tmp_path / "secrets").iterdir()}
+    assert set(made) == {Path(secret["file"]).name for secret in merged["secrets"].values()}
+    assert {stat.S_IMODE(os.stat(path).st_mode) for path in made.values()} == {0o600}
+    before = {name: path.read_bytes() for name, path in made.items()}
+    assert len({before[f"{party}.pgpass"].rpartition(b":")[2] for party in JOBS}) == len(JOBS)
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert again.returncode == 1
+    assert "secrets exists" in again.stderr
+    assert {name: path.read_bytes() for name, path in made.items()} == before
