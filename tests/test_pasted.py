@@ -63,8 +63,9 @@ ELSEWHERE: Mapping[str, str] = {
     "gcloud ": "needs a project at Google Cloud: tests/deploy/test_dataflow.py checks the templates",
 }
 """What is not run here, by how it begins, and why, or where it is."""
-KINDS = {"sh", "python", "toml", "dockerfile", "sql", ""}
-"""Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, SQL, and a picture."""
+KINDS = {"sh", "python", "toml", "dockerfile", "yaml", "sql", ""}
+"""Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, a configuration that
+tests/deploy/test_monitoring.py runs, SQL, and a picture."""
 DATA = ROOT / "docs" / "data.md"
 """Its SQL and Python are run by tests/pipelines/exports/test_engines.py."""
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from prometheus_client import generate_latest
@@ -20,127 +23,32 @@ from evaluator.metrics import Metrics as EvaluatorMetrics
 from pipelines.alerts.telling import tell
 from pipelines.metrics.looks import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
-from tests.deploy.conftest import DEPLOY, TOOLS
+from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
+from tests.deploy.rule_cases import FAULTS, GOOD, HOURS, STEP, Series
+from tests.shuffler.collector.running import make_site, running, wait_for
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import FLOOR, Site, at, values
 
 RULES = DEPLOY / "monitoring" / "rules.yaml"
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
-HOURS = 8
-"""What the series of a case last; each alert is looked for at their end."""
-STEP = 5
-"""Minutes between two values, and between two looks at the rules."""
-DAY = 86_400
-Series = Mapping[str, str]
-"""Values by series, in promtool's notation: 0+2x3 is 0 2 4 6, and 1x3 is 1 1 1 1."""
-
-
-def lasting(value: float | str) -> str:
-    return f"{value}x{HOURS * 60 // STEP}"
-
-
-def since(minutes: int, before: float | str, after: float | str) -> str:
-    """Return values that change so long before the end."""
-    return f"{before}x{(HOURS * 60 - minutes) // STEP - 1} {after}x{minutes // STEP}"
-
-
-COLLECTOR, EVALUATOR, RUN, CAMPAIGN = (
-    '{instance="c:8080", job="hushcount-collector"}',
-    '{instance="e:8081", job="hushcount-evaluator"}',
-    '{run="shuffler"}',
-    '{run="shuffler", campaign="words"}',
-)
-STREAM = '{run="shuffler", campaign="words", stream="reports"}'
-LATE = 'hushcount_run_collected_reports{run="shuffler", campaign="words", stream="reports", state="too_late"}'
-GOOD: Series = {
-    f"up{COLLECTOR}": since(0, 1, 0),
-    f"up{EVALUATOR}": since(0, 1, 0),
-    f"hushcount_collector_ready{COLLECTOR}": since(0, 1, 0),
-    f"hushcount_collector_free_bytes{COLLECTOR}": lasting(5e10),
-    f"hushcount_collector_journal_failures_total{COLLECTOR}": since(30, 0, 1),
-    f"hushcount_collector_reports_waiting{COLLECTOR}": lasting(40_000),
-    f"hushcount_collector_store_failures_total{COLLECTOR}": since(5, 0, 1),
-    f"hushcount_collector_local_upload_failures_total{COLLECTOR}": lasting(0),
-    f"hushcount_collector_pending_uploads{COLLECTOR}": since(50, 0, 2),
-    f"hushcount_collector_damaged_frames_total{COLLECTOR}": lasting(0),
-    f"hushcount_collector_damaged_counts_total{COLLECTOR}": lasting(0),
-    f"hushcount_evaluator_ready{EVALUATOR}": since(0, 1, 0),
-    f"hushcount_evaluator_failed_writes_total{EVALUATOR}": lasting(0),
-    f"hushcount_evaluator_store_failures_total{EVALUATOR}": since(40, 0, 1),
-    f"hushcount_run_last_look_timestamp_seconds{RUN}": lasting(HOURS * 3600 - 3000),
-    f"hushcount_run_problems{RUN}": since(20, 0, 1),
-    f"hushcount_run_oldest_undone_window_end_timestamp_seconds{CAMPAIGN}": lasting((HOURS - 5) * 3600),
-    f"hushcount_run_differences{CAMPAIGN}": since(20, 0, 1),
-    f"hushcount_run_last_chance_reports{STREAM}": lasting(0),
-    # What was too late yesterday is no news.
-    LATE: since(400, 0, 60),
-    # The budget renews before it is used up.
-    f"hushcount_run_ledger_windows_left{CAMPAIGN}": lasting(5),
-    f"hushcount_run_ledger_windows_until_renewal{CAMPAIGN}": lasting(5),
-    'hushcount_run_ledger_windows_left{run="shuffler", campaign="other"}': lasting(7),
-    'hushcount_run_key_expires_timestamp_seconds{run="shuffler", campaign="words", role="analyzer"}': lasting(15 * DAY),
-    f"hushcount_run_alerts_unsent{RUN}": since(50, 0, 1),
-    f"hushcount_run_alerts_given_up{RUN}": lasting(0),
-}
-"""Nothing is wrong, or not for long enough to tell anybody."""
-GONE = "_"
-"""In place of values: the series is not there."""
-FAULTS: tuple[tuple[str, Series], ...] = (
-    ("HushcountCollectorAbsent", {f"up{COLLECTOR}": since(10, 1, 0)}),
-    ("HushcountCollectorAbsent", {f"up{COLLECTOR}": GONE}),
-    ("HushcountCollectorNotReady", {f"hushcount_collector_ready{COLLECTOR}": since(10, 1, 0)}),
-    ("HushcountCollectorDiskLow", {f"hushcount_collector_free_bytes{COLLECTOR}": since(10, 5e10, 9e8)}),
-    ("HushcountCollectorJournalFails", {f"hushcount_collector_journal_failures_total{COLLECTOR}": since(5, 3, 4)}),
-    ("HushcountCollectorJournalBehind", {f"hushcount_collector_reports_waiting{COLLECTOR}": since(5, 0, 60_000)}),
-    ("HushcountCollectorStoreFails", {f"hushcount_collector_store_failures_total{COLLECTOR}": since(30, 0, "0+1")}),
-    (
-        "HushcountCollectorStoreFails",
-        {f"hushcount_collector_local_upload_failures_total{COLLECTOR}": since(30, 0, "0+1")},
-    ),
-    ("HushcountCollectorUploadsWait", {f"hushcount_collector_pending_uploads{COLLECTOR}": since(70, 0, 2)}),
-    ("HushcountCollectorJournalDamaged", {f"hushcount_collector_damaged_frames_total{COLLECTOR}": lasting(1)}),
-    ("HushcountCollectorJournalDamaged", {f"hushcount_collector_damaged_counts_total{COLLECTOR}": lasting(1)}),
-    ("HushcountEvaluatorAbsent", {f"up{EVALUATOR}": since(10, 1, 0)}),
-    ("HushcountEvaluatorNotReady", {f"hushcount_evaluator_ready{EVALUATOR}": since(10, 1, 0)}),
-    ("HushcountEvaluatorWritesFail", {f"hushcount_evaluator_failed_writes_total{EVALUATOR}": since(30, 0, "0+1")}),
-    ("HushcountEvaluatorWritesFail", {f"hushcount_evaluator_store_failures_total{EVALUATOR}": since(30, 0, "0+1")}),
-    ("HushcountRunDoesNotLook", {f"hushcount_run_last_look_timestamp_seconds{RUN}": lasting((HOURS - 1) * 3600 - 60)}),
-    ("HushcountRunUnknown", {f"hushcount_run_last_look_timestamp_seconds{RUN}": GONE}),
-    ("HushcountRunHasProblems", {f"hushcount_run_problems{RUN}": since(40, 0, 2)}),
-    (
-        "HushcountWindowNotDone",
-        {f"hushcount_run_oldest_undone_window_end_timestamp_seconds{CAMPAIGN}": lasting((HOURS - 6) * 3600 - 60)},
-    ),
-    ("HushcountNumbersDiffer", {f"hushcount_run_differences{CAMPAIGN}": since(40, 0, 1)}),
-    ("HushcountReportsTooLateSoon", {f"hushcount_run_last_chance_reports{STREAM}": since(5, 0, 49)}),
-    ("HushcountReportsTooLate", {LATE: since(300, 0, 60)}),
-    ("HushcountBudgetLow", {f"hushcount_run_ledger_windows_until_renewal{CAMPAIGN}": lasting(6)}),
-    ("HushcountBudgetLow", {'hushcount_run_ledger_windows_left{run="shuffler", campaign="other"}': lasting(6)}),
-    (
-        "HushcountKeyEndsSoon",
-        {
-            'hushcount_run_key_expires_timestamp_seconds{run="shuffler", campaign="words", role="analyzer"}': lasting(
-                14 * DAY
-            )
-        },
-    ),
-    ("HushcountAlertsUnsent", {f"hushcount_run_alerts_unsent{RUN}": since(70, 0, 1)}),
-    ("HushcountAlertsUnsent", {f"hushcount_run_alerts_given_up{RUN}": since(70, 0, 1)}),
-)
 
 
 def rules() -> list[dict[str, Any]]:
     return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 
 
+def tool(name: str) -> str:
+    """Return the path of a program of Prometheus."""
+    found = shutil.which(name) or shutil.which(name, path=TOOLS)
+    if found is None:
+        pytest.skip(f"{name} is not installed: rules and metrics were NOT checked by it; make deploy-tools fetches it")
+    return found
+
+
 def promtool(*arguments: object, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    tool = shutil.which("promtool") or shutil.which("promtool", path=TOOLS)
-    if tool is None:
-        pytest.skip("promtool is not installed: rules and metrics were NOT checked by it; make deploy-tools fetches it")
-    return subprocess.run(  # noqa: S603  # a checker
-        [tool, *map(str, arguments)], input=text, capture_output=True, text=True, check=False
-    )
+    words = [tool("promtool"), *map(str, arguments)]
+    return subprocess.run(words, input=text, capture_output=True, text=True, check=False)  # noqa: S603  # a checker
 
 
 def test_promtool_takes_the_rules_and_every_expression_of_the_dashboard(tmp_path: Path) -> None:
@@ -289,3 +197,71 @@ def test_panels_lie_beside_each_other_and_ask_the_data_source_that_is_chosen() -
     assert all(one["datasource"] == chosen for panel in panels for one in (panel, *panel["targets"]))
     assert [variable["name"] for variable in DASHBOARD["templating"]["list"]] == ["datasource", "campaign"]
     assert {panel["type"] for panel in panels} == {"stat", "timeseries"}
+
+
+def test_prometheus_collects_and_judges_what_the_operators_page_configures(tmp_path: Path) -> None:
+    """The page's configuration, in which only addresses are others, and a real collector and two runs to look at."""
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```yaml\n(# prometheus\.yml\n.*?)^```", page, re.DOTALL | re.MULTILINE)
+    option = re.findall(r"(--collector\.textfile\.directory=)/metrics/\*", page)[0]
+    for party in ("shuffler", "analyzer"):
+        (tmp_path / "metrics" / party).mkdir(parents=True)
+        (tmp_path / party).mkdir()
+        textfile = tmp_path / "metrics" / party / "run.prom"
+        site = Site(tmp_path / party, settings=f'parties = ["{party}"]', tail=f'[metrics]\ntextfile = "{textfile}"\n')
+        Looks().record(site.deployment, site.run(0.1))
+    node, server = free_port(), free_port()
+    shutil.copy(RULES, tmp_path)
+    programs = [
+        [tool("prometheus-node-exporter"), f"{option}{tmp_path}/metrics/*", f"--web.listen-address=127.0.0.1:{node}"],
+        [
+            tool("prometheus"), f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+            f"--web.listen-address=127.0.0.1:{server}",
+        ],
+    ]  # fmt: skip
+    with running(make_site(tmp_path / "collector")) as collector:
+        ports = {"8080": collector.port, "8081": free_port(), "9100": node}
+        for given, ours in ports.items():
+            assert f'"127.0.0.1:{given}"' in text
+            text = text.replace(f'"127.0.0.1:{given}"', f'"127.0.0.1:{ours}"')
+        (tmp_path / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n{text}")
+        with ended_after(programs, tmp_path / "log"):
+            api = f"http://127.0.0.1:{server}/api/v1"
+            wait_for(lambda: asked(f"{api}/query", "result", query="hushcount_collector_ready == 1"))
+            wait_for(lambda: asked(f"{api}/query", "result", query="hushcount_run_problems"))
+            found = asked(f"{api}/query", "result", query="hushcount_run_problems == 0")
+            assert {one["metric"]["run"] for one in found} == {"shuffler", "analyzer"}
+            assert asked(f"{api}/query", "result", query="node_textfile_scrape_error == 0")
+            # What was absent before the first scrape is not any more; no evaluator listens here.
+            wait_for(lambda: names(asked(f"{api}/alerts", "alerts")) == {"HushcountEvaluatorAbsent"})
+            judged = [rule for group in asked(f"{api}/rules", "groups") for rule in group["rules"]]
+            assert {rule["name"] for rule in judged} == {rule["alert"] for rule in rules()}
+            assert {rule.get("lastError") for rule in judged} == {None}
+
+
+@contextmanager
+def ended_after(programs: list[list[str]], log: Path) -> Iterator[None]:
+    """Run programs for as long as the block."""
+    with ExitStack() as stack, log.open("wb") as stream:
+        for words in programs:
+            child = stack.enter_context(subprocess.Popen(words, stdout=stream, stderr=stream))  # noqa: S603  # checkers
+            stack.callback(child.terminate)
+        yield
+
+
+def asked(address: str, what: str, **query: str) -> list[dict[str, Any]]:
+    """Return what Prometheus answers; nothing as long as it does not."""
+    try:
+        answer = httpx.get(address, params=query)
+    except httpx.TransportError:
+        return []
+    return list(answer.json()["data"][what]) if answer.status_code == 200 else []
+
+
+def names(alerts: list[dict[str, Any]]) -> set[str]:
+    return {one["labels"]["alertname"] for one in alerts}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
