@@ -201,29 +201,53 @@ def lay_out(
         campaign: further options of `hushcount campaign new`.
         images: the fixture of that name; without it the stand-ins are used.
     """
-    shutil.copytree(DEPLOY / "compose", directory)
-    write_lines(directory / "settings.txt", ITEMS)
-    for file in (*directory.glob("*.toml"), *(directory / "stores").glob("*.toml")):
-        text = file.read_text()
-        text = text.replace('length = "1d"', f'length = "{length}"')
-        text = text.replace('grace = "2d"', f'grace = "{grace}"\npatience = "5s"')
-        file.write_text(re.sub(r'= "(30|90)d"', '= "1h"', text))
-    for holding in ("--role analyzer", "mkdir -p trusted", "campaign new", "epoch publish --config whole.toml"):
+    _copy(directory, length, grace)
+    for holding in (
+        "--role analyzer",
+        "mkdir -p trusted",
+        "--out redacted.json",
+        "epoch publish --config redacted.toml",
+    ):
         commands = documented(holding)
-        if holding == "campaign new":
+        if "campaign new" in commands:
             commands = commands.replace("--discovery-epsilon", f"{shlex.join(campaign)} --discovery-epsilon")
         paste(commands, directory)
     if stores:
         paste(documented("new_secrets.py"), directory)
     give_to_containers(directory, *KEY_DIRECTORIES, *(["secrets"] if stores else []))
     files = ("compose.yaml", *(("stores.yaml",) if stores else ()))
+    return _settled(directory, project, files, images, EVERY=every)
+
+
+def lay_out_evaluator(directory: Path, project: str, images: Mapping[str, str] | None = None) -> Site:
+    """Make the deployment of an evaluator alone, as deploy/README.md says; its campaign file is typed.json."""
+    _copy(directory, "1d", "2d")
+    for holding in ("--role analyzer", "--role evaluator", "COMPOSE_FILE=evaluator.yaml"):
+        paste(documented(holding), directory)
+    give_to_containers(directory, "evaluator-keys", "verifier")
+    return _settled(directory, project, ("evaluator.yaml",), images)
+
+
+def _copy(directory: Path, length: str, grace: str) -> None:
+    """Copy deploy/compose, and edit the windows."""
+    shutil.copytree(DEPLOY / "compose", directory)
+    write_lines(directory / "settings.txt", ITEMS)
+    for file in (*directory.glob("*.toml"), *(directory / "stores").glob("*.toml")):
+        text = file.read_text().replace('length = "1d"', f'length = "{length}"')
+        file.write_text(text.replace('grace = "2d"', f'grace = "{grace}"\npatience = "5s"'))
+
+
+def _settled(
+    directory: Path, project: str, files: tuple[str, ...], images: Mapping[str, str] | None, **more: str
+) -> Site:
+    """Add what differs from machine to machine to .env."""
     port = free_port()
     variables = {
         "COMPOSE_PROJECT_NAME": project,
         "LISTEN": f"127.0.0.1:{port}",
-        "EVERY": every,
         **{f"{name.upper()}_IMAGE": (images or STANDINS)[name] for name in STANDINS},
         "VERSION": os.environ.get("VERSION", "0.1.0"),
+        **more,
     }
     with (directory / ".env").open("a") as settings:
         settings.writelines(f"{name}={value}\n" for name, value in variables.items())
@@ -237,7 +261,7 @@ def paste(commands: str, directory: Path) -> str:
     """
     python = shlex.quote(sys.executable)
     commands = re.sub(r"^(sudo chown|docker compose up) .*\n", "", commands, flags=re.MULTILINE)
-    commands = re.sub(r"^python ", f"{python} ", commands, flags=re.MULTILINE)
+    commands = re.sub(r"^python |(?<=; )python ", f"{python} ", commands, flags=re.MULTILINE)
     commands = re.sub(r"^( *)hushcount ", rf"\1{python} -m pipelines ", commands, flags=re.MULTILINE)
     done = subprocess.run(  # noqa: S603  # the documentation's own lines
         ["sh", "-ec", commands],  # noqa: S607

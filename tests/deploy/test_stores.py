@@ -22,13 +22,17 @@ STEPS = {"volumes", "buckets"}
 
 @pytest.fixture(scope="module")
 def merged() -> dict[str, Any]:
-    files = [word for name in ("compose.yaml", "stores.yaml") for word in ("-f", str(COMPOSE / name))]
+    return read("compose.yaml", "stores.yaml")
+
+
+def read(*names: str) -> dict[str, Any]:
+    files = [word for name in names for word in ("-f", str(COMPOSE / name))]
     command = [*compose_command(), *files, "config", "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # reads files
     assert done.returncode == 0, done.stderr
-    read = json.loads(done.stdout)
-    assert isinstance(read, dict)
-    return read
+    made = json.loads(done.stdout)
+    assert isinstance(made, dict)
+    return made
 
 
 def owner(service: str) -> str:
@@ -36,8 +40,9 @@ def owner(service: str) -> str:
     return "shuffler" if service == "collector" else service.removesuffix("-hand-on")
 
 
-def test_every_container_is_restricted_and_says_whether_it_is_healthy(merged: dict[str, Any]) -> None:
-    for name, service in merged["services"].items():
+@pytest.mark.parametrize("files", [("compose.yaml",), ("compose.yaml", "stores.yaml"), ("evaluator.yaml",)])
+def test_every_container_is_restricted_and_says_whether_it_is_healthy(files: tuple[str, ...]) -> None:
+    for name, service in read(*files)["services"].items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -107,3 +112,17 @@ def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path: Path, merged:
     assert again.returncode == 1
     assert "secrets exists" in again.stderr
     assert {name: path.read_bytes() for name, path in made.items()} == before
+
+
+def test_an_evaluator_alone_has_its_own_key_and_the_way_to_its_proxy() -> None:
+    made = read("evaluator.yaml")
+    services = made["services"]
+    assert set(services) == {"volumes", "proxy", "evaluator"}
+    assert set(services["evaluator"]["networks"]) == {"front"}
+    assert made["networks"]["front"]["internal"] is True
+    bound = {mount["target"]: mount for mount in services["evaluator"]["volumes"] if mount["type"] == "bind"}
+    assert all(mount["read_only"] for mount in bound.values())
+    part = Deployment.read(COMPOSE / "evaluator.toml").file.evaluator
+    assert part is not None
+    assert {part.keys, str(Path(str(part.verifier_token)).parent), "/campaigns"} < set(bound)
+    assert services["proxy"]["environment"]["UPSTREAM"] == f"evaluator:{part.port}"
