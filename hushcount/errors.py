@@ -20,7 +20,7 @@ class FormatError(UsageError):
 
 
 class NotYet(HushcountError):
-    """`streams` do not reach the minimum batch; nothing is wrong: run again when more reports have arrived."""
+    """Nothing is wrong: run again when more reports have arrived. `streams` do not reach the minimum batch."""
 
     exit_status = 3
 

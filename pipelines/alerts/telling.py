@@ -55,7 +55,7 @@ def tell(deployment: Deployment, done: Done, *, now: datetime | None = None, loo
         # It tells what it finds itself.
         return
     except Exception as error:
-        # All else was done, and recorded.
+        # Whatever it is: the run was done and recorded, and must still say so.
         done.problems.append(f"alerts: {told(error)}")
 
 

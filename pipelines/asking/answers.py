@@ -34,7 +34,8 @@ def source_of(
     """Return what options name: one campaign of a deployment, or result folders.
 
     Raises:
-        UsageError: both or neither are given, several campaigns of a deployment, or as `from_store`, `from_folders`.
+        UsageError, NotYet: both or neither are given, several campaigns of a deployment, or as `from_store`,
+            `from_folders`.
     """
     if directories:
         require_folders(config)

@@ -10,7 +10,7 @@ from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.collection.windows import is_window
-from hushcount.errors import UsageError
+from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
 from pipelines.asking.places import Place, places_of, read_all
@@ -123,7 +123,8 @@ def from_store(deployment: Deployment, campaign: str, last: int | None = None, w
         window: only of this one, as `Source.named` reads it.
 
     Raises:
-        UsageError: there is no such campaign or window, or no result yet.
+        UsageError: there is no such campaign or window.
+        NotYet: there is no result yet.
     """
     return of_epochs(deployment, require_campaign(deployment.campaigns, campaign), last, window)
 
@@ -132,7 +133,7 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
     """Return the results of a campaign whose epochs have been read; as `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
-        raise UsageError(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
+        raise NotYet(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
     source = Source(epochs.campaign, tuple(places), deployment, epochs)
     return source if window is None else source.of([source.named(window)])
 

@@ -82,7 +82,9 @@ def budget(view: View) -> Iterator[Finding]:
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
     cure = "hushcount ledger set a larger limit, or windows.length a longer window"
-    jointly = ", charges composed jointly" if limit.composition == "numerical" else ""
+    # Curves are what composes jointly; without any, pairs do, which no sentence need tell.
+    curves = any(charge.window is not None for charge in (*charges, *releases))
+    jointly = ", charges composed jointly" if limit.composition == "numerical" and curves else ""
     yield Finding(name, verdict, f"the ledger allows {more} windows, {then}{jointly}", cure)
 
 

@@ -52,6 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 status, kind, text = 200, "text/html", self.server.page()
             except Exception as error:
+                # Whatever it is: the reader gets its place, and else an empty answer, because the server says nothing.
                 status, kind, text = 500, "text/plain", f"error: {told(error)}\n"
             self._answer(status, kind, text)
 

@@ -57,7 +57,7 @@ class Looks:
 
 @contextmanager
 def _contained(done: Done) -> Iterator[None]:
-    """Make a problem of whatever a block raises: all else was done, and recorded."""
+    """Make a problem of whatever a block raises: the run was done and recorded, and must still say so."""
     try:
         yield
     except Exception as error:

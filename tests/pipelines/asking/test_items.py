@@ -163,7 +163,7 @@ def test_what_cannot_be_shown_is_one_sentence(site: Site, tmp_path: Path) -> Non
     refused(*command, "words", "--out", tmp_path / "t.txt", says=["must end in .csv or .parquet"])
     refused(*command, "words", "--plot", tmp_path / "t.pdf", says=["must end in .png or .svg"])
     fresh = Site(tmp_path / "fresh") if (tmp_path / "fresh").mkdir() is None else site
-    refused("ask", "item", "--config", fresh.config, "--campaign", "words", says=["has no results yet"])
+    refused("ask", "item", "--config", fresh.config, "--campaign", "words", status=3, says=["has no results yet"])
 
 
 def counted(site: Site, name: str, *options: object, **more: Any) -> Path:

@@ -223,6 +223,21 @@ def test_how_many_windows_the_budget_allows_is_said(tmp_path: Path) -> None:
     assert limit(100.0).verdict == "good"
 
 
+def test_charges_are_said_to_compose_jointly_only_where_one_has_a_curve(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    terms = ("--ledger", site.root / "ledger.db", "--campaign", "words", "--epsilon", 100, "--delta", "1e-6")
+    done("ledger", "set", *terms, "--fixed-parameters")
+
+    def said() -> str:
+        (check,) = (check for check in examine(site.deployment, at(0.5)) if check.name == "budget of words")
+        return check.says
+
+    assert said().endswith(", charges composed jointly")
+    # The auxiliary server releases discovered values, which have none.
+    site.config.write_text(f'parties = ["aux-server"]\n{site.config.read_text()}')
+    assert "jointly" not in said()
+
+
 def test_fixed_parameters_and_a_next_epoch_made_of_results_contradict_each_other(tmp_path: Path) -> None:
     site = Site(tmp_path, discovery=True, tail="[next_epoch.words]\n")
     terms = ("--ledger", site.root / "ledger.db", "--campaign", "words", "--epsilon", 100, "--delta", "1e-6")
