@@ -17,6 +17,8 @@ from tests.deploy.conftest import DEPLOY, compose_command
 
 COMPOSE = DEPLOY / "compose"
 UNITS = DEPLOY / "systemd"
+INSIDE = {"internal": True, "driver_opts": {"com.docker.network.bridge.inhibit_ipv4": "true"}}
+"""A network without a way out, and without an address of the machine: by that an internal one reaches the machine."""
 JOBS = ("shuffler", "aux-server", "analyzer")
 GIVEN = (
     "campaigns",
@@ -74,7 +76,7 @@ def test_only_the_proxy_is_called_from_outside_and_only_it_calls_the_collector()
     }
     assert services()["proxy"]["ports"] == ["${LISTEN:-127.0.0.1:8443}:8443"]
     declared = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["networks"]
-    assert declared == {"outside": {}, "front": {"internal": True}}
+    assert declared == {"outside": {}, "front": INSIDE}
 
 
 STORE = "/var/lib/hushcount/store"
