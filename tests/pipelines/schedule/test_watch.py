@@ -52,7 +52,7 @@ def test_a_watching_run_that_waits_for_another_ends_on_sigterm(tmp_path: Path) -
 
 @pytest.mark.long
 def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+    site = Site(tmp_path, tail='[metrics]\ntextfile = "run.prom"\n')
     collection = site.root / "campaigns" / "words" / "collection.json"
     good = collection.read_text()
     collection.write_text("{}")
@@ -65,9 +65,12 @@ def test_a_watching_run_closes_a_window_when_it_comes_and_ends_on_sigterm(tmp_pa
         wait_for(lambda: "analyze" in log.read_text() and "done: words/" in log.read_text(), WAIT)
         wait_for(lambda: "done: words/" in log.read_text().splitlines()[-1], WAIT)
         said = log.read_text()
-        # Some more looks, at which nothing is due.
+        looked = (site.root / "run.prom").stat().st_mtime_ns
+        # Some more looks, at which nothing is due: they print nothing, and each renews the time of the last look.
         time.sleep(2.5)
         assert log.read_text() == said
+        wait_for(lambda: (site.root / "run.prom").stat().st_mtime_ns > looked, WAIT)
+        assert 'hushcount_run_problems{run="shuffler+aux-server+analyzer"} 0.0' in (site.root / "run.prom").read_text()
         assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ ", line) for line in said.splitlines())
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
