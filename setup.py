@@ -31,6 +31,7 @@ setup(
         "pipelines.files",
         "pipelines.graph",
         "pipelines.handover",
+        "pipelines.init",
         "pipelines.jobs",
         "pipelines.ledger",
         "pipelines.metrics",
@@ -41,5 +42,5 @@ setup(
         "experiments",
         "benchmarks",
     ],
-    package_data={"pipelines.pages": ["static/*.css", "static/*.js"]},
+    package_data={"pipelines.init": ["systemd/hushcount-*"], "pipelines.pages": ["static/*.css", "static/*.js"]},
 )

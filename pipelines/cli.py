@@ -60,6 +60,7 @@ SEGMENTS = (
     Row("relist", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
 )
 HUSHCOUNT = (
+    Row("init", "Make a deployment for one machine that runs as it is: six questions, or options.", "init:init"),
     Row("send", "Report values to a collector, as an app does.", "send:send"),
     Row("encode", "Randomise and seal a file of values, as apps do.", "jobs:encode"),
     Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle"),

@@ -5,13 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import subprocess
-import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +18,7 @@ from hushcount.formats.reading import read_mapping
 from pipelines.deployment.settings import DeploymentFile
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done, each_a_client, files_under, write_lines
+from tests.support.processes import process
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -130,28 +127,6 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"
 
 
-@contextmanager
-def process(words: list[str], until: Callable[[str], bool], log: Path) -> Iterator[str]:
-    """Run one of our commands for as long as the block runs; what it had said when it was ready is yielded."""
-    with log.open("wb") as stream:
-        child = subprocess.Popen(  # noqa: S603  # our own commands
-            [sys.executable, "-m", "pipelines", *words], stdout=stream, stderr=stream,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 300
-        while not until(log.read_text()):
-            assert child.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        yield log.read_text()
-        child.send_signal(signal.SIGTERM)
-        assert child.wait(60) == 0, log.read_text()
-    finally:
-        child.kill()
-        child.wait()
-
-
 def run(command: str) -> None:
     """Run a pasted command that ends."""
     name, *words = shlex.split(command)
@@ -167,33 +142,26 @@ def live_through(directory: Path, pages: list[Path]) -> None:
     """Type all of some pages; their apps run while the collector does; days ago another collector was there."""
     write_lines(directory / "settings.txt", [f"item-{number}" for number in range(40)])
     page = [block for one in pages for block in blocks(one)]
-    file, *parts = (block.text for block in page if block.kind == "toml")
+    parts = [block.text for block in page if block.kind == "toml"]
     apps = [block.text for block in page if block.kind == "python"]
     sends = [line for block in page if block.kind == "sh" for line in commands(block) if line.startswith(SEND)]
-    assert file.startswith("# deployment.toml\n")
     assert any(COLLECTOR in app for app in apps)
-    for part in parts:
-        # Shown later, as a part of the same file.
-        whole, some = (write_lines(directory / f"{name}.toml", [text]) for name, text in (("w", file), ("s", part)))
-        DeploymentFile.model_validate({**read_mapping(whole, "file"), **read_mapping(some, "part")})
-    write_deployment(directory / "deployment.toml", file)
     for command in (line for block in page if block.kind == "sh" for line in commands(block)):
         words = shlex.split(command)[1:]
         if is_elsewhere(command) or command.startswith(SEND):
             continue
-        if words[0] == "collect":
+        if command.startswith("cd "):
+            os.chdir(words[0])
+        elif words[0] == "init":
+            run(command)
+            begin(Path(words[1]) / "deployment.toml", parts)
+        elif words[0] == "collect":
             with process(words, lambda said: '"event": "started"' in said, directory / "collect.log") as said:
                 (port,) = set(re.findall(r'"port": ([0-9]+)', said))
-                here = f"http://127.0.0.1:{port}"
-                for app in apps:
-                    exec(app.replace(COLLECTOR, here), {})  # noqa: S102  # the pages' own lines
-                for send in sends:
-                    sent = done(*shlex.split(send.replace(COLLECTOR, here))[1:], "--json").json
-                    assert (sent["sent"], sent["waiting"]) == (2, 0)
-                    assert sent["dropped"] == {}
+                report(f"http://127.0.0.1:{port}", apps, sends)
         elif words[0] == "run":
             for day in DAYS:
-                collect(directory / "store", directory / "campaign.json", VALUES, day=day, collector="earlier")
+                collect(Path("store").absolute(), Path("campaign.json"), VALUES, day=day, collector="earlier")
             with process(words, has_results, directory / "run.log"):
                 pass
             assert "error" not in (directory / "run.log").read_text()
@@ -205,19 +173,34 @@ def live_through(directory: Path, pages: list[Path]) -> None:
         elif words[0] == "doctor":
             checks = cli(*words, "--json").json
             assert [check for check in checks if check["verdict"] == "bad"] == []
-            assert "no limit is set" in budget()["says"]
+            assert budget()["verdict"] == "good", budget()
         else:
             run(command)
         if words[:2] == ["ledger", "set"]:
             assert budget()["verdict"] == "good", budget()
 
 
-def write_deployment(path: Path, text: str) -> None:
-    """Write a page's deployment file with any port: 8080 may be somebody's."""
-    path.write_text(text)
-    written = read_mapping(path, "deployment file")
-    written["collector"] |= {"port": 0, "least_free_bytes": 0}
-    path.write_text(tomli_w.dumps(written))
+def begin(path: Path, parts: list[str]) -> None:
+    """Let the collector of a new deployment listen at any port, because 8080 may be somebody's.
+
+    `parts` are tables that the pages add to its file.
+    """
+    file = read_mapping(path, "deployment file")
+    file["collector"] |= {"port": 0, "least_free_bytes": 0}
+    path.write_text(tomli_w.dumps(file))
+    for part in parts:
+        added = read_mapping(write_lines(path.with_name("part.toml"), [part]), "part")
+        DeploymentFile.model_validate({**file, **added})
+
+
+def report(here: str, apps: list[str], sends: list[str]) -> None:
+    """Run the apps of the pages, and then what they send from a shell."""
+    for app in apps:
+        exec(app.replace(COLLECTOR, here), {})  # noqa: S102  # the pages' own lines
+    for send in sends:
+        sent = done(*shlex.split(send.replace(COLLECTOR, here))[1:], "--json").json
+        assert (sent["sent"], sent["waiting"]) == (2, 0)
+        assert sent["dropped"] == {}
 
 
 def budget() -> Mapping[str, str]:
@@ -239,9 +222,9 @@ def test_the_pages_for_each_reader_as_pasted(tmp_path: Path, monkeypatch: pytest
     each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
     write_lines(tmp_path / "some.txt", ["item-1", "item-2"])
     live_through(tmp_path, STORY)
-    assert "dark-mode" in (tmp_path / "found" / "found.csv").read_text()
-    assert (tmp_path / "adjusted.csv").exists()
-    assert (tmp_path / "items.csv").exists()
+    assert "dark-mode" in Path("found", "found.csv").read_text()
+    assert Path("adjusted.csv").exists()
+    assert Path("items.csv").exists()
 
 
 def has_results(_said: str) -> bool:

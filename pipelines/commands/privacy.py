@@ -26,7 +26,8 @@ from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.tables import Table, facts
+from pipelines.console.guarantees import guarantee
+from pipelines.console.tables import Table
 
 # Above every local epsilon.
 _MOST_EPSILON = 40
@@ -213,7 +214,7 @@ def _rule(campaign: Path | None, epsilon: float | None, delta: float | None, giv
 
 def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
     kept = answer.get("keep_probability", {})
-    yield facts("", {name: _text(value) for name, value in answer.items() if value is not kept})
+    yield guarantee("", {name: value for name, value in answer.items() if value is not kept})
     if not kept:
         return
     yield ""
@@ -225,11 +226,3 @@ def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
         spread = f"{answer['count_deviation']:.3g}"
         yield f"  its count is shown with a standard deviation of {spread}; near the threshold it is mostly too high"
     yield "  in a batch of one window at one collector; a batch of several needs more, for a client has its cap in each"
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return rounded_up(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -112,8 +112,9 @@ def check_client(built: Built) -> None:
 
 def check_parties(built: Built) -> None:
     named = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
-    static = ROOT / "pipelines" / "pages" / "static"
-    shipped = modules(PARTIES) | {path.relative_to(ROOT).as_posix() for path in static.glob("*.*")}
+    pipelines = ROOT / "pipelines"
+    data = (*(pipelines / "pages" / "static").glob("*.*"), *(pipelines / "init" / "systemd").glob("hushcount-*"))
+    shipped = modules(PARTIES) | {path.relative_to(ROOT).as_posix() for path in data}
     found = {name.removesuffix("/__init__.py").replace("/", ".") for name in shipped if name.endswith("/__init__.py")}
     same("setup.py", set(named), found)
     made = {name for name in in_sdist(built) if not name.startswith("hushcount_server.egg-info/")}
@@ -181,21 +182,15 @@ def use_client(scratch: Path, app: Path, wheel: Path, campaign: Path) -> None:
 
 
 def use_parties(scratch: Path, app: Path, wheels: tuple[Path, ...]) -> Path:
-    """Make keys and a campaign by the installed command, in the app's directory; return the campaign file."""
+    """Make a deployment by the installed command, in the app's directory; return its campaign file."""
     commands = environment(scratch / "parties")
     install(commands, "--no-deps", *map(str, wheels))
     lend(scratch / "parties")
-    dictionary, campaign = scratch / "items.txt", scratch / "campaign.json"
+    dictionary, deployment = scratch / "items.txt", scratch / "deployment"
     dictionary.write_text("a\nb\nc\n")
-    hushcount = str(commands / "hushcount")
-    run(hushcount, "keys", "new", "--out", str(scratch / "keys"), cwd=app)
-    run(
-        *(hushcount, "campaign", "new", "--id", "package", "--mechanism", "ais", "--epsilon", "1"),
-        *("--dictionary", str(dictionary), "--keys", str(scratch / "keys"), "--out", str(campaign)),
-        *("--discovery-epsilon", "1"),
-        cwd=app,
-    )
-    return campaign
+    init = (str(commands / "hushcount"), "init", str(deployment), "--dictionary", str(dictionary))
+    run(*init, "--discovery-epsilon", "1", cwd=app)
+    return deployment / "campaign.json"
 
 
 def use_editable(scratch: Path, tree: Path) -> None:

@@ -26,6 +26,7 @@ PLAN = ("plan", "--dictionary-size", 10)
 NEW = ("campaign", "new", "--id", "a", "--keys", "KEYS", "--out", "NEW.json", "--open-domain", "--mechanism", "ais")
 LEDGER = ("ledger", "set", "--ledger", "NEW.db", "--campaign", "a")
 SHUFFLING = ("privacy", "--delta", 1e-8)
+INIT = ("init", "KEYS2", "--open-domain")
 REAL = ("nan", "inf", "-inf", "-1")
 FEW = ("nan", "-1", "1e300", "1e-300")
 WHOLE = ("-1", "100000000000000000000000", "1e23", "0.5")
@@ -41,6 +42,11 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("plan", "power"): ((*PLAN, "--reports", 10, "--want-share", 0.1), ("0", "1", *REAL)),
     ("plan", "max-report-bytes"): (PLAN, ("0", *WHOLE)),
     ("plan", "max-tally-mib"): (PLAN, ("-1", "inf", "1e300")),
+    ("init", "clients"): (INIT, ("0", *WHOLE)),
+    ("init", "epsilon"): (INIT, ("0", *FEW)),
+    ("init", "discovery-epsilon"): (INIT, ("0", *FEW)),
+    ("init", "min-batch"): (INIT, ("0", *WHOLE)),
+    ("init", "port"): (INIT, ("0", "65536", "-1", "0.5")),
     ("privacy", "epsilon"): ((*SHUFFLING, "--reports", 10), ("0", *FEW)),
     ("privacy", "reports"): ((*SHUFFLING, "--epsilon", 1), ("0", *WHOLE)),
     ("privacy", "delta"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "1", *REAL)),

@@ -1,0 +1,110 @@
+"""From hushcount init to an estimate, by what it prints: collect, send, run and ask on the deployment as it is."""
+
+from __future__ import annotations
+
+import runpy
+import shlex
+import socket
+import time
+from collections.abc import Sequence
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.newest import Newest
+from hushcount.policy import Policy
+from tests.support.collecting import collect
+from tests.support.jobs import cli, done, write_lines
+from tests.support.processes import process
+
+FLOOR = 500
+CLIENTS = 3 * FLOOR
+"""However a window's end parts them, one side of it has a batch."""
+ITEMS = [f"item-{number}" for number in range(20)]
+PATIENCE = 180.0
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def commands(shown: str) -> list[list[str]]:
+    """Return the words of the commands that an answer prints, each in a line of its own."""
+    return [shlex.split(line)[1:] for line in shown.splitlines() if line.startswith("  hushcount ")]
+
+
+def send(home: Path, port: int, values: Sequence[str]) -> None:
+    """Send each value as another client."""
+    campaign = Campaign.read(home / "campaign.json")
+    client = Client(campaign, policy=Policy.read(home / "policy.json", Newest()), uncapped=True)
+    path = f"/v1/campaigns/{campaign.id}/reports?fingerprint={campaign.fingerprint.hex()}"
+    kind = {"Content-Type": "application/octet-stream"}
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    for number, row in enumerate(client.reports(values)):
+        connection.request("POST", path, row.tobytes(), {**kind, "Client-Token": f"{number:032x}"})
+        answer = connection.getresponse()
+        assert answer.status == 202, answer.read()
+        answer.read()
+    connection.close()
+
+
+def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, port = tmp_path / "usage", free_port()
+    listed = ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))
+    options = ("--min-batch", FLOOR, "--clients", CLIENTS, "--window", "5s", "--epsilon", 4, "--port", port)
+    shown = done("init", home, *listed, *options).out
+    collecting, running, sending, status = commands(shown)
+    assert (collecting[0], running[0], running[-1], sending[0], status[0]) == (
+        "collect", "run", "--watch", "send", "status",
+    )  # fmt: skip
+    with process(collecting, lambda said: '"event": "started"' in said, tmp_path / "collect.log"):
+        assert done(*sending, "--json").json["sent"] == 1
+        monkeypatch.chdir(tmp_path)
+        runpy.run_path(str(home / "app.py"))
+        send(home, port, ["item-7" if number % 3 else "item-1" for number in range(CLIENTS)])
+        deadline = time.monotonic() + PATIENCE
+        while not list(home.glob("store/results/*/*/summary.json")):
+            # A part of the reports may be in a window that has not ended.
+            time.sleep(1)
+            assert time.monotonic() < deadline, done(*status).out
+            done("run", "--config", home / "deployment.toml")
+    top = done("ask", "top", "--config", home / "deployment.toml", "--campaign", "usage", "--json").json
+    assert top["rows"][0]["item"] == "item-7"
+
+
+@pytest.mark.long
+def test_the_watching_run_that_init_prints_looks_and_stops(tmp_path: Path) -> None:
+    shown = done("init", tmp_path / "usage", "--open-domain").out
+    (running,) = (words for words in commands(shown) if words[0] == "run")
+    looked = tmp_path / "usage" / "run.prom"
+    with process(running, lambda _: looked.exists(), tmp_path / "run.log"):
+        pass
+    assert (tmp_path / "run.log").read_text() == ""
+
+
+@pytest.mark.parametrize("sent", [100, 3], ids=["found", "nothing"])
+@pytest.mark.long(but=("nothing",))
+def test_in_an_open_domain_a_batch_is_counted_whether_or_not_a_value_was_found(tmp_path: Path, sent: int) -> None:
+    home = tmp_path / "usage"
+    done("init", home, "--open-domain", "--min-batch", FLOOR)
+    values = [f"rare-{number}" for number in range(FLOOR)] + ["dark-mode"] * sent
+    collect(home / "store", home / "campaign.json", values, day=-2)
+    assert "error" not in done("run", "--config", home / "deployment.toml").err
+    top = cli("ask", "top", "--config", home / "deployment.toml", "--campaign", "usage", "--json")
+    # 100 clients are missed with a chance of 1e-8, and 3 found with one of 1e-7.
+    if sent == 100:
+        assert [row["item"] for row in top.json["rows"]] == ["dark-mode"]
+    else:
+        assert "no item is known by its name" in top.err
+    (tally,) = home.glob("store/results/usage/*/tally.npz")
+    asked = write_lines(tmp_path / "asked.txt", ["dark-mode", "rare-1"])
+    done(
+        "estimate", "--campaign", home / "campaign.json", "--tally", tally, "--items", asked, "--out", tmp_path / "more"
+    )
+    verdicts = {check["verdict"] for check in cli("doctor", "--config", home / "deployment.toml", "--json").json}
+    assert "bad" not in verdicts
