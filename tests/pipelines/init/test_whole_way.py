@@ -88,7 +88,7 @@ def test_the_watching_run_that_init_prints_looks_and_stops(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("sent", [100, 3], ids=["found", "nothing"])
-@pytest.mark.long(but=("nothing",))
+@pytest.mark.long
 def test_in_an_open_domain_a_batch_is_counted_whether_or_not_a_value_was_found(tmp_path: Path, sent: int) -> None:
     home = tmp_path / "usage"
     done("init", home, "--open-domain", "--min-batch", FLOOR)
