@@ -93,7 +93,10 @@ class KeepRule:
         """d, the probability with which a bin of one report may be kept."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_CEILING
-            growth = sum((self.loss_epsilon * step).exp() for step in range(self.cap))
+            # Horner's rule with one exponential, which is slow; it is rounded to the nearest.
+            factor, growth = self.loss_epsilon.exp().next_plus(), Decimal(0)
+            for _ in range(self.cap):
+                growth = growth * factor + 1
             return Fraction(self.delta) / (Fraction(growth) * (self._sides if self._symmetric else 1))
 
     def _loss(self, share: Fraction) -> Decimal:
