@@ -14,6 +14,7 @@ What one run need not repeat of another is in tests/support/covered.py.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,13 +43,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Give a test's jobs their engine, before any of its fixtures runs a job."""
     on_beam = item.config.getoption("engine") == "beam" or item.get_closest_marker("beam") is not None
     # A test that has imported no Beam has no job, or is slow once.
-    if on_beam or "apache_beam" not in sys.modules:
+    if "apache_beam" not in sys.modules:
         return (yield)
     from tests.support.covered import PLAIN_JOBS
     from tests.support.plain_engine import instead_of_beam
+    from tests.support.quick_beam import let_beam_remember
 
     with pytest.MonkeyPatch.context() as patch:
-        instead_of_beam(patch.setattr, item.config.stash[PLAIN_JOBS].add)
+        let_beam_remember(patch.setattr)
+        if not on_beam:
+            instead_of_beam(patch.setattr, item.config.stash[PLAIN_JOBS].add)
         return (yield)
 
 
@@ -73,3 +77,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             mark for mark in item.own_markers if mark.name != "long" or case not in mark.kwargs.get("but", ())
         ]
     items.sort(key=lambda item: item.path.parent != HERE)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through all that the tests import, again and again."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
