@@ -26,7 +26,7 @@ _SHORT = 1 << 12
 """A grid of fewer sums needs no rounding and no window."""
 _CHUNK = 1 << 22
 _WIDE = 1 << 10
-"""A row that spans so many steps or more is transformed by itself."""
+"""A row that spans more steps is transformed by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +107,17 @@ def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.
     `offsets` are cells less their row's lowest; `spans` the largest of each row, in steps, all shorter than the grid.
     """
     found = np.zeros(size // 2 + 1, dtype=np.complex128)
+    groups: list[tuple[int, IntArray]] = []
+    alone: list[int] = []
     # Rows of similar spans together: a row with one high cell must not widen all others.
-    octaves = np.where(spans < _WIDE, np.ceil(np.log2(spans + 1)).astype(np.int64), -1)
-    groups = [(1 << int(octave), np.flatnonzero(octaves == octave)) for octave in np.unique(octaves[octaves >= 0])]
+    octaves = np.ceil(np.log2(spans + 1)).astype(np.int64)
+    for octave in np.unique(octaves).tolist():
+        width, members = 1 << octave, np.flatnonzero(octaves == octave)
+        # Waves are as long as a row: a few rows are transformed faster one by one.
+        if width > min(_WIDE, 2 * len(members)):
+            alone.extend(members.tolist())
+        else:
+            groups.append((width, members))
     values = np.arange(max((width for width, _ in groups), default=1))
     for start in range(0, len(found), _BLOCK):
         places = np.arange(start, min(start + _BLOCK, len(found)))
@@ -124,8 +132,8 @@ def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.
         found[places] = product
         if size > _SHORT and np.abs(product).max() < _NEGLIGIBLE:
             break
-    for wide in np.flatnonzero(octaves < 0).tolist():
-        found *= np.fft.rfft(_row_laws(offsets[[wide]], step, int(spans[wide]) + 1)[0], size)
+    for row in alone:
+        found *= np.fft.rfft(_row_laws(offsets[[row]], step, int(spans[row]) + 1)[0], size)
     return found
 
 
