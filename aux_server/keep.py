@@ -70,10 +70,10 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     Args:
         rule: the campaign's, without counts.
         counts: int64[b], each at least 1.
-        words: for the optimal rule. The laplace rule takes its noise from OpenDP's discrete sampler instead.
+        words: for the draw.
     """
     if rule.name == "laplace":
-        return noisy(rule, counts) >= rule.laplace_threshold
+        return counts + laplace_noise(rule.laplace_ratio, len(counts), words) >= rule.laplace_threshold
     thresholds = rule.optimal_thresholds
     last = len(thresholds) - 1
     # Under add-remove the last threshold is 2**64, more than any 64-bit word: the word then decides nothing.
@@ -108,6 +108,14 @@ def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int6
     return noise
 
 
+def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64]:
+    """Return int64[number], each exactly discrete Laplace of ratio `a = ratio / 2**64`: `Pr[z] = (1-a)/(1+a) a^|z|`.
+
+    It is the difference of two geometric numbers. Each takes 1 / (1 - a) words on average.
+    """
+    return _runs(ratio, number, words) - _runs(ratio, number, words)
+
+
 def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
     """Return int64[number]: how many events of probability `threshold / 2**64` come before the first that fails."""
     lengths = np.zeros(number, dtype=np.int64)
@@ -116,16 +124,6 @@ def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
         running = running[below(threshold, running.size, words)]
         lengths[running] += 1
     return lengths
-
-
-def noisy(rule: KeepRule, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the counts with discrete Laplace noise of at least the rule's scale, from OpenDP."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    measurement = dp.m.make_laplace(*space, scale=rule.noise_scale)
-    return np.array(measurement(counts.tolist()), dtype=np.int64)
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:

@@ -45,7 +45,7 @@ def _printed_chance(epsilon: float, delta: float, count: int) -> float:
 def _kept(
     rule: KeepRule, counts: IntArray, settings: Settings, stream: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Return bool[runs, b]: what the auxiliary server keeps. OpenDP's noise of the laplace rule has no seed."""
+    """Return bool[runs, b]: what the auxiliary server keeps."""
     from aux_server.keep import draw_kept
 
     seed = stream_seed(settings.seed, stream)

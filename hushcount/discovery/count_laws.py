@@ -159,7 +159,7 @@ def count_law(loss: Decimal, gain: Decimal, delta: Fraction, cap: int) -> CountL
     """
     with localcontext() as context:
         context.prec = _DIGITS
-        right, left = (_threshold(each) for each in (loss, gain))
+        right, left = (geometric_ratio(each) for each in (loss, gain))
         a, b = Decimal(right) / WORD_VALUES, Decimal(left) / WORD_VALUES
         allowed = Decimal(delta.numerator) / Decimal(delta.denominator) * (1 - _SLACK)
         # f(B) = a^B / (b / (1 - b) + (1 - a^(B + 1)) / (1 - a)), solved for a^B.
@@ -168,6 +168,6 @@ def count_law(loss: Decimal, gain: Decimal, delta: Fraction, cap: int) -> CountL
     return CountLaw(right, left, max(cap - 1, int(most)))
 
 
-def _threshold(loss: Decimal) -> int:
+def geometric_ratio(loss: Decimal) -> int:
     """Return `e^-loss` in units of 2**-64, rounded up: toward less loss."""
     return int(((-loss).exp() * WORD_VALUES).to_integral_value(rounding=ROUND_CEILING))

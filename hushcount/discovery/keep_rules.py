@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
@@ -10,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from hushcount.discovery.count_laws import CountLaw, count_law
+from hushcount.discovery.count_laws import CountLaw, count_law, geometric_ratio
 from hushcount.maths.probability import require_epsilon
 from hushcount.randomness import WORD_VALUES
 
@@ -131,22 +130,32 @@ class KeepRule:
         """How often one client replaced costs (epsilon, delta): a removal and an addition cost add-remove twice."""
         return 1 if self.relation == "replace-one" else 2
 
+    @cached_property
+    def laplace_ratio(self) -> int:
+        """a, the ratio of the laplace rule's discrete noise, in units of 2**-64: `e^-R`, rounded up."""
+        return geometric_ratio(self.loss_epsilon)
+
     @property
     def noise_scale(self) -> float:
-        """Scale of the laplace rule's discrete noise: `1/R`, rounded up."""
-        return math.nextafter(float(1 / self.loss_epsilon), math.inf)
+        """Scale of the laplace rule's discrete noise, `-1/ln a`: `1/R`, or a little more."""
+        with localcontext() as context:
+            context.prec = _DIGITS
+            return float(-1 / self._ratio.ln())
+
+    @property
+    def _ratio(self) -> Decimal:
+        return Decimal(self.laplace_ratio) / WORD_VALUES
 
     @cached_property
     def laplace_threshold(self) -> int:
         """The least T with `Pr[1 + noise >= T] <= d`, of the laplace rule.
 
-        The discrete Laplace law of scale 1/R has `Pr[noise >= t] = a^t / (1 + a)` for t >= 1, `a = exp(-R)`.
+        The discrete Laplace law of ratio a has `Pr[noise >= t] = a^t / (1 + a)` for t >= 1.
         """
         with localcontext() as context:
             context.prec = _DIGITS
-            ratio = (-self.loss_epsilon).exp()
-            bound = Decimal(self.step_delta.numerator) / Decimal(self.step_delta.denominator) * (1 + ratio)
-            tail = (bound.ln() / -self.loss_epsilon).to_integral_value(rounding=ROUND_CEILING)
+            bound = Decimal(self.step_delta.numerator) / Decimal(self.step_delta.denominator) * (1 + self._ratio)
+            tail = (bound.ln() / self._ratio.ln()).to_integral_value(rounding=ROUND_CEILING)
         return 1 + max(1, int(tail))
 
     @cached_property
@@ -193,7 +202,7 @@ class KeepRule:
         short = self.laplace_threshold - count
         with localcontext() as context:
             context.prec = _DIGITS
-            ratio = (-self.loss_epsilon).exp()
+            ratio = self._ratio
             if short >= 1:
                 return float(ratio**short / (1 + ratio))
             return float(1 - ratio ** (1 - short) / (1 + ratio))

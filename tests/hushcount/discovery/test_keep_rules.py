@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aux_server.keep import draw_kept, noisy
+from aux_server.keep import draw_kept, laplace_noise
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.randomness import WORD_VALUES, SystemWords
 from tests.support.divergence import moves, worst_delta
@@ -380,12 +380,39 @@ def test_no_bins_at_all_are_drawn_as_none(name: str) -> None:
     assert draw_kept(KeepRule(name, 1.0, 1e-3), np.zeros(0, dtype=np.int64), SystemWords()).tolist() == []
 
 
-def test_the_noise_has_the_stated_scale() -> None:
-    # Discrete Laplace of scale 1/e0: the share of every value, exact binomial at FAILURE over all of them.
-    rule = KeepRule("laplace", 2.0, 1e-3, "replace-one")
-    drawn = noisy(rule, np.full(40_000, 1000)) - 1000
-    ratio = math.exp(-1.0 / rule.noise_scale)
-    assert rule.noise_scale >= 1.0
-    for value in range(-5, 6):
-        chance = (1 - ratio) / (1 + ratio) * ratio ** abs(value)
-        assert stats.binomtest(int((drawn == value).sum()), len(drawn), chance).pvalue >= FAILURE / 11
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_the_noise_follows_its_law_and_no_other_near_it(epsilon: float) -> None:
+    """The share of every value, exact binomial at FAILURE over all of them; the law of 0.7 or 1.3 R is rejected."""
+    rule = KeepRule("laplace", epsilon, 1e-3, "replace-one")
+    drawn = laplace_noise(rule.laplace_ratio, 200_000, SystemWords())
+
+    def fits(ratio: float) -> bool:
+        chances = {value: (1 - ratio) / (1 + ratio) * ratio ** abs(value) for value in range(-5, 6)}
+        return all(
+            stats.binomtest(int((drawn == value).sum()), len(drawn), chance).pvalue >= FAILURE / len(chances)
+            for value, chance in chances.items()
+        )
+
+    loss = float(rule.loss_epsilon)
+    assert fits(math.exp(-loss))
+    assert not fits(math.exp(-0.7 * loss))
+    assert not fits(math.exp(-1.3 * loss))
+
+
+def test_the_noise_is_the_difference_of_two_runs_of_events() -> None:
+    """Each run ends at the first word that is not below the ratio. The first runs are the positive ones."""
+    ratio = 1 << 63
+    below, above = ratio - 1, ratio
+    words = ListedWords([below, above, below, above, above, below, above])
+    # Positive runs: of the first number 2, of the second 0. Negative ones: 0, and 1.
+    assert laplace_noise(ratio, 2, words).tolist() == [2, -1]
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.01, 0.5, 1.0, 20.0, 40.0])
+def test_the_noise_is_never_less_than_the_loss_asks(epsilon: float) -> None:
+    rule = KeepRule("laplace", epsilon, 1e-3, "add-remove")
+    with localcontext() as context:
+        context.prec = 60
+        exact = (-rule.loss_epsilon).exp() * WORD_VALUES
+    assert exact <= rule.laplace_ratio < exact + 1
+    assert rule.noise_scale >= float(1 / rule.loss_epsilon)
