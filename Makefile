@@ -165,7 +165,7 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 	rm -rf build/week
 	$(BIN)/python examples/simulated_week.py --out build/week
 
-bench: $(VENV)/server  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
+bench: $(VENV)/dev  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
 	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
 	$(BIN)/python -m benchmarks.scaling
 
@@ -180,7 +180,7 @@ bench-kernels: $(VENV)/server  ## CPU time of opening and sealing by each engine
 audit: $(VENV)/dev  ## attack the client of every mechanism: a lower bound on its epsilon (REPORTS=4000000 of each)
 	$(BIN)/python -m tests.audits.large $(if $(REPORTS),--reports $(REPORTS))
 
-reproduce: $(VENV)/server  ## the papers' experiments, into experiments/ (DATA=directory of files that are not shipped)
+reproduce: $(VENV)/dev  ## the papers' experiments, into experiments/ (DATA=directory of files that are not shipped)
 	$(BIN)/hushcount reproduce --out experiments $(if $(DATA),--data $(DATA))
 
 lock:  ## renew the lock files (needs uv)

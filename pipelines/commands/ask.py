@@ -66,8 +66,11 @@ def item(
     from pipelines.asking import answers, sentences, tables
     from pipelines.asking.items import items_table, most_frequent
     from pipelines.asking.plot import write_plot
+    from pipelines.console.pictures import require_pictures
 
     answers.require_free(out)
+    if plot is not None:
+        require_pictures("--plot")
     source = answers.source_of(config, campaign, result, last, window)
     items = [canonical(one) for one in item or ()]
     table = items_table(source, items)

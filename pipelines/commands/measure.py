@@ -75,7 +75,9 @@ def reproduce(
     # They take a second to import.
     from experiments.run import Options
     from experiments.run import reproduce as run
+    from pipelines.console.pictures import require_pictures
 
+    require_pictures("reproduce")
     with _bars() as bars:
         tasks: dict[str, TaskID] = {}
 
@@ -134,6 +136,7 @@ def bench(
     from benchmarks.measure import prepared, summarise
     from benchmarks.record import Record, read_record, require_writable
     from benchmarks.stages import STAGES
+    from pipelines.console.pictures import require_pictures
 
     if gate:
         stages, reports, repeats = list(gates.GATES), reports or gates.REPORTS, 1
@@ -143,6 +146,8 @@ def bench(
     if out is not None:
         require_writable(out)
     record = Record() if out is None or overwrite else read_record(out)
+    if out is not None and (growth or record.curves):
+        require_pictures("bench with --growth and --out")
     for name in stages or [name for name in STAGES if name not in record.measured]:
         _say(f"{name}, its input")
         with prepared(name, reports or STAGES[name].reports, STAGES[name].items) as run:

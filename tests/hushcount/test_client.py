@@ -216,7 +216,7 @@ for value in ("one", "four", ""):
 print(sorted(set(BLOCKED) & {{name.split(".")[0] for name in sys.modules}}))
 """
 SERVER_SIDE = [
-    "apache_beam", "hypothesis", "keys", "matplotlib", "numba", "opendp", "pipelines", "pyarrow", "rich", "scipy",
+    "apache_beam", "hypothesis", "keys", "matplotlib", "numba", "pipelines", "pyarrow", "rich", "scipy",
     "shuffler", "analyzer", "aux_server", "tomli_w", "typer",
 ]  # fmt: skip
 

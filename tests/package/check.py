@@ -46,7 +46,7 @@ pairs = {len(client.discovery_report(value)) for value in ("a", "not listed", ""
 assert len(pairs) == 1, pairs
 assert not {"sqlite3", "ssl", "http.client"} & set(sys.modules), "importing the client brings what delivery needs"
 import hushcount.delivery
-heavy = {"apache_beam", "numba", "scipy", "pyarrow", "typer", "rich", "matplotlib", "opendp"} & set(sys.modules)
+heavy = {"apache_beam", "numba", "scipy", "pyarrow", "typer", "rich", "matplotlib"} & set(sys.modules)
 assert not heavy, heavy
 """
 
