@@ -1,0 +1,17 @@
+"""The command of the evaluator's image: what it answers with, its keys and its campaigns, so that no job need be installed."""
+
+from __future__ import annotations
+
+from pipelines.cli import HUSHCOUNT, KEYS, PUBLISH
+from pipelines.console.command_table import Row, new_app
+from pipelines.entry import main
+
+ROWS = tuple(row for row in HUSHCOUNT if row.name == "evaluate")
+# A rehearsal opens reports, for which this image has no code.
+OWN_KEYS = Row("keys", "Make, rotate, retire and list keys.", tuple(row for row in KEYS if row.name != "rehearse"))
+EPOCH = Row("epoch", "Publish what clients ask about from a moment on.", (PUBLISH,))
+
+app = new_app("The evaluator's part of Hushcount.", (*ROWS, OWN_KEYS, EPOCH))
+
+if __name__ == "__main__":
+    main(app)
