@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-images image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -117,9 +117,6 @@ build/tools/prometheus:
 
 check-deploy: deploy-tools  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
 	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy
-
-test-images: $(VENV)/dev  ## build the images and run their jobs (needs a Docker engine)
-	$(BIN)/python -m pytest -q -o python_files='on_docker.py on_flink*.py' tests/deploy
 
 containers: $(VENV)/dev  ## build all images, on stand-ins where a published base is out of reach (needs a Docker engine, or root)
 	$(BIN)/python -m tests.containers.build

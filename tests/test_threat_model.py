@@ -136,6 +136,6 @@ def test_the_checks_find_what_is_wrong() -> None:
     name = "test_intervals_of_all_items_hold_all_truths_together"
     alone = f"## Part\n\n- A claim. `tests/hushcount/oracles/test_estimates.py::{name}`\n"
     assert late(alone) == claims(alone)
-    assert uncollected("- `tests/deploy/on_docker.py::test_it`") == ["tests/deploy/on_docker.py"]
+    assert uncollected("- `tests/containers/on_images.py::test_it`") == ["tests/containers/on_images.py"]
     assert missing("- `tests/test_absent.py::test_it`") == ["tests/test_absent.py::test_it"]
     assert missing("- `contract: none of this name`") == ["none of this name"]

@@ -1,24 +1,31 @@
-"""Build all images from the recipes that users build them from: make containers.
+"""Build all images from the recipes that users build them from, and look into each layer for secrets: make containers.
 
 Base images that cannot be pulled are replaced by stand-ins, and named. Layers are cached: a second run takes seconds.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.containers.engine import NoEngineError, docker, ensure_engine
+from tests.containers.layers import search
 from tests.containers.standins import ROOT, base, ensure_plugins
 
 VERSION = "0.1.0"
 PARTIES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
 EXTRAS = "aws postgres"
+PARTY = "deploy/images/party.Dockerfile"
+_NAMED = "".join(path.read_text("utf-8") for path in sorted((ROOT / "deploy" / "compose").glob("*.yaml")))
+_FLINK = (ROOT / "deploy" / "kubernetes" / "engine" / "flink.yaml").read_text("utf-8")
+SERVICES = {
+    **{name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", _NAMED)[0] for name in ("caddy", "postgres", "s3")},
+    "flink": re.findall(r"image: (flink:\S+)", _FLINK)[0],
+}
+"""What runs beside our images, as compose files and manifests name it."""
 _SECONDS = 3600
 
 
@@ -29,7 +36,7 @@ class Image:
     Attributes:
         name: What follows `hushcount-` in its tag.
         file: Its recipe, below the checkout.
-        bases: The names of the stand-ins for the recipe's arguments.
+        bases: The stand-in for each base that is an argument of the recipe.
         arguments: Other build arguments.
     """
 
@@ -44,27 +51,37 @@ class Image:
         return f"hushcount-{self.name}:{VERSION}"
 
     def published(self, argument: str) -> str:
-        """Return the image that the recipe names for one of its arguments."""
-        (found,) = re.findall(rf"^ARG {argument}=(\S+)$", (ROOT / self.file).read_text("utf-8"), re.MULTILINE)
-        return str(found)
+        """Return the image that the recipe names for one of its arguments, or nothing."""
+        found = re.findall(rf"^ARG {argument}=(\S+)$", (ROOT / self.file).read_text("utf-8"), re.MULTILINE)
+        return str(found[0]) if found else ""
+
+    def build(self, bases: dict[str, str]) -> None:
+        """Build it; its tag changes when that succeeded."""
+        arguments = {**self.arguments, **{argument: bases[name] for argument, name in self.bases.items()}}
+        words = [f"--build-arg={name}={value}" for name, value in arguments.items()]
+        words += [f"--target={self.target}"] if self.target else []
+        docker("build", "--quiet", *words, "--file", ROOT / self.file, "--tag", self.tag, ROOT, timeout=_SECONDS)
 
 
 def images() -> Iterable[Image]:
     """Yield our images, each after those that it is made from."""
+    bases = {"BASE": "python", "BUILDER": "builder"}
     for party in PARTIES:
-        bases = {"BASE": "python", "BUILDER": "builder"}
-        yield Image(party, "deploy/images/party.Dockerfile", party, bases, {"EXTRAS": EXTRAS})
+        yield Image(party, PARTY, party, bases, {"EXTRAS": EXTRAS})
     yield Image("job-server", "deploy/images/job-server.Dockerfile", "", {"MAVEN": "maven", "JAVA": "java"})
     for party in ("shuffler", "aux-server", "analyzer"):
         arguments = {"PARTY": f"hushcount-{party}:{VERSION}"}
         yield Image(f"{party}-worker", "deploy/images/flink-worker.Dockerfile", arguments=arguments)
+    yield Image("analyzer-gcp", PARTY, "analyzer", bases, {"EXTRAS": "gcp"})
+    arguments = {"PARTY": f"hushcount-analyzer-gcp:{VERSION}"}
+    yield Image("dataflow", "deploy/dataflow/Dockerfile", "", {"SDK": "sdk", "LAUNCHER": "launcher"}, arguments)
 
 
 def build_all(say: Callable[[str], object]) -> dict[str, str]:
-    """Build what is not built yet; return the tags of ours by name, and of the stand-ins or published images by theirs.
+    """Build what is not built yet; return the tags of our images and of the others by name.
 
     Args:
-        say: Told each step, and each base that a stand-in replaces.
+        say: Told each image, and each base that a stand-in replaces.
 
     Raises:
         NoEngineError: There is no engine, and none can be started.
@@ -73,50 +90,47 @@ def build_all(say: Callable[[str], object]) -> dict[str, str]:
     ensure_engine()
     ensure_plugins()
     made: dict[str, str] = {}
+
+    def found(name: str, published: str) -> None:
+        if name not in made:
+            made[name] = base(name, published)
+            if made[name] != published:
+                say(
+                    f"STAND-IN: {made[name]} for {published or 'what the recipe lets you name'}, which cannot be pulled"
+                )
+
     for image in images():
-        arguments = dict(image.arguments)
         for argument, name in image.bases.items():
-            published = image.published(argument)
-            if name not in made:
-                made[name] = base(name, published)
-                if made[name] != published:
-                    say(f"STAND-IN: {made[name]} for {published}, which cannot be pulled")
-            arguments[argument] = made[name]
+            found(name, image.published(argument))
         begun = time.monotonic()
-        words = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        words += [f"--target={image.target}"] if image.target else []
-        docker("build", "--quiet", *words, "--file", ROOT / image.file, "--tag", image.tag, ROOT, timeout=_SECONDS)
+        image.build(made)
         say(f"built {image.tag} in {time.monotonic() - begun:.0f} s")
         made[image.name] = image.tag
     for name, published in SERVICES.items():
-        made[name] = base(name, published)
-        if made[name] != published:
-            say(f"STAND-IN: {made[name]} for {published}, which cannot be pulled")
+        found(name, published)
     return made
 
 
-COMPOSE = ROOT / "deploy" / "compose"
-SERVICES = {
-    name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", "".join(map(Path.read_text, COMPOSE.glob("*.yaml"))))[
-        0
-    ]
-    for name in ("caddy", "postgres", "s3")
-}
-"""What compose files use beside our images, as they name it."""
+def size(tag: str) -> int:
+    """Return an image's size in bytes, its base included."""
+    return int(docker("image", "inspect", "--format", "{{.Size}}", tag).stdout)
 
 
 def main() -> int:
-    """Build all, and print what was built and how large it is."""
-    argparse.ArgumentParser(description="Build all images of Hushcount, on published bases or stand-ins.").parse_args()
+    """Build all, search all layers of ours, and print the sizes; the status is 1 if a secret was found."""
     try:
         made = build_all(lambda line: print(line, flush=True))
     except NoEngineError as error:
         print(f"SKIPPED: {error}: the images were NOT built", file=sys.stderr)
         return 1
-    for tag in sorted(set(made.values())):
-        size = int(docker("image", "inspect", "--format", "{{.Size}}", tag).stdout)
-        print(f"{tag:44} {size / 2**20:7.0f} MiB")
-    return 0
+    ours = [image.tag for image in images()]
+    secrets = search(ours)
+    for finding in secrets:
+        print(f"SECRET: {finding}", file=sys.stderr)
+    for tag in [*ours, *sorted({tag for tag in made.values() if tag not in ours})]:
+        print(f"{tag:40} {size(tag) / 2**20:6.0f} MiB")
+    print(f"secrets and stray files in the layers of {len(ours)} images: {len(secrets) or 'none'}")
+    return int(bool(secrets))
 
 
 if __name__ == "__main__":

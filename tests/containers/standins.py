@@ -13,6 +13,7 @@ import ssl
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.containers.engine import PLUGINS, NoEngineError, docker, install, missing_plugins
@@ -53,6 +54,7 @@ PYTHON = Root(
 )
 OLDER = Root("hushcount-standin-debian:12", "bookworm", ("ca-certificates",))
 """Java 17 is in Debian 12, and no longer in 13."""
+_BOOT = "github.com/apache/beam/sdks/v2/python/container"
 ROOTS = {root.tag: root for root in (PYTHON, OLDER)}
 STANDINS = {
     "python": StandIn(PYTHON.tag),
@@ -62,6 +64,8 @@ STANDINS = {
     "flink": StandIn("hushcount-standin-flink:1.19", "flink", ("hushcount-standin-java:17",)),
     "postgres": StandIn("hushcount-standin-postgres:17", "postgres", (PYTHON.tag,)),
     "caddy": StandIn("hushcount-standin-caddy:2", "caddy", (PYTHON.tag,)),
+    "sdk": StandIn("hushcount-standin-sdk:2", "sdk", (PYTHON.tag,), f"{_BOOT}@v{version('apache-beam')}"),
+    "launcher": StandIn("hushcount-standin-launcher", "launcher", (PYTHON.tag,)),
     "s3": StandIn("hushcount-standin-s3", "s3", (PYTHON.tag,), "github.com/versity/versitygw/cmd/versitygw@v1.8.0"),
 }
 
@@ -69,12 +73,16 @@ STANDINS = {
 def base(name: str, published: str) -> str:
     """Return an image for one of STANDINS: the published one if it is here or can be pulled, else the stand-in.
 
+    Args:
+        name: The stand-in's.
+        published: The published image, or nothing where no recipe names one.
+
     Raises:
         NoEngineError: The stand-in cannot be made on this machine.
     """
-    if docker("image", "inspect", published, check=False).returncode == 0:
+    if published and docker("image", "inspect", published, check=False).returncode == 0:
         return published
-    if docker("pull", "--quiet", published, check=False, timeout=900).returncode == 0:
+    if published and docker("pull", "--quiet", published, check=False, timeout=900).returncode == 0:
         return published
     return _made(STANDINS[name])
 

@@ -17,21 +17,33 @@ from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, TOOLS, images_python
 from tests.support.jobs import Chain
 
 FOLDER = DEPLOY / "images"
-PARTIES = {
-    # The settings of an evaluator can be read there; without `keys` it cannot answer.
-    "shuffler": {"hushcount", "service", "shuffler", "evaluator", "pipelines"},
-    # hushcount run composes all jobs and reads the collector's settings: these two hold all code, and no key.
-    "aux-server": {"hushcount", "keys", "service", "shuffler", "evaluator", "aux_server", "analyzer", "pipelines"},
-    "analyzer": {"hushcount", "keys", "service", "shuffler", "evaluator", "aux_server", "analyzer", "pipelines"},
+# A deployment file has the settings of a collector and of an evaluator, whoever reads it.
+_SETTINGS = {"hushcount", "service", "shuffler", "evaluator", "pipelines"}
+HELD = {
+    "shuffler": _SETTINGS,
+    "shuffler-signing": _SETTINGS | {"keys"},
+    "evaluator": _SETTINGS | {"keys"},
+    # hushcount run composes all jobs: these two hold all code, and no key.
+    "aux-server": _SETTINGS | {"keys", "aux_server", "analyzer"},
+    "analyzer": _SETTINGS | {"keys", "aux_server", "analyzer"},
 }
-MODULES = {"shuffler": "shuffler_command", "aux-server": "pipelines", "analyzer": "pipelines"}
+PARTIES = ("shuffler", "aux-server", "analyzer")
+MODULES = {
+    "shuffler": "shuffler_command",
+    "shuffler-signing": "shuffler_command",
+    "evaluator": "evaluator_command",
+    "aux-server": "pipelines",
+    "analyzer": "pipelines",
+}
 
 
-def recipe(name: str) -> str:
-    """Return a party's recipe; the shuffler's without the stage that only `--target signing` builds."""
-    text = (FOLDER / f"{name}.Dockerfile").read_text()
-    stages = re.split(r"(?=^FROM )", text, flags=re.MULTILINE)
-    return "".join(stage for stage in stages if not stage.startswith("FROM party AS signing"))
+def recipe(target: str) -> str:
+    """Return the stages that a target of the parties' recipe is made of, the first one first."""
+    text = (FOLDER / "party.Dockerfile").read_text()
+    stages = re.findall(r"^FROM (\S+) AS (\S+)\n(.*?)(?=^FROM |\Z)", text, re.MULTILINE | re.DOTALL)
+    bases = {name: (base, body) for base, name, body in stages}
+    base, body = bases[target]
+    return (recipe(base) if base in bases else "") + body
 
 
 def copies(text: str) -> dict[str, str]:
@@ -40,26 +52,24 @@ def copies(text: str) -> dict[str, str]:
     return {target: source for source, target in found}
 
 
-@pytest.mark.parametrize("party", PARTIES)
+@pytest.mark.parametrize("party", HELD)
 def test_an_image_holds_its_partys_packages_by_name(party: str) -> None:
     packages = {source for target, source in copies(recipe(party)).items() if target == f"/opt/hushcount/{source}"}
-    assert packages == PARTIES[party]
+    assert packages == HELD[party]
 
 
 def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
-    stages = re.findall(r"^FROM (\S+)(?: AS (\S+))?$", (FOLDER / "shuffler.Dockerfile").read_text(), re.MULTILINE)
-    # Without --target the last stage is built, and it does not come from the one that signs.
-    assert stages[-1] == ("party", "shuffler")
-    assert not {"keys", "analyzer", "aux_server"} & PARTIES["shuffler"]
+    assert not {"keys", "analyzer", "aux_server"} & HELD["shuffler"]
     assert not re.search(r"COPY .*\b(keys|analyzer|aux_server)\b", recipe("shuffler"))
+    assert not re.search(r"COPY .*\b(analyzer|aux_server)\b", recipe("shuffler-signing") + recipe("evaluator"))
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
     text = path.read_text()
     users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
-    assert users
-    assert all(re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) for user in users)
+    # Root installs; what runs is nobody in particular.
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
     assert ":latest" not in text
     for name, base in re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE):
         if "/" in base:
@@ -73,9 +83,14 @@ def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cloud", "libraries"),
-    [("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")), ("aws", ("boto3",))],
+    [
+        ("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")),
+        ("aws", ("boto3",)),
+        ("postgres", ("psycopg", "psycopg-binary")),
+        ("telemetry", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
+    ],
 )
-def test_the_clouds_packages_are_locked_as_wheels_for_the_images_python(cloud: str, libraries: tuple[str, ...]) -> None:
+def test_an_extras_packages_are_locked_as_wheels_for_the_images_python(cloud: str, libraries: tuple[str, ...]) -> None:
     """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
     version = images_python()
     lock = (FOLDER / f"{cloud}.lock").read_text()
@@ -94,6 +109,14 @@ def test_the_images_python_is_that_of_dataflow() -> None:
     recipe = (DEPLOY / "dataflow" / "Dockerfile").read_text()
     assert f"ARG SDK=apache/beam_python{version}_sdk:" in recipe
     assert f"image of Python {version} for flex templates" in recipe
+
+
+def test_the_builders_python_is_the_bases() -> None:
+    text = (FOLDER / "party.Dockerfile").read_text()
+    (base,), (builder,) = (
+        re.findall(rf"^ARG {name}=python:([\d.]+)-", text, re.MULTILINE) for name in ("BASE", "BUILDER")
+    )
+    assert base == builder
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
@@ -172,10 +195,8 @@ def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], 
 @pytest.mark.long
 def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, tmp_path: Path) -> None:
     create(tmp_path / "signing-keys", 365, ["shuffler"])
-    whole = (FOLDER / "shuffler.Dockerfile").read_text()
-    assert "FROM party AS signing\nCOPY keys /opt/hushcount/keys\n\nFROM party AS shuffler\n" in whole
     job = ("shuffle", "--campaign", chain.campaign_path, "--input", chain.path("encoded"))
-    for text, signs in ((whole, True), (recipe("shuffler"), False)):
+    for text, signs in ((recipe("shuffler-signing"), True), (recipe("shuffler"), False)):
         root, out = tmp_path / f"image {signs}", tmp_path / f"out {signs}"
         root.mkdir()
         unpack(text, root)
