@@ -3,7 +3,7 @@
 # Needs docker with buildx and a registry in reach.
 set -eu
 cd "$(dirname "$0")/../.."
-sed -n 's/^ARG \(BASE\|MAVEN\|JAVA\|SDK\|LAUNCHER\)=\(.*\)$/\1 \2/p' deploy/images/*.Dockerfile deploy/dataflow/Dockerfile | sort -u |
+sed -n 's/^ARG \(BASE\|BUILDER\|MAVEN\|JAVA\|SDK\|LAUNCHER\)=\(.*\)$/\1 \2/p' deploy/images/*.Dockerfile deploy/dataflow/Dockerfile | sort -u |
 while read -r name image; do
     tagged=${image%@*}
     digest=$(docker buildx imagetools inspect "$tagged" --format '{{json .Manifest}}' | sed -n 's/.*"digest":"\(sha256:[0-9a-f]*\)".*/\1/p')

@@ -63,8 +63,8 @@ class Image:
         docker("build", "--quiet", *words, "--file", ROOT / self.file, "--tag", self.tag, ROOT, timeout=_SECONDS)
 
 
-def images() -> Iterable[Image]:
-    """Yield our images, each after those that it is made from."""
+def images(*, dataflow: bool = True) -> Iterable[Image]:
+    """Yield our images, each after those that it is made from; Dataflow's has packages that no other has."""
     bases = {"BASE": "python", "BUILDER": "builder"}
     for party in PARTIES:
         yield Image(party, PARTY, party, bases, {"EXTRAS": EXTRAS})
@@ -72,16 +72,19 @@ def images() -> Iterable[Image]:
     for party in ("shuffler", "aux-server", "analyzer"):
         arguments = {"PARTY": f"hushcount-{party}:{VERSION}"}
         yield Image(f"{party}-worker", "deploy/images/flink-worker.Dockerfile", arguments=arguments)
+    if not dataflow:
+        return
     yield Image("analyzer-gcp", PARTY, "analyzer", bases, {"EXTRAS": "gcp"})
     arguments = {"PARTY": f"hushcount-analyzer-gcp:{VERSION}"}
     yield Image("dataflow", "deploy/dataflow/Dockerfile", "", {"SDK": "sdk", "LAUNCHER": "launcher"}, arguments)
 
 
-def build_all(say: Callable[[str], object]) -> dict[str, str]:
+def build_all(say: Callable[[str], object], *, dataflow: bool = True) -> dict[str, str]:
     """Build what is not built yet; return the tags of our images and of the others by name.
 
     Args:
         say: Told each image, and each base that a stand-in replaces.
+        dataflow: Whether to build Dataflow's image too.
 
     Raises:
         NoEngineError: There is no engine, and none can be started.
@@ -99,7 +102,7 @@ def build_all(say: Callable[[str], object]) -> dict[str, str]:
                     f"STAND-IN: {made[name]} for {published or 'what the recipe lets you name'}, which cannot be pulled"
                 )
 
-    for image in images():
+    for image in images(dataflow=dataflow):
         for argument, name in image.bases.items():
             found(name, image.published(argument))
         begun = time.monotonic()

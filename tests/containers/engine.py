@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -96,3 +97,10 @@ def _start() -> None:
         if started.poll() is not None or time.monotonic() > end:
             raise NoEngineError(f"dockerd did not start: {_LOG} says why")
         time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    try:
+        ensure_engine()
+    except NoEngineError as error:
+        sys.exit(f"SKIPPED: {error}: images and containers were NOT built and NOT run")
