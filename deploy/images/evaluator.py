@@ -1,4 +1,4 @@
-"""The command of the evaluator's image: what it answers with, its keys and its campaigns, so that no job need be installed."""
+"""The command of the evaluator's image: its answers, its keys and its campaigns, so that no job need be installed."""
 
 from __future__ import annotations
 

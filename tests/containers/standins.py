@@ -123,12 +123,16 @@ def _installed(program: str) -> Path:
         raise NoEngineError(f"{program} cannot be built: go is not installed")
     made = ROOT / "build" / "standins" / program.rpartition("/")[2]
     if not made.is_dir():
-        made.mkdir(parents=True)
-        environment = {**os.environ, "GOBIN": str(made), "CGO_ENABLED": "0"}
-        done = subprocess.run([go, "install", program], env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode:
-            made.rmdir()
-            raise NoEngineError(f"go install {program} failed: {done.stderr.strip()[-300:]}")
+        made.parent.mkdir(parents=True, exist_ok=True)
+        # A folder of that name is whole.
+        with tempfile.TemporaryDirectory(dir=made.parent) as scratch:
+            environment = {**os.environ, "GOBIN": f"{scratch}/bin", "CGO_ENABLED": "0"}
+            done = subprocess.run(  # noqa: S603  # go, with our own versions
+                [go, "install", program], env=environment, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise NoEngineError(f"go install {program} failed: {done.stderr.strip()[-300:]}")
+            Path(scratch, "bin").rename(made)
     return made
 
 

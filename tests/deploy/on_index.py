@@ -17,7 +17,7 @@ from packaging.markers import Marker
 
 from tests.deploy.conftest import DEPLOY, ROOT, images_python
 
-LOCKS = (ROOT / "requirements.lock", DEPLOY / "images" / "gcp.lock", DEPLOY / "images" / "aws.lock")
+LOCKS = (ROOT / "requirements.lock", *sorted((DEPLOY / "images").glob("*.lock")))
 # Of Debian 12, on which the images stand: glibc 2.36.
 PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in range(36, 4, -1)), "manylinux2014_x86_64", "linux_x86_64")
 

@@ -84,7 +84,7 @@ def test_only_the_image_that_signs_holds_what_signs() -> None:
         if "/hushcount-shuffler-signing:" in container.get("image", "")
     }
     assert signing == {("run", "run")}
-    assert "--target signing -t hushcount-shuffler-signing:0.1.0 ." in README
+    assert "--target shuffler-signing -t hushcount-shuffler-signing:0.1.0 ." in README
 
 
 def commands(party: str, kind: str) -> list[list[str]]:
