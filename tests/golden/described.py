@@ -198,7 +198,9 @@ def described_database(path: Path, mask: Mask) -> dict[str, Any]:
 def _rows(connection: sqlite3.Connection, table: str, mask: Mask) -> Iterator[dict[str, Any]]:
     cursor = connection.execute(f'SELECT * FROM "{table}"')  # noqa: S608  # a name from the schema
     names = [column[0] for column in cursor.description]
-    rows = [mask.data(dict(zip(names, row, strict=True)), table) for row in cursor]
+    # A column may hold a JSON object as text.
+    read = ([json.loads(one) if str(one).startswith("{") else one for one in row] for row in cursor)
+    rows = [mask.data(dict(zip(names, row, strict=True)), table) for row in read]
     # Masked first, for some keys are drawn.
     yield from sorted(rows, key=json.dumps)
 

@@ -29,7 +29,7 @@ SEGMENTS = 'segments = "10d"\n'
 
 _CHARGE = ("key", "manifest", "outline", "run", "host", "pid", "draw", "digest")
 _DRAWN = (
-    "files.*.*.digest", "signature", "made_from", "shuffled", "ledger.charged.key", "ledger.charged.manifest",
+    "files.*.*.digest", "signature", "made_from", "shuffled", "*ledger.charged.key", "*ledger.charged.manifest",
     "runs.owner", *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
     "discovery.hash_key", "epochs.1",
 )  # fmt: skip
@@ -46,7 +46,7 @@ NAMES = {
 def mask_of(root: Path) -> Mask:
     """Return what of a run in a directory is not fixed."""
     shuffled = ("*shuffled/*", "*released/*", "*dead_letter/*")
-    return Mask(root, keys=(*_DRAWN, "*.says"), shuffled=shuffled, prose=PROSE, names=NAMES)
+    return Mask(root, keys=(*_DRAWN, "*.says", "seconds.*"), shuffled=shuffled, prose=PROSE, names=NAMES)
 
 
 def restored(root: Path, *, over: Path | None = None) -> Path:
