@@ -12,6 +12,8 @@ from service.exchange import JSON, METRICS, Scope, Send, answer, not_found, requ
 from service.metrics import ServiceMetrics
 from service.openapi import Json
 
+PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
+
 
 class Told(Protocol):
     """A service that tells about itself."""
@@ -26,7 +28,7 @@ class Told(Protocol):
 async def tell(service: Told, scope: Scope, send: Send, interface: Callable[[], Json]) -> None:
     """Answer a request outside /v1; `interface` makes the OpenAPI document."""
     path: str = scope["path"]
-    if path not in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
+    if path not in PATHS:
         raise not_found()
     require_method(scope, "GET", "HEAD")
     if path == "/healthz":

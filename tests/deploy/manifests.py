@@ -16,6 +16,8 @@ from tests.deploy.conftest import DEPLOY, kubeconform_command
 
 FOLDER = DEPLOY / "kubernetes"
 PARTIES = ("shuffler", "aux-server", "analyzer")
+"""Those that run jobs."""
+EVERYONE = (*PARTIES, "evaluator")
 Resource = dict[str, Any]
 
 
@@ -58,7 +60,9 @@ def merged(below: Any, above: Any) -> Any:
             for key in {**below, **above}
         }
     if isinstance(below, list) and isinstance(above, list):
-        return below + [one for one in above if one not in below]
+        over = {one["name"]: one for one in above}
+        kept = [merged(one, over.pop(one["name"])) if one["name"] in over else one for one in below]
+        return [*kept, *over.values()]
     return above
 
 
@@ -66,6 +70,11 @@ def pods(party: str) -> Iterator[tuple[str, Resource]]:
     """Yield name and template of every pod of a party."""
     for one in resources(party):
         yield from templates(one)
+
+
+def containers(template: Resource) -> list[Resource]:
+    """Return the containers of a pod, those that run before the others too."""
+    return [*template["spec"].get("initContainers", ()), *template["spec"]["containers"]]
 
 
 def templates(one: Resource) -> list[tuple[str, Resource]]:
@@ -76,8 +85,10 @@ def templates(one: Resource) -> list[tuple[str, Resource]]:
     if one["kind"] == "CronJob":
         return [(name, spec["jobTemplate"]["spec"]["template"])]
     if one["kind"] == "FlinkDeployment":
-        manager = merged(spec["podTemplate"], spec["taskManager"]["podTemplate"])
-        return [("flink-jobmanager", spec["podTemplate"]), ("flink-taskmanager", manager)]
+        return [
+            (f"flink-{part.lower()}", merged(spec["podTemplate"], spec[part]["podTemplate"]))
+            for part in ("jobManager", "taskManager")
+        ]
     return []
 
 

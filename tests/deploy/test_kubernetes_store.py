@@ -138,7 +138,7 @@ def hands(party: str) -> dict[str, str]:
     if party == "analyzer":
         return {}
     (container,) = pod(party, "hand-on")["spec"]["containers"]
-    assert container["command"][:3] == services()[f"{party}-hand-on"]["entrypoint"]
+    assert container["command"][:3] == services()[f"{party}-hand-on"]["entrypoint"][:3]
     pairs = [one.partition("=") for one in container["args"] if one != "--hand"]
     return {what: where for what, _, where in pairs}
 
