@@ -1,0 +1,260 @@
+"""Compose from nothing to a result, as deploy/README.md says it: 50,000 clients, down, up, and on.
+
+Run it with -s for the transcript: what was typed, and what it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.discovery.oblivious import questions_of
+from tests.containers.deployment import ITEMS, ROOT, Site, lay_out, lay_out_evaluator
+from tests.containers.engine import docker
+from tests.support.statistics import deviations
+
+CLIENTS = int(os.environ.get("CLIENTS", "50000"))
+NEW = "dark-mode"
+"""The dictionary lacks it, and 300 clients of each wave send it."""
+NEW_CLIENTS = 300
+DISCOVERY_CLIENTS = 2_500
+"""Of each wave; these send a report of each stream, the others one of their item."""
+COMMON = ITEMS[0]
+SHARES = (0.4, 0.2)
+"""Of the common item in the first and in the second wave."""
+
+
+def wave(number: int, share: float, seed: int) -> list[str]:
+    """Return what clients send: the new value first, as those report to discovery too."""
+    common = round(number * share)
+    others = number - common - NEW_CLIENTS
+    values = [COMMON] * common + [ITEMS[1 + place % (len(ITEMS) - 1)] for place in range(others)]
+    Random(seed).shuffle(values)
+    return [NEW] * NEW_CLIENTS + values
+
+
+LAID_OUT: dict[str, Any] = {"length": "30s", "grace": "30m", "campaign": ("--min-batch", "100")}
+"""Few reports then wait for others at the end of a wave."""
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text.rstrip()}\n")
+
+
+@pytest.fixture(scope="module")
+def site(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("compose") / "site"
+    made = lay_out(directory, f"hushcount-{os.getpid()}", stores=True, images=images, **LAID_OUT)
+    with made.running():
+        say("$ docker compose up --detach --wait; docker compose ps")
+        say(made.docker_compose("ps", "--format", "table {{.Service}}\t{{.Status}}").stdout)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def sent(site: Site) -> Counter[str]:
+    """Let 50,000 clients report in two waves, and wait for the results; how often each value was sent."""
+    counts: Counter[str] = Counter()
+    for seed, share in enumerate(SHARES):
+        post(site, wave(CLIENTS // len(SHARES), share, seed), counts)
+    settle(site, counts)
+    return counts
+
+
+def post(site: Site, values: list[str], counts: Counter[str]) -> None:
+    made = site.reports_of(values)
+    made["discovery"] = made["discovery"][:DISCOVERY_CLIENTS]
+    posted = site.post_made(made)
+    assert posted.acknowledged == {stream: len(rows) for stream, rows in made.items()}
+    assert not posted.unsure
+    assert not posted.refused
+    say(f"{len(values):,} clients posted by TLS, all were answered 202: {dict(posted.acknowledged)}")
+    counts.update(values)
+
+
+def settle(site: Site, counts: Counter[str]) -> None:
+    """Wait until every report is counted; where fewer than the minimum batch wait for others, these come."""
+
+    def send_more() -> None:
+        seen = site.numbers("shuffler")
+        arrived = all(seen["collected_reports", stream] == number for stream, number in site.acknowledged.items())
+        if arrived and any(seen["waiting_reports", stream] for stream in site.acknowledged):
+            post(site, ITEMS * 50, counts)
+
+    site.wait_until_counted(900, send_more)
+
+
+def ask(site: Site, question: str, *options: str) -> Any:
+    return json.loads(site.hushcount("analyzer", "ask", question, *options, "--campaign", "settings", "--json").stdout)
+
+
+def client(site: Site) -> httpx.Client:
+    authority = ssl.create_default_context(cafile=str(site.directory / "root.crt"))
+    return httpx.Client(base_url=f"https://localhost:{site.port}", verify=authority)
+
+
+def test_the_proxy_forwards_v1_and_nothing_else(site: Site) -> None:
+    with client(site) as asking:
+        assert asking.get("/v1/campaigns/settings").json()["id"] == "settings"
+        for path in ("/", "/metrics", "/readyz", "/openapi.json", "/v1", "/v1x/campaigns/settings", "//metrics"):
+            assert asking.get(path).status_code == 404, path
+        for raw in ("/v1/../metrics", "/v1/%2e%2e/metrics", "/v1/..%2fmetrics", "/v1//..//metrics"):
+            # Not as a client would rewrite it, but as it is.
+            assert (
+                asking.get(httpx.URL(f"https://localhost:{site.port}").copy_with(raw_path=raw.encode())).status_code
+                == 404
+            )
+        longest = asking.post("/v1/campaigns/settings/reports", content=bytes((1 << 20) + 1))
+        # Older versions of the proxy say 502.
+        assert longest.status_code in (413, 502)
+
+
+def test_the_proxy_writes_no_address_and_no_request(site: Site) -> None:
+    """Also of requests that fail: a body that ends early, one that is too long, an unknown host."""
+    context = ssl.create_default_context(cafile=str(site.directory / "root.crt"))
+    for length in ("1000", "99999999999", "nonsense"):
+        head = f"POST /v1/campaigns/settings/reports HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+        with (
+            socket.create_connection(("localhost", site.port)) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as speaking,
+        ):
+            speaking.sendall(f"{head}begin".encode())
+    with socket.create_connection(("localhost", site.port)) as no_tls:
+        no_tls.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        no_tls.recv(100)
+    (network,) = json.loads(docker("network", "inspect", f"{site.project}_outside").stdout)
+    gateway = network["IPAM"]["Config"][0]["Gateway"]
+    logs = site.logs("proxy", "collector")
+    assert '"level"' in logs
+    for secret in (gateway, "127.0.0.1:", "/v1/campaigns", "User-Agent"):
+        assert secret not in logs, logs
+
+
+def test_every_report_is_counted_once(site: Site, sent: Counter[str]) -> None:
+    assert site.received() == site.acknowledged
+    assert site.acknowledged["reports"] == sum(sent.values()) >= CLIENTS
+    for party in ("shuffler", "aux-server", "analyzer"):
+        status = site.status(party)
+        assert (status["waiting"], status["differences"], status["refused"]) == ([], [], {})
+        assert all(hop["received"] == hop["accepted"] and not hop["rejected"] for hop in status["hops"]), status
+    say(f"$ docker compose exec analyzer python -m pipelines status\n{site.hushcount('analyzer', 'status').stdout}")
+
+
+def test_estimates_are_near_the_truth(site: Site, sent: Counter[str]) -> None:
+    rows = ask(site, "item", *(word for item in ITEMS for word in ("--item", item)))["rows"]
+    counts, squares = Counter[str](), Counter[str]()
+    for row in rows:
+        counts[row["item"]] += row["count"]
+        squares[row["item"]] += math.hypot(row["standard_error"], row["collision_error"]) ** 2
+    assert set(counts) == set(ITEMS)
+    for item in ITEMS:
+        assert abs(counts[item] - sent[item]) < deviations(len(ITEMS)) * math.sqrt(squares[item]), item
+    say(f"$ docker compose exec analyzer python -m pipelines ask top\n{shown(site, 'top')}")
+
+
+def test_discovery_finds_the_planted_value_and_nothing_else(site: Site, sent: Counter[str]) -> None:
+    assert sent[NEW] == NEW_CLIENTS * len(SHARES)
+    assert {row["item"] for row in ask(site, "new")["rows"]} == {NEW}
+    say(f"$ docker compose exec analyzer python -m pipelines ask new\n{shown(site, 'new')}")
+
+
+def test_an_items_share_falls_from_the_first_window_to_the_last(site: Site, sent: Counter[str]) -> None:
+    assert sent
+    rows = [row for row in ask(site, "item", "--item", COMMON)["rows"] if row["reports"] >= 1000]
+    assert len(rows) >= 2
+    first, last = rows[0], rows[-1]
+    fall = first["count"] / first["reports"] - last["count"] / last["reports"]
+    assert fall > 5 * math.hypot(*(row["standard_error"] / row["reports"] for row in (first, last)))
+    say(f"$ docker compose exec analyzer python -m pipelines ask item --item {COMMON}")
+    say(shown(site, "item", "--item", COMMON))
+
+
+def shown(site: Site, question: str, *options: str) -> str:
+    return site.hushcount("analyzer", "ask", question, *options, "--campaign", "settings").stdout
+
+
+@pytest.mark.parametrize("party", ["aux-server", "analyzer"])
+def test_doctor_is_good(site: Site, party: str) -> None:
+    found = site.hushcount(party, "doctor")
+    say(f"$ docker compose exec {party} python -m pipelines doctor\n{found.stdout}")
+    assert site.doctor(party) == []
+
+
+def test_no_secret_can_be_inspected(site: Site) -> None:
+    containers = site.docker_compose("ps", "--all", "--quiet").stdout.split()
+    told = docker("inspect", *containers).stdout
+    files = list((site.directory / "secrets").iterdir())
+    secrets = {secret for path in files for secret in re.findall(r"[0-9a-f]{64}", path.read_text())}
+    assert len(secrets) == 8
+    assert not [secret for secret in secrets if secret in told]
+
+
+def test_an_app_reports_by_the_documented_command(site: Site) -> None:
+    words = ["--site", f"https://localhost:{site.port}", "--campaign", "settings", "--policy", "policy.json", ITEMS[3]]
+    command = [sys.executable, "-m", "pipelines", "send", *words, "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SSL_CERT_FILE": str(site.directory / "root.crt")}
+    done = subprocess.run(command, cwd=site.directory, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["sent"], told["dropped"]) == (2, {})
+    for stream in site.acknowledged:
+        site.acknowledged[stream] += 1
+
+
+def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
+    before = len(site.results())
+    site.down()
+    site.up()
+    say("$ docker compose down; docker compose up --detach --wait")
+    more: Counter[str] = Counter()
+    post(site, wave(4_000, SHARES[-1], 9), more)
+    settle(site, more)
+    assert len(site.results()) > before
+    assert site.received() == site.acknowledged
+    assert site.acknowledged["reports"] == sum(sent.values()) + sum(more.values()) + 1
+    assert site.doctor("analyzer") == []
+
+
+def test_the_plain_file_runs_as_well(images: dict[str, str], tmp_path: Path) -> None:
+    """SQLite, volumes, and jobs without any network."""
+    plain = lay_out(tmp_path / "site", f"hushcount-plain-{os.getpid()}", images=images, **LAID_OUT)
+    with plain.running():
+        counts: Counter[str] = Counter()
+        post(plain, wave(4_000, SHARES[0], 1), counts)
+        settle(plain, counts)
+        assert plain.received() == plain.acknowledged
+        assert {row["item"] for row in ask(plain, "new")["rows"]} == {NEW}
+        assert [plain.doctor(party) for party in ("aux-server", "analyzer")] == [[], []]
+
+
+def test_an_evaluator_alone_answers_questions_and_nothing_else(images: dict[str, str], tmp_path: Path) -> None:
+    apart = lay_out_evaluator(tmp_path / "site", f"hushcount-evaluator-{os.getpid()}", images)
+    campaign = Campaign.read(apart.directory / "typed.json")
+    questions = questions_of([b"first", b"second"])
+    place = f"/v1/campaigns/{campaign.id}/evaluations?fingerprint={campaign.fingerprint.hex()}"
+    token = (apart.directory / "analyzer-token").read_text()
+    with apart.running(), client(apart) as asking:
+        kinds = {"content-type": "application/octet-stream"}
+        for shown in ({"client-token": "a" * 16}, {"authorization": f"Bearer {token}"}):
+            answer = asking.post(place, content=questions.blinded, headers={**kinds, **shown})
+            assert answer.status_code == 200, answer.text
+            assert len(questions.finish(answer.content, campaign.require_evaluator_key())) == 2
+        stranger = {**kinds, "authorization": f"Bearer {token[:-1]}x"}
+        assert asking.post(place, content=questions.blinded, headers=stranger).status_code == 401
+        for path in ("/", "/metrics", "/readyz", "/v1/campaigns/typed", "/v1/campaigns/typed/reports"):
+            assert asking.get(path).status_code == 404, path
