@@ -173,7 +173,7 @@ def test_a_run_ends_where_its_state_is_exchanged(tmp_path: Path, monkeypatch: py
 
 
 def test_client_and_server_both_ask_for_a_peer_that_a_network_took_away(database: str) -> None:
-    """Else a dead session holds the lock for hours; tests/containers/on_networks.py takes the network away."""
+    """Else a dead session holds the lock for hours, and each further run finds another one at work."""
     with opened(f"{database}&keepalives_idle=7") as state, state.connect() as connection:
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
