@@ -1,0 +1,213 @@
+"""What each container reaches, by trying. Each probe succeeds somewhere: no failure is the probe's own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.containers.deployment import Site, lay_out
+from tests.containers.engine import docker
+
+PROBES = (Path(__file__).parent / "probes.py").read_text(encoding="utf-8")
+NETWORKS: Mapping[str, frozenset[str]] = {
+    "proxy": frozenset({"outside", "front"}),
+    "collector": frozenset({"front", "shuffler"}),
+    "shuffler": frozenset({"shuffler"}),
+    "shuffler-hand-on": frozenset({"shuffler"}),
+    "aux-server": frozenset({"aux-server"}),
+    "aux-server-hand-on": frozenset({"aux-server"}),
+    "analyzer": frozenset({"analyzer"}),
+    "postgres": frozenset({"shuffler", "aux-server", "analyzer"}),
+    "store": frozenset({"shuffler", "aux-server", "analyzer"}),
+}
+"""Which networks each container is in; whoever shares one is reached."""
+IMAGE = "hushcount-shuffler:0.1.0"
+OURS = ("collector", "shuffler", "shuffler-hand-on", "aux-server", "aux-server-hand-on", "analyzer")
+"""What runs from our images, and has a Python to try with."""
+GREETER = 9797
+"""A port in the network of each container at which its name is said, because most schedules listen at none."""
+GREETS = """
+import socket, sys
+listener = socket.create_server(("", int(sys.argv[1])))
+while True:
+    with listener.accept()[0] as caller:
+        caller.sendall(sys.argv[2].encode())
+"""
+MACHINE = "this machine"
+DATABASES = ("shuffler", "aux-server", "analyzer")
+
+
+class Reach:
+    """Probes in the containers of a deployment."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._inspected = {
+            service: json.loads(docker("inspect", site.container(service)).stdout)[0] for service in NETWORKS
+        }
+
+    def probe(self, service: str, name: str, *arguments: object) -> Any:
+        """Run a probe in a container; where that has no Python, in another one with the same network."""
+        command = ["python", "-", name, json.dumps(arguments)]
+        if service in OURS:
+            done = docker("exec", "--interactive", self.site.container(service), *command, stdin=PROBES)
+        else:
+            done = outside(*command, network=f"container:{self.site.container(service)}")
+        return json.loads(done.stdout)
+
+    def addresses(self, service: str) -> dict[str, str]:
+        """Return a container's address in each of its networks."""
+        found = self.settings(service)["NetworkSettings"]["Networks"]
+        return {name.removeprefix(f"{self.site.project}_"): found[name]["IPAddress"] for name in found}
+
+    def settings(self, service: str) -> dict[str, Any]:
+        """Return what the engine says of a container."""
+        found = self._inspected[service]
+        assert isinstance(found, dict)
+        return found
+
+
+def outside(*command: str, network: str = "bridge") -> Any:
+    """Run a Python command in a container of another network, from an image of ours."""
+    return docker("run", "--rm", "--interactive", f"--network={network}", *_python(*command), stdin=PROBES)
+
+
+def _python(*command: str) -> tuple[str, ...]:
+    return ("--entrypoint", command[0], IMAGE, *command[1:])
+
+
+@pytest.fixture(scope="module")
+def reach(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reach]:
+    site = lay_out(tmp_path_factory.mktemp("reach") / "site", "hushcount-reach", stores=True)
+    with site.running():
+        yield Reach(site)
+
+
+@pytest.fixture(scope="module")
+def greeters(reach: Reach) -> Iterator[None]:
+    """In the network of each container, somebody who says its name to whoever connects."""
+    names = {service: f"{reach.site.container(service)}-greeter" for service in NETWORKS}
+    try:
+        for service, name in names.items():
+            where = (f"--network=container:{reach.site.container(service)}", f"--name={name}")
+            docker("run", "--detach", "--rm", "--init", *where, *_python("python", "-c", GREETS, str(GREETER), service))
+        yield
+    finally:
+        docker("rm", "--force", *names.values(), check=False)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[int]:
+    """Yield a port at which this machine says what it is, at any of its addresses."""
+    with socket.create_server(("", 0)) as listener:
+        threading.Thread(target=_greet, args=(listener,), daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def _greet(listener: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            with listener.accept()[0] as caller:
+                caller.sendall(MACHINE.encode())
+
+
+@pytest.mark.usefixtures("greeters")
+def test_who_shares_no_network_reaches_nobody(reach: Reach) -> None:
+    """The analyzer reaches no collector, no party another one, and nobody but the proxy is reached from outside.
+
+    Something on the way may take every connection: who is reached says a name.
+    """
+    for service in NETWORKS:
+        near: dict[str, str] = {}
+        far: dict[str, str] = {}
+        for other in set(NETWORKS) - {service}:
+            shared = NETWORKS[service] & NETWORKS[other]
+            for network, address in reach.addresses(other).items():
+                # By a network that both are in, a container answers for its other addresses too.
+                if network in shared or not shared:
+                    (near if shared else far)[address] = other
+        # That some are reached shows that the others would be.
+        assert dict(zip(near, _greetings(reach, service, near), strict=True)) == near, service
+        assert not set(_greetings(reach, service, far)) & set(NETWORKS), (service, far)
+    everybody = [[address, GREETER] for other in NETWORKS for address in reach.addresses(other).values()]
+    found = json.loads(outside("python", "-", "greetings", json.dumps(everybody)).stdout)
+    assert not set(found) & set(NETWORKS), found
+
+
+def _greetings(reach: Reach, service: str, addresses: Iterable[str]) -> list[str]:
+    found: list[str] = reach.probe(service, "greetings", *((address, GREETER) for address in addresses))
+    return found
+
+
+def test_containers_are_in_the_networks_that_the_documentation_says(reach: Reach) -> None:
+    assert {service: frozenset(reach.addresses(service)) for service in NETWORKS} == NETWORKS
+
+
+def test_only_the_proxy_has_a_way_out_of_the_machine(reach: Reach, machine: int) -> None:
+    """This machine is reached at none of its addresses; it is what a container must pass to reach the world."""
+    networks = json.loads(docker("network", "inspect", "bridge", *_networks(reach)).stdout)
+    gateways = [str(next(ip_network(network["IPAM"]["Config"][0]["Subnet"]).hosts())) for network in networks]
+    places = [(address, machine) for address in (*gateways, _own_address())]
+    # The control: the proxy calls the world, so it reaches the machine too.
+    assert MACHINE in reach.probe("proxy", "greetings", *places)
+    for service in NETWORKS:
+        if service != "proxy":
+            assert MACHINE not in reach.probe(service, "greetings", *places), service
+
+
+def test_nobody_but_the_proxy_asks_for_names_of_the_world(reach: Reach) -> None:
+    """A question for a name is a message to whoever answers for it."""
+    name = "deb.debian.org"
+    if not reach.probe("proxy", "resolves", name):
+        pytest.skip(f"this machine does not resolve {name}: that containers cannot was NOT shown")
+    assert all(reach.probe(service, "resolves", "postgres") for service in ("shuffler", "aux-server", "analyzer"))
+    assert [service for service in OURS if reach.probe(service, "resolves", name)] == []
+
+
+def _networks(reach: Reach) -> list[str]:
+    return [f"{reach.site.project}_{name}" for name in sorted(frozenset().union(*NETWORKS.values()))]
+
+
+def _own_address() -> str:
+    """Return an address of this machine that is none of the engine's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        # Nothing is sent.
+        asked.connect(("192.0.2.1", 9))
+        return str(asked.getsockname()[0])
+
+
+def test_only_the_proxy_is_published(reach: Reach) -> None:
+    published = {service: reach.settings(service)["HostConfig"]["PortBindings"] for service in NETWORKS}
+    assert {service for service, ports in published.items() if ports} == {"proxy"}
+    assert [one["HostIp"] for ports in published["proxy"].values() for one in ports] == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("party", DATABASES)
+def test_a_party_opens_its_own_database_alone(reach: Reach, party: str) -> None:
+    opens = partial(reach.probe, party, "opens_database")
+    assert opens(f"postgresql://{party}@postgres/{party}") == ""
+    for other in DATABASES:
+        if other != party:
+            assert "permission denied for database" in opens(f"postgresql://{party}@postgres/{other}")
+            assert "authentication failed" in opens(f"postgresql://{other}@postgres/{other}")
+
+
+@pytest.mark.parametrize("service", sorted(NETWORKS))
+def test_every_container_is_confined_and_has_its_limits(reach: Reach, service: str) -> None:
+    settings = reach.settings(service)["HostConfig"]
+    assert settings["ReadonlyRootfs"]
+    assert not settings["Privileged"]
+    assert "no-new-privileges:true" in settings["SecurityOpt"]
+    assert settings["CapDrop"] == ["ALL"]
+    assert settings["Memory"] > 0
+    assert 0 < settings["PidsLimit"] <= 512
+    assert settings["PidMode"] == settings["UTSMode"] == settings["UsernsMode"] == ""
