@@ -16,9 +16,7 @@ RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes \
        --only-binary :all: -r /locks/requirements.lock -r /locks/extras
 COPY deploy/images/slim.sh /locks/
-# With the bytecode of what each start loads, and no more: a start without it takes 3 s of CPU longer.
-RUN sh /locks/slim.sh /opt/venv \
-    && /opt/venv/bin/python -c "import apache_beam, pyarrow.parquet, rich, sqlalchemy, typer, uvicorn, uvloop"
+RUN sh /locks/slim.sh /opt/venv
 
 # Who opens reports compiles loops and the lanes, and computes errors; who accounts for privacy needs scipy.
 FROM packages AS opening

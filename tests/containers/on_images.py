@@ -96,7 +96,8 @@ def test_the_evaluator_reads_its_deployment_and_makes_its_keys(images: dict[str,
     assert "missing.toml" in missing.stderr
     keys = "/tmp/keys"  # noqa: S108  # in the container
     made = docker("run", *RESTRICTED, images["evaluator"], "keys", "new", "--role", "evaluator", "--out", keys)
-    assert "public.json" in made.stdout + made.stderr
+    assert "evaluator" in made.stdout
+    assert "active" in made.stdout
     analyze = docker("run", *RESTRICTED, images["evaluator"], "analyze", check=False)
     assert analyze.returncode == 2
     assert "no such command" in analyze.stderr.lower()
@@ -109,8 +110,9 @@ def test_nothing_that_an_image_imports_was_taken_out_of_it(images: dict[str, str
         run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, *packages)
         run(images[party], "python", "-W", "ignore", "-c", LATE)
     else:
-        own = [name for name in packages if name not in ("hushcount", "pipelines", "keys")]
-        run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, *own)
+        # The others hold jobs and lanes too, for which these images have no packages.
+        own = "evaluator" if party == "evaluator" else "shuffler"
+        run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, "service", own)
 
 
 @pytest.mark.parametrize(
