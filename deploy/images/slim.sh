@@ -9,7 +9,8 @@ find . -depth -type d \( -name tests -o -name test \) -exec rm -rf {} +
 find apache_beam -type f -name '*_test.py' -delete
 find . -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.pyi' \
     -o -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cc' -o -name '*.cpp' \) -delete
-find . -type f \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
+# What wheels bundle in NAME.libs was rewritten, and binutils before 2.41 break it.
+find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' -exec strip --strip-unneeded {} +
 # Arrow's remote calls.
 rm -rf pyarrow/include pyarrow/src
 rm -f pyarrow/*flight*

@@ -64,7 +64,8 @@ except SystemExit:
     pass
 for module in list(sys.modules.values()):
     path = getattr(module, "__file__", None) or ""
-    if path.startswith("/opt/venv") and path.endswith(".py") and not os.path.exists(module.__spec__.cached or ""):
+    cached = getattr(getattr(module, "__spec__", None), "cached", None)
+    if path.startswith("/opt/venv") and cached and not os.path.exists(cached):
         print(module.__name__)
 """
 
