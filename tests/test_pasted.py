@@ -118,7 +118,7 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     assert {block.kind for block in every} <= KINDS
     shell = [(block.page, command) for block in every if block.kind == "sh" for command in commands(block)]
     left = {page for page, command in shell if not is_elsewhere(command)}
-    # tests/test_backup.py and tests/containers/on_backup.py run the page on copies.
+    # tests/test_backup.py runs the page of copies, all but its lines for Docker.
     assert left == {README, ROOT / "deploy" / "README.md", ROOT / "docs" / "backup.md", *STORY}
     # Apps and files are of the pages that are run; the dockerfile is of one page.
     assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, CLIENT, DATA, *STORY}
