@@ -34,7 +34,7 @@ def test_the_password_comes_from_the_environment_or_a_file(tmp_path: Path, monke
             with monkeypatch.context() as patch:
                 for name, value in environment.items():
                     patch.setenv(name, value)
-                looked = cli("doctor", "--config", site.config)
+                looked = cli("doctor", "--config", site.config, "--json")
                 if {SECRET, str(file)} & set(environment.values()):
                     assert looked.status == 0, looked.out
                     assert "all numbers agree" in done("status", "--config", site.config).out
