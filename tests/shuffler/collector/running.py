@@ -152,9 +152,10 @@ def add_campaign(site: Site, campaign: str, epoch: int, *, discovery: bool = Tru
         write_lines(words, [f"word-{number}" for number in range(20)])
     options = ["--dictionary", words] if dictionary else ["--open-domain"]
     if discovery:
-        options += ["--discovery-epsilon", 2, "--max-value-bytes", 16]
+        options += ["--discovery-epsilon", 2, "--max-value-bytes", 16, "--hash", "keyed"]
     before = [site.campaign_file(campaign, earlier) for earlier in range(1, epoch)]
-    options += [part for file in before[-1:] if file.exists() for part in ("--after", file)]
+    if before and before[-1].exists():
+        options += ["--after", before[-1], *([] if discovery else ["--no-discovery"])]
     done(
         "campaign", "new", "--id", campaign, "--epoch", epoch, "--mechanism", "ais", "--epsilon", 4, *options,
         "--min-batch", 50, "--keys", site.base / "keys", "--out", path,
