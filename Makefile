@@ -71,15 +71,11 @@ test-pythons:  ## the tests on the oldest and the newest Python, those of them t
 	@for version in $(OTHERS); do \
 		python=$$(sh tests/package/find_python.sh $$version); \
 		if [ -z "$$python" ]; then echo "SKIPPED: Python $$version is not installed, its tests were NOT run"; continue; fi; \
-		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev || exit 1; \
-		found="$$found .venv-$$version/portable"; \
-	done; \
-	[ -z "$$found" ] || $(MAKE) --no-print-directory -j2 --output-sync=target $$found
-
-# Each Python's tests run in one process, so that they are collected once.
-.venv-%/portable:
-	@.venv-$*/bin/python -m pytest -q -p no:cacheprovider $(PORTABLE)
-	@.venv-$*/bin/python -m pytest -q -p no:cacheprovider --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long'
+		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev && \
+		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) && \
+		.venv-$$version/bin/python -m pytest -q $(WORKERS) --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long' || \
+		exit 1; \
+	done
 
 engines: $(VENV)/dev  ## fetch Flink, its job server and Prism into build/engines (needs java, mvn, go)
 	$(BIN)/python deploy/flink/fetch.py --into build/engines
