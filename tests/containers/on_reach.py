@@ -1,8 +1,9 @@
-"""What each container reaches, by trying. Each probe succeeds somewhere: no failure is the probe's own."""
+"""What each container reaches and may do, by trying. Each probe succeeds somewhere: no failure is the probe's own."""
 
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,6 +45,19 @@ while True:
 """
 MACHINE = "this machine"
 DATABASES = ("shuffler", "aux-server", "analyzer")
+WRITES = {"list", "write", "read", "delete"}
+BUCKETS: Mapping[str, Mapping[str, set[str]]] = {
+    "shuffler": {"shuffler": WRITES, "to-aux-server": WRITES, "to-analyzer": WRITES},
+    "aux-server": {"aux-server": WRITES, "released-to-analyzer": WRITES, "to-aux-server": {"list", "read"}},
+    "analyzer": {"analyzer": WRITES, "to-analyzer": {"list", "read"}, "released-to-analyzer": {"list", "read"}},
+}
+"""What each party may do with which buckets; of all others nothing."""
+VOLUMES = {
+    "collector": ["/tmp", "/var/lib/hushcount/journal"],  # noqa: S108  # a container's own
+    "aux-server": ["/tmp", "/var/lib/hushcount/state"],  # noqa: S108
+    "analyzer": ["/tmp", "/var/lib/hushcount/state"],  # noqa: S108
+}
+"""Where a container can write; the others below /tmp alone."""
 
 
 class Reach:
@@ -185,7 +199,7 @@ def _own_address() -> str:
         return str(asked.getsockname()[0])
 
 
-def test_only_the_proxy_is_published(reach: Reach) -> None:
+def test_only_the_proxy_is_published_and_it_forwards_the_interface_alone(reach: Reach) -> None:
     published = {service: reach.settings(service)["HostConfig"]["PortBindings"] for service in NETWORKS}
     assert {service for service, ports in published.items() if ports} == {"proxy"}
     assert [one["HostIp"] for ports in published["proxy"].values() for one in ports] == ["127.0.0.1"]
@@ -199,6 +213,61 @@ def test_a_party_opens_its_own_database_alone(reach: Reach, party: str) -> None:
         if other != party:
             assert "permission denied for database" in opens(f"postgresql://{party}@postgres/{other}")
             assert "authentication failed" in opens(f"postgresql://{other}@postgres/{other}")
+
+
+@pytest.mark.parametrize("party", DATABASES)
+def test_a_party_reaches_its_own_buckets_and_reads_what_is_handed_to_it(reach: Reach, party: str) -> None:
+    names = sorted(set().union(*BUCKETS.values()))
+    found = {name: reach.probe(party, "bucket", "http://store:7070", name) for name in names}
+    for name, acts in found.items():
+        allowed = BUCKETS[party].get(name, set())
+        done = {act for act, refusal in acts.items() if refusal in ("", "NoSuchKey")}
+        assert done == allowed, (party, name, acts)
+        assert {refusal for act, refusal in acts.items() if act not in allowed} <= {"AccessDenied"}, (name, acts)
+
+
+def test_the_auxiliary_server_finds_no_hash_key_and_no_key_of_others_in_any_file(reach: Reach) -> None:
+    directory = reach.site.directory
+    hash_key = re.findall(r'"hash_key": "([0-9a-f]{64})"', (directory / "campaign.json").read_text(encoding="utf-8"))
+    secrets = {
+        "campaign": hash_key[0],
+        **{key: _secret(directory, key) for key in ("analyzer", "aux-server", "aux-signer", "shuffler")},
+    }
+    allowed = {
+        "shuffler": {"shuffler"},
+        "shuffler-hand-on": set(),
+        "aux-server": {"aux-server", "aux-signer"},
+        "aux-server-hand-on": set(),
+        "analyzer": {"analyzer", "campaign"},
+        # It hands campaign files to clients.
+        "collector": {"campaign"},
+    }
+    for service, held in allowed.items():
+        found = reach.probe(service, "held", *secrets.values())
+        assert {name for name, secret in secrets.items() if secret in found} == held, (service, found)
+
+
+def _secret(directory: Path, key: str) -> str:
+    """Return a private key, which only its container's user may read."""
+    mounted = f"--volume={directory}:/site:ro"
+    told = docker("run", "--rm", "--user=0:0", mounted, "--entrypoint=sh", IMAGE, "-c",
+                  f"cat /site/{key}-keys/*.key")  # fmt: skip
+    return str(json.loads(told.stdout)["secret"])
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_a_container_of_ours_may_do_nothing_more_than_it_must(reach: Reach, service: str) -> None:
+    assert reach.probe(service, "restrictions") == {
+        "Uid": "\t".join(["10001"] * 4),
+        "Gid": "\t".join(["10001"] * 4),
+        "Groups": "",
+        **dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), "0" * 16),
+        "NoNewPrivs": "1",
+        "Seccomp": "2",
+    }
+    # What it can write shows that the others fail because they are read-only.
+    assert reach.probe(service, "writable") == VOLUMES.get(service, ["/tmp"])  # noqa: S108
+    assert reach.probe(service, "sockets") == []
 
 
 @pytest.mark.parametrize("service", sorted(NETWORKS))

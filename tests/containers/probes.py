@@ -5,15 +5,18 @@ python - NAME ARGUMENTS_AS_JSON < probes.py
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _SECONDS = 3.0
+_PIECE = 1 << 22
 
 
 def greetings(*places: tuple[str, int]) -> list[str]:
@@ -38,6 +41,86 @@ def resolves(name: str) -> bool:
         return False
 
 
+def restrictions() -> dict[str, str]:
+    """Return what the kernel says of the container's first process and of the one that it started."""
+    (child,) = Path("/proc/1/task/1/children").read_text(encoding="ascii").split()[:1]
+    found: dict[str, str] = {}
+    for line in Path(f"/proc/{child}/status").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":\t")
+        if name in ("Uid", "Gid", "Groups", "CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd", "NoNewPrivs", "Seccomp"):
+            found[name] = value.strip()
+    return found
+
+
+def writable() -> list[str]:
+    """Return the topmost directories in which a file can be made, of all but the kernel's own."""
+    found: list[str] = []
+    for folder, names, _ in os.walk("/"):
+        names[:] = [name for name in names if os.path.join(folder, name) not in ("/proc", "/sys", "/dev")]
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                found.append(folder)
+                names.clear()
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def sockets() -> list[str]:
+    """Return the sockets of other programs that lie in the file system."""
+    found = []
+    for folder, names, files in os.walk("/"):
+        names[:] = [name for name in names if os.path.join(folder, name) not in ("/proc", "/sys")]
+        found += [path for name in files if Path(path := os.path.join(folder, name)).is_socket()]
+    return found
+
+
+def held(*secrets: str) -> dict[str, str]:
+    """Return which secrets some file, or the environment of a process, holds, each with the last such path.
+
+    Args:
+        secrets: their bytes in hexadecimal digits; they are looked for raw, and in hexadecimal and base64 digits.
+    """
+    forms = {
+        form: secret
+        for secret in secrets
+        for raw in (bytes.fromhex(secret),)
+        for form in (raw, secret.encode(), secret.upper().encode(), *_in_base64(raw))
+    }
+    return {secret: str(path) for path in _readable() for secret in _held_in(path, forms)}
+
+
+def _in_base64(raw: bytes) -> Iterator[bytes]:
+    """Yield what base64 makes of the bytes at any place of a longer text, without the digits that others share."""
+    for offset in range(3):
+        digits = base64.b64encode(bytes(offset) + raw)
+        begins, ends = (8 * offset + 5) // 6, (8 * (offset + len(raw))) // 6
+        yield digits[begins:ends]
+        yield digits[begins:ends].translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _readable() -> Iterator[Path]:
+    for folder, names, files in os.walk("/"):
+        names[:] = [name for name in names if os.path.join(folder, name) not in ("/proc", "/sys", "/dev")]
+        yield from (Path(folder, name) for name in files)
+    yield from Path("/proc").glob("[0-9]*/environ")
+
+
+def _held_in(path: Path, forms: dict[bytes, str]) -> set[str]:
+    longest, found, before = max(map(len, forms)), set(), b""
+    try:
+        if not (path.is_file() or path.name == "environ"):
+            return set()
+        with path.open("rb") as stream:
+            while piece := stream.read(_PIECE):
+                window = before + piece
+                found |= {secret for form, secret in forms.items() if form in window}
+                before = window[-longest:]
+    except OSError:
+        pass
+    return found
+
+
 def opens_database(address: str) -> str:
     """Return "" if a session is opened with the password of this container's file, or why not."""
     import psycopg
@@ -51,7 +134,32 @@ def opens_database(address: str) -> str:
     return ""
 
 
-PROBES: dict[str, Callable[..., object]] = {probe.__name__: probe for probe in (greetings, resolves, opens_database)}
+def bucket(address: str, name: str) -> dict[str, str]:
+    """Return what may be done with a bucket by this container's credential: "" or the store's refusal, by act."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    client = boto3.client("s3", endpoint_url=address, region_name="us-east-1")
+    acts: dict[str, Callable[[], object]] = {
+        "list": lambda: client.list_objects_v2(Bucket=name),
+        "write": lambda: client.put_object(Bucket=name, Key="probe", Body=b"probe"),
+        "read": lambda: client.get_object(Bucket=name, Key="probe"),
+        "delete": lambda: client.delete_object(Bucket=name, Key="probe"),
+    }
+    found = {}
+    for act, call in acts.items():
+        try:
+            call()
+            found[act] = ""
+        except ClientError as error:
+            found[act] = error.response["Error"]["Code"]
+    return found
+
+
+PROBES: dict[str, Callable[..., object]] = {
+    probe.__name__: probe
+    for probe in (greetings, resolves, restrictions, writable, sockets, held, opens_database, bucket)
+}
 
 if __name__ == "__main__":
     print(json.dumps(PROBES[sys.argv[1]](*json.loads(sys.argv[2]))))

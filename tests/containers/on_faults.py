@@ -1,0 +1,157 @@
+"""Faults that the engine makes, on one deployment one after the other: each acknowledged report is counted once.
+
+The tests run in their order. `pytest -s` prints the table; it is in build/container-faults.md too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.containers import acts
+from tests.containers.engine import docker
+from tests.containers.trial import HANDING_ON, SCHEDULES, SERVICES, Clocks, Trial, lay_out_trial
+
+HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def laid_out(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trial, Clocks]]:
+    site, clocks = lay_out_trial(tmp_path_factory.mktemp("faults") / "site", "hushcount-faults", images["python"])
+    trial = Trial(site)
+    with site.running():
+        yield trial, clocks
+    Path("build").mkdir(exist_ok=True)
+    Path("build/container-faults.md").write_text(trial.table(), encoding="utf-8")
+    print(f"\n{trial.table()}")
+
+
+@pytest.fixture
+def trial(laid_out: tuple[Trial, Clocks]) -> Trial:
+    return laid_out[0]
+
+
+@pytest.fixture
+def clocks(laid_out: tuple[Trial, Clocks]) -> Clocks:
+    return laid_out[1]
+
+
+def killed(trial: Trial, service: str) -> None:
+    """Kill a container's program, and see that the engine has started it again."""
+    before = acts.state(trial.site, service)["RestartCount"]
+    acts.kill(trial.site, service)
+    while acts.state(trial.site, service)["RestartCount"] == before:
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("service", ["collector", "proxy", "store", "postgres"])
+def test_killed_while_posts_arrive(trial: Trial, service: str) -> None:
+    with trial.befalls(f"kill -9 of {service} while posts arrive"):
+        killed(trial, service)
+
+
+def test_killed_in_the_middle_of_their_jobs(trial: Trial) -> None:
+    with trial.befalls("kill -9 of each schedule at work, and of what hands on"), ThreadPoolExecutor() as threads:
+        now = time.time()
+        at_work = [threads.submit(acts.kill_at_work, trial.site, party) for party in ("aux-server", "analyzer")]
+        acts.wait_until_at(trial.site, "shuffler", "shuffle")
+        acts.kill(trial.site, "shuffler")
+        for handing_on in HANDING_ON:
+            acts.wait_for_line(trial.site, handing_on.removesuffix("-hand-on"), "done: ", now)
+            acts.kill(trial.site, handing_on)
+        for killing in at_work:
+            killing.result()
+    trial.reconcile("kills")
+    assert all(acts.state(trial.site, service)["RestartCount"] for service in (*SCHEDULES, *HANDING_ON))
+
+
+@pytest.mark.parametrize("service", ["collector", "shuffler"])
+def test_paused_for_longer_than_its_health_check_allows(trial: Trial, service: str) -> None:
+    with trial.befalls(f"{service} paused for 20 s"), acts.paused(trial.site, service):
+        time.sleep(20.0)
+
+
+@pytest.mark.parametrize(("network", "services"), [("outside", ("proxy",)), ("front", ("collector",))])
+def test_cut_off_from_clients(trial: Trial, network: str, services: tuple[str, ...]) -> None:
+    with trial.befalls(f"network {network} taken away for 3 s"), acts.cut_off(trial.site, network, *services):
+        time.sleep(3.0)
+
+
+def test_schedules_cut_off_in_the_middle_of_a_job(trial: Trial) -> None:
+    """They come back with other addresses: neither they nor PostgreSQL hear of the old connections again."""
+    with trial.befalls("networks of all parties taken away in the middle of a job"):
+        acts.wait_until_at(trial.site, "shuffler", "shuffle")
+        with ExitStack() as stack:
+            for party in SCHEDULES:
+                stack.enter_context(acts.cut_off(trial.site, party, party))
+            time.sleep(3.0)
+    trial.reconcile("pauses and networks")
+
+
+def test_a_journal_on_a_full_volume(trial: Trial) -> None:
+    keeper = trial.site.container("keeper")
+    with trial.befalls("volume of the journal full"), acts.filled(keeper, "/journal"):
+        time.sleep(5.0)
+
+
+def test_a_party_whose_volumes_are_full(trial: Trial) -> None:
+    keeper, analyzer = trial.site.container("keeper"), trial.site.container("analyzer")
+    with trial.befalls("volumes of the analyzer full: /tmp, then the ledger's"):
+        for container, path in ((analyzer, "/tmp"), (keeper, "/analyzer-state")):  # noqa: S108
+            with acts.filled(container, path):
+                acts.wait_for_line(trial.site, "analyzer", "No space left", time.time())
+    trial.reconcile("full volumes")
+
+
+def test_clocks_that_jump_ahead(trial: Trial, clocks: Clocks) -> None:
+    with trial.befalls("clock of the collector an hour ahead for 10 s"):
+        clocks.set("collector", HOUR)
+        time.sleep(10.0)
+        clocks.set("collector", 0)
+    with trial.befalls("clocks of shuffler and analyzer an hour ahead"):
+        for service in ("shuffler", "analyzer"):
+            clocks.set(service, HOUR)
+        trial.reconcile("clocks that are ahead")
+        for service in ("shuffler", "analyzer"):
+            clocks.set(service, 0)
+
+
+def test_a_database_that_is_restarted_in_the_middle_of_a_job(trial: Trial) -> None:
+    with trial.befalls("PostgreSQL restarted in the middle of a job"):
+        acts.wait_until_at(trial.site, "shuffler", "shuffle")
+        docker("restart", trial.site.container("postgres"))
+
+
+def test_a_store_that_is_away_for_a_minute(trial: Trial) -> None:
+    with trial.befalls("the store away for a minute"), acts.paused(trial.site, "store"):
+        time.sleep(60.0)
+    trial.reconcile("a restarted database and a store that was away")
+
+
+def test_a_database_that_fails_over_to_a_backup(trial: Trial) -> None:
+    """What was counted since the backup is in the store."""
+    postgres = trial.site.container("postgres")
+    for party in SCHEDULES:
+        dump = ("pg_dump", "--username=postgres", "--clean", "--if-exists", f"--file=/tmp/{party}.sql", party)
+        docker("exec", postgres, *dump)
+    trial.reconcile("a backup of PostgreSQL")
+    with trial.befalls("PostgreSQL failed over to a backup of before"):
+        for party in SCHEDULES:
+            whole = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", f"--file=/tmp/{party}.sql")
+            docker("exec", postgres, "psql", "--username=postgres", f"--dbname={party}", *whole)
+    trial.reconcile("the failover")
+
+
+def test_each_container_ends_by_itself_when_it_is_told(trial: Trial) -> None:
+    with trial.befalls("all containers told to stop, and started again"):
+        # Not the keeper: the volumes in memory would go.
+        trial.site.docker_compose("stop", *SERVICES)
+        codes = {service: acts.state(trial.site, service)["State"]["ExitCode"] for service in SERVICES}
+        assert codes == dict.fromkeys(SERVICES, 0)
+        trial.site.up()
+    trial.reconcile("all")

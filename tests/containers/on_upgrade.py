@@ -1,0 +1,280 @@
+"""The version before writes a deployment; today's takes it over in the middle of its work, on SQLite and on PostgreSQL.
+
+Compared is our code: the sources of BEFORE, by today's recipe. Both have the same dependencies if requirements.lock is
+the same, and then share that layer; else the older ones are installed. The base is today's in both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.containers.build import EXTRAS
+from tests.containers.engine import docker
+from tests.containers.standins import ROOT
+from tests.support.jobs import write_lines
+
+BEFORE = "8cefab10a6b733169af3ad73125fd07f6517a036"
+RECIPE = "deploy/images/party.Dockerfile"
+TAG = "hushcount-before:analyzer"
+HUSHCOUNT = 'hushcount() { python -m pipelines "$@"; }\n'
+PASSWORD = "before-and-after"  # noqa: S105  # of a server that only this test has
+CLIENTS = 100
+PATIENCE = 600.0
+SETTINGS = """
+store = "store"
+ledger = "ledger.db"
+[windows]
+length = "10s"
+grace = "15m"
+patience = "2s"
+[collector]
+name = "one"
+host = "0.0.0.0"
+least_free_bytes = 0
+"""
+STATES = {
+    "shuffler": 'state = "state.db"\nparties = ["shuffler"]\n',
+    "others": 'state = "postgresql://postgres@postgres/postgres"\nparties = ["aux-server", "analyzer"]\n',
+}
+"""A deployment file for SQLite, and one for PostgreSQL."""
+PREPARE = """
+hushcount keys new --out keys
+hushcount keys new --role operator --out operator-keys
+hushcount campaign new --id words --mechanism grr --epsilon 2 --dictionary words.txt --memory --min-batch 1 \
+    --discovery-epsilon 1 --discovery-delta 1e-9 --keys keys --out campaign.json
+hushcount campaign sign --campaign campaign.json --keys operator-keys
+hushcount campaign policy --campaign campaign.json --keys operator-keys --out policy.json
+hushcount epoch publish --config shuffler.toml --campaign campaign.json
+hushcount ledger set --ledger ledger.db --campaign words --epsilon 30 --delta 1e-6
+"""
+COLLECTED = """
+import sys
+from pathlib import Path
+from tests.support.collecting import collect
+values = ["alpha", "beta", "nobody", "somebody"] * 25
+collect(Path("store"), Path("campaign.json"), values, day=int(sys.argv[1]), seconds=10)
+"""
+"""What another collector, of the older version, left of a window days ago."""
+POSTED = """
+import secrets, sys, urllib.request
+from pathlib import Path
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.memory import ProcessMemory
+from hushcount.newest import Newest
+from hushcount.policy import Policy
+campaign, policy = Campaign.read("campaign.json"), Policy.read("policy.json", Newest())
+for number in range(int(sys.argv[1])):
+    client, token = Client(campaign, policy=policy, memory=ProcessMemory(), uncapped=True), secrets.token_hex(16)
+    made = {"reports": client.reports(["alpha"])[0], "discovery": client.discovery_reports(["alpha"])[0]}
+    for stream, row in made.items():
+        url = f"http://collector:8080/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}"
+        headers = {"Client-Token": token, "Content-Type": "application/octet-stream"}
+        with urllib.request.urlopen(urllib.request.Request(url, row.tobytes(), headers)) as answer:
+            assert answer.status == 202
+"""
+SEND = """
+hushcount send --site http://collector:8080 --plain-http --campaign words --policy policy.json --folder person \
+    --window 10s alpha
+"""
+"""One person's app, which has a memory and a budget in its folder."""
+SHOW = "hushcount ledger show --ledger ledger.db --json"
+NEXT = """
+hushcount campaign new --id words --after campaign.json --keys keys --out next.json
+hushcount campaign sign --campaign next.json --keys operator-keys
+hushcount epoch publish --config shuffler.toml --campaign next.json
+"""
+LOG = """
+import urllib.request
+print(urllib.request.urlopen("http://collector:8080/v1/campaigns/words/log").read().decode())
+"""
+LEFT = 100
+
+
+@pytest.fixture(scope="module")
+def before(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The image of the version before, with all parties in it, and its sources."""
+    root = tmp_path_factory.mktemp("before")
+    archive = ["git", "-c", "tar.umask=0022", "archive", "--output", str(root / "before.tar"), BEFORE]
+    made = subprocess.run(archive, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    if made.returncode:
+        pytest.skip(f"this clone has no commit {BEFORE[:8]}: the upgrade was NOT run: {made.stderr.strip()}")
+    shutil.unpack_archive(root / "before.tar", root)
+    # Locks of extras and the recipe are today's.
+    for lock in (root / "deploy" / "images").glob("*.lock"):
+        lock.unlink()
+    for path in (*(ROOT / "deploy" / "images").glob("*.lock"), ROOT / RECIPE, ROOT / f"{RECIPE}.dockerignore"):
+        shutil.copy(path, root / "deploy" / "images")
+    words = (f"BASE={images['python']}", f"BUILDER={images['builder']}", f"EXTRAS={EXTRAS}")
+    arguments = [f"--build-arg={word}" for word in words]
+    docker("build", "--quiet", *arguments, "--target", "analyzer", "--file", root / RECIPE, "--tag", TAG, root)
+    return TAG, root
+
+
+@dataclass(frozen=True)
+class Site:
+    """A deployment of one operator, in a directory that containers of either version have as /site.
+
+    Attributes:
+        root: the directory.
+        name: of its network, and how the names of its containers begin.
+        sources: of the version before.
+    """
+
+    root: Path
+    name: str
+    sources: Path
+
+    def run(self, image: str, commands: str, *words: object, check: bool = True) -> str:
+        """Run commands of the shell in a container that ends, and return what they print."""
+        command = ("--entrypoint=sh", image, "-ec", HUSHCOUNT + commands)
+        return docker("run", "--rm", *self._options, *words, *command, check=check).stdout
+
+    def left(self, image: str, day: int) -> None:
+        """Leave what another collector stored of a day's first window, by the older version's encode."""
+        tests = [f"--volume={self.sources / 'tests'}:/support/tests:ro", "--env=PYTHONPATH=/opt/hushcount:/support"]
+        self.run(image, f"python -c {shlex.quote(COLLECTED)} {day}", *tests)
+
+    def counted(self, image: str, party: str) -> dict[str, int]:
+        """Return how many reports each hop accepted, by its name; the numbers of the party must agree."""
+        (campaign,) = json.loads(self.run(image, f"hushcount status --config {party}.toml --json", check=False))
+        assert campaign["differences"] == []
+        accepted: dict[str, int] = {}
+        for hop in campaign["hops"]:
+            accepted[hop["hop"]] = accepted.get(hop["hop"], 0) + hop["accepted"]
+        return accepted
+
+    @contextmanager
+    def collecting(self, image: str, *, until: str = "TERM") -> Iterator[None]:
+        """Run the collector for a block, and end it by a signal."""
+        with self._container("collector", image, "collect", "--config", "shuffler.toml") as name:
+            ask = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/readyz')"
+            wait_for(lambda: not docker("exec", name, "python", "-c", ask, check=False).returncode, "the collector")
+            yield
+            docker("kill", "--signal", until, name)
+            docker("wait", name)
+
+    @contextmanager
+    def watching(self, image: str, party: str) -> Iterator[None]:
+        """Run a schedule for a block."""
+        with self._container(party, image, "run", "--config", f"{party}.toml", "--watch", "--every", "1s") as name:
+            yield
+            docker("kill", "--signal", "TERM", name)
+            assert docker("wait", name).stdout.strip() == "0"
+            assert "error" not in docker("logs", name).stderr
+
+    @contextmanager
+    def _container(self, service: str, image: str, *words: object) -> Iterator[str]:
+        name = f"{self.name}-{service}"
+        docker("run", "--detach", "--name", name, "--network-alias", service, *self._options, image, *words)
+        try:
+            yield name
+        except BaseException:
+            print(docker("logs", name, check=False).stderr)
+            raise
+        finally:
+            docker("rm", "--force", name)
+
+    @property
+    def _options(self) -> list[str]:
+        user = f"--user={os.getuid()}:{os.getgid()}"
+        mounted = [f"--volume={self.root}:/site", "--workdir=/site", f"--env=PGPASSWORD={PASSWORD}"]
+        return [f"--network={self.name}", user, *mounted]
+
+
+@pytest.fixture
+def site(tmp_path: Path, images: Mapping[str, str], before: tuple[str, Path]) -> Iterator[Site]:
+    name = f"hushcount-upgrade-{uuid.uuid4().hex[:8]}"
+    write_lines(tmp_path / "words.txt", ["alpha", "beta", "gamma"])
+    for party, state in STATES.items():
+        (tmp_path / f"{party}.toml").write_text(state + SETTINGS)
+    docker("network", "create", name)
+    server = f"{name}-postgres"
+    try:
+        given = (f"--network={name}", "--network-alias=postgres", f"--env=POSTGRES_PASSWORD={PASSWORD}")
+        docker("run", "--detach", "--name", server, *given, images["postgres"])
+        ready = ("pg_isready", "--quiet", "--host=127.0.0.1", "--username=postgres")
+        wait_for(lambda: not docker("exec", server, *ready, check=False).returncode, "PostgreSQL")
+        yield Site(tmp_path, name, before[1])
+    finally:
+        docker("rm", "--force", "--volumes", server, check=False)
+        docker("network", "rm", name)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} was not ready in {PATIENCE:.0f} s"
+        time.sleep(0.5)
+
+
+def account(shown: str) -> tuple[Any, list[Any]]:
+    """Return what `ledger show --json` says of campaigns and of charges, but for which reservation is stale."""
+    data = json.loads(shown)
+    return data["campaigns"], data["charges"]
+
+
+def test_todays_version_goes_on_where_the_one_before_stopped(
+    site: Site, images: Mapping[str, str], before: tuple[str, Path]
+) -> None:
+    old, new = before[0], images["analyzer"]
+    site.run(old, PREPARE)
+    site.left(old, -2)
+    site.run(old, "for party in shuffler others; do hushcount run --config $party.toml --clock-is-right; done")
+    # A batch that is shuffled, and goes no further.
+    site.left(old, -1)
+    site.run(old, "hushcount run --config shuffler.toml")
+    posted = f"python -c {shlex.quote(POSTED)}"
+    clients = CLIENTS
+    with site.collecting(old, until="KILL"):
+        site.run(old, f"{posted} {CLIENTS}; {SEND}")
+        # What was acknowledged in the window that is open is in a journal only.
+        while not list((site.root / "journal").rglob("*.journal")):
+            site.run(old, f"{posted} 1")
+            clients += 1
+    spent, memory = account(site.run(old, SHOW)), remembered(site.root)
+
+    assert account(site.run(new, f"hushcount ledger check --ledger ledger.db > checked; {SHOW}")) == spent
+    with site.collecting(new):
+        site.run(new, f"{posted} {CLIENTS}; {SEND}")
+        # The person's answer to the value is the one that the older client drew.
+        assert remembered(site.root) == memory
+        site.run(new, NEXT)
+        log = f"python -c {shlex.quote(LOG)}"
+        wait_for(lambda: epochs(site.run(new, log)) == [1, 2], "the log of two epochs")
+    expected = 2 * LEFT + clients + CLIENTS + 2
+    with site.watching(new, "shuffler"), site.watching(new, "others"):
+        wait_for(lambda: site.counted(new, "others").get("analyze", 0) >= expected, f"results of {expected} reports")
+    assert site.counted(new, "shuffler") == {"shuffle": 2 * expected}
+    assert site.counted(new, "others") == {"release": expected, "discover": expected, "analyze": expected}
+    (campaign,), charges = account(site.run(new, SHOW))
+    assert (campaign["limit"], charges[: len(spent[1])]) == (spent[0][0]["limit"], spent[1])
+    batches = list((site.root / "store" / "batches" / "words").iterdir())
+    assert len(charges) == 2 * len(batches)
+    for party in STATES:
+        checks = json.loads(site.run(new, f"hushcount doctor --config {party}.toml --json"))
+        assert [check for check in checks if check["verdict"] == "bad"] == []
+
+
+def epochs(log: str) -> list[int]:
+    return [entry["epoch"] for entry in json.loads(log)["entries"]]
+
+
+def remembered(root: Path) -> dict[str, bytes]:
+    """Return what the person's memory holds, by file."""
+    there = {path.name: path.read_bytes() for path in (root / "person").rglob("memory.json")}
+    assert there
+    return there
