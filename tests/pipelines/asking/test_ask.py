@@ -42,15 +42,15 @@ def error(row: dict[str, Any]) -> float:
 def test_the_largest_items_come_with_intervals_that_hold_together(asked: Site) -> None:
     answer = ask(asked, "top")
     assert answer["windows"] == [window_name(DAYS - 1)]
-    items = [row["item"] for row in answer["rows"]]
-    # Nobody has "help"; the others are 20 of 600 and more, at a standard error of 4.
-    assert (items[0], set(items)) == ("editor/theme/dark", {*USUAL})
-    assert all(row["detected_all"] and row["low_all"] <= row["low"] for row in answer["rows"])
+    # Nobody has "help", which is detected once in forty times; the others are 20 of 600 and more, at an error of 4.
+    rows = [row for row in answer["rows"] if row["item"] != "help"]
+    assert (rows[0]["item"], {row["item"] for row in rows}) == ("editor/theme/dark", {*USUAL})
+    assert all(row["detected_all"] and row["low_all"] <= row["low"] for row in rows)
     assert abs(answer["rows"][0]["count"] - 260) < FAR * error(answer["rows"][0])
     assert any("all 6 counts looked at together" in said for said in answer["says"])
     assert any('"other", values that the dictionary of epoch 1 does not list: 3' in said for said in answer["says"])
     said = done("ask", "top", "--config", asked.config, "--campaign", "ios", "--show", 2).out
-    assert "2 of 5 detected items" in said
+    assert f"2 of {len(answer['rows'])} detected items" in said
     assert "help" not in said
     earlier = ask(asked, "top", "--window", f"{window_name(0)[:4]}-{window_name(0)[4:6]}-{window_name(0)[6:8]}")
     assert earlier["windows"] == [window_name(0)]
