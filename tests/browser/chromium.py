@@ -33,6 +33,10 @@ class Chromium:
         """Open a page on a device of its own: nothing is stored there."""
         return Tab(self, self.ask("device", url=url, **options))
 
+    def close(self) -> None:
+        """Throw all devices away, and forget what their pages requested."""
+        self.ask("close")
+
     def posts(self) -> list[str]:
         """Return the addresses of all POST requests since the last call."""
         return list(self.ask("posts"))

@@ -18,6 +18,6 @@ def _running() -> Iterator[Chromium]:
 @pytest.fixture
 def browser(_running: Chromium) -> Iterator[Chromium]:
     """The browser; at the end nothing may have gone wrong in a page, nor broken its content security policy."""
-    _running.posts()
     yield _running
+    _running.close()
     assert _running.faults() == []

@@ -58,6 +58,11 @@ const COMMANDS = {
   requests: () => requests.splice(0),
   posts: () => posts.splice(0),
   faults: () => faults.splice(0),
+  // All devices are thrown away: no page of theirs asks for anything any more.
+  close: async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+    for (const heard of [posts, requests]) heard.length = 0;
+  },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
