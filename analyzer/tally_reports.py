@@ -84,7 +84,7 @@ def read_part(stream: IO[bytes], cells: int, groups: int = 0) -> Sums:
 def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
     """Return how many rows of the tally for these items are in one accumulator: at most 16 MiB, or one row."""
     rows, width = mechanism.encoder.tally_shape(items)
-    return min(rows, max(1, _BLOCK_CELLS // width))
+    return min(rows, max(1, _BLOCK_CELLS // max(1, width)))
 
 
 class SplitRows(beam.DoFn):

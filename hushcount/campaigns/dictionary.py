@@ -197,12 +197,12 @@ def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt
     """Return the items that a tally has columns for, uint64[c], distinct and ascending.
 
     All of a dictionary with "other"; none if the tally counts cells; in an open domain without a sketch those `wanted`,
-    because no other can be asked for later: UsageError if there are none.
+    because no other can be asked for later: UsageError if it is None.
     """
     encoder = mechanism.encoder
     if encoder.domain is not None or not encoder.by_item:
         return np.arange(encoder.domain or 0, dtype=np.uint64)
-    if wanted is None or not len(wanted):
+    if wanted is None:
         raise UsageError(
             "this mechanism has no sketch of an open domain: say which items to count, by --items FILE or by --found "
             "with what hushcount discover found"

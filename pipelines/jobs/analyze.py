@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import apache_beam as beam
+import numpy as np
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
@@ -106,6 +107,7 @@ def plan_analyze(
     *,
     items: Path | None = None,
     found: Path | str | None = None,
+    nothing_found: bool = False,
     groups: NamedGroups | None = None,
     levels: Levels | None = None,
     ledger: Path | None = None,
@@ -122,6 +124,8 @@ def plan_analyze(
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`, or only the tally.
         found: a result of hushcount discover, for the page.
+        nothing_found: whether discovery is over without a result. In an open domain without a sketch no item is counted
+            then, as if `found` held none: without both, a caller that forgot to name items is refused.
         groups: items whose sums get exact errors; in an open domain without a sketch they are counted, too.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
@@ -150,7 +154,10 @@ def plan_analyze(
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names, as_named=items is not None)
     kept = kept_groups(mechanism, dictionary, groups or NamedGroups())
-    columns = tally_items(mechanism, with_columns(None if wanted is None else wanted.items, kept))
+    asked = None if wanted is None else wanted.items
+    if asked is None and (nothing_found or revealed is not None):
+        asked = np.empty(0, dtype=np.uint64)
+    columns = tally_items(mechanism, with_columns(asked, kept))
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])

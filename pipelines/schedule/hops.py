@@ -104,10 +104,10 @@ def hops_of(
 
         # A discovery of too few reports has a summary and no values.
         values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None
-        signed_by, out = trusted(deployment, "shuffler"), where["results"]
         groups = NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True)
-        more: dict[str, Any] = {"found": values, "groups": groups, "signed_by": signed_by}
-        job = plan_analyze(path, where["shuffled"], deployment.keys, out, **more, **shared)
+        more: dict[str, Any] = {"found": values, "groups": groups, "signed_by": trusted(deployment, "shuffler")}
+        more |= {"nothing_found": campaign.discovery is not None and values is None}
+        job = plan_analyze(path, where["shuffled"], deployment.keys, where["results"], **more, **shared)
         return run_job(job, engine, console)
 
     jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}

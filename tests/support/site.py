@@ -29,6 +29,7 @@ class Site:
     """One operator's files, in a directory of their own."""
 
     mechanism = "grr"
+    open_domain = False
 
     def __init__(
         self, root: Path, *, discovery: bool = False, evaluator_keys: int = 0, settings: str = "", tail: str = ""
@@ -59,7 +60,8 @@ class Site:
         after = ["--after", folder / str(self.epochs[-1]["file"])] if self.epochs else []
         hashed = ["--hash", "oblivious", "--keys", self.evaluator] if self.oblivious else []
         path = new_campaign(
-            folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, dictionary=self.words, min_batch=FLOOR,
+            folder / "words.json", self.keys, "--epoch", epoch, *after, *hashed, min_batch=FLOOR,
+            dictionary=None if self.open_domain else self.words,
             mechanism=self.mechanism, discovery=1.0 if self.discovery else None,
         )  # fmt: skip
         path = path.rename(folder / f"epoch-{epoch:06d}.json")
