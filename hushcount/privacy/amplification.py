@@ -159,10 +159,11 @@ def largest_local_epsilon(
         law = law_at(epsilon) or general_law(epsilon)
         return law.epsilon <= wanted or _is_private(law, reports, delta, goal)
 
-    low, high = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), min(near, LARGEST_EPSILON)
+    low, step = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), _FIRST_STEP
     if not private(low):
         raise ValueError(f"shuffled_epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
-    step = _FIRST_STEP
+    # `near` may be `wanted` itself: where not every mechanism gains, this one still may.
+    high = min(max(near, low * step), LARGEST_EPSILON)
     while high > low and private(high):
         low, high, step = high, min(high * step, LARGEST_EPSILON), step * step
     if low >= LARGEST_EPSILON:

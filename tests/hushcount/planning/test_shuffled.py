@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushcount.errors import UsageError
@@ -45,6 +45,7 @@ def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
     st.sampled_from(FEW),
     st.sampled_from([0.2, 2.0, 40.0]),
 )
+@example(3.0, 1e-10, 50, 300, "grr", 40.0)
 def test_each_candidate_keeps_both_limits_and_one_per_cent_more_would_not(
     wanted: float, delta: float, reports: int, domain: int, name: str, most: float
 ) -> None:

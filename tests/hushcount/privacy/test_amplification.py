@@ -168,6 +168,16 @@ def test_the_local_epsilon_for_a_wanted_one(wanted: float, reports: int) -> None
     assert amplify(ais(own), reports, 1e-8).epsilon <= wanted
 
 
+def test_a_mechanism_may_gain_where_not_every_mechanism_does() -> None:
+    """The search begins at what any mechanism may have, which is the wanted epsilon itself."""
+    assert shuffled_epsilon(general_law(3.0), 50, 1e-10) == 3.0
+    near = largest_local_epsilon(3.0, 50, 1e-10)
+    assert near == 3.0
+    own = largest_local_epsilon(3.0, 50, 1e-10, lambda epsilon: blanket_law(build("grr", epsilon, 300, {})), near)
+    assert own > 4.6
+    assert amplify(build("grr", own, 300, {}), 50, 1e-10).epsilon <= 3.0
+
+
 def test_a_wanted_epsilon_may_be_out_of_reach_or_always_reached() -> None:
     with pytest.raises(ValueError, match="10 reports do not reach it"):
         largest_local_epsilon(1e-6, 10, 1e-9)
