@@ -10,6 +10,7 @@ from typing import Literal
 
 from hushcount.maths.odds import Point, of_group, points_about
 from hushcount.maths.probability import LARGEST_EPSILON, LEAST_EPSILON
+from hushcount.maths.roots import crossing
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.divergence import divergence
@@ -21,6 +22,7 @@ LEAST_DELTA = 1e-200
 """Nor is one at a smaller delta: floats end at 1e-308."""
 _CUT = 1e-8
 _PRECISION = 1e-6
+_LOCAL_PRECISION = math.log1p(1e-4)
 _FLOOR = 1e-12
 _FIRST_STEP = 1.01
 
@@ -87,7 +89,7 @@ def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
 def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
-    Bisection to 1e-6 of itself returns the end that was checked to need no more than delta. A job with a ledger asks
+    It is exact to 1e-6 of itself: the end of a bracket, checked to need no more than delta. A job with a ledger asks
     before it reads reports and again when it has counted them, hence the cache.
 
     The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. More than 10**10 reports count as that.
@@ -98,18 +100,26 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     if delta < LEAST_DELTA:
         return law.epsilon
     found = _divergence(law, reports, _CUT * delta)
-    low, high = _FLOOR * law.epsilon, law.epsilon
-    if found.delta(low) <= delta:
-        return low
-    while high > low * (1.0 + _PRECISION):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if found.delta(middle) <= delta else (middle, high)
-    return high
+
+    def over(logarithm: float) -> float:
+        return _over(found.delta(law.epsilon * math.exp(logarithm)), delta)
+
+    low, high = math.log(_FLOOR), -_PRECISION
+    begins, ends = over(low), over(high)
+    if ends > 0.0:
+        return law.epsilon
+    end = low if begins <= 0.0 else crossing(over, (low, begins), (high, ends), _PRECISION)[1]
+    return law.epsilon * math.exp(end)
+
+
+def _over(found: float, delta: float) -> float:
+    """Return the logarithm of found / delta, between those of what is cut and of the least delta; above 0: too much."""
+    return math.log1p(min(max((found - delta) / delta, _CUT - 1.0), 1.0 / LEAST_DELTA))
 
 
 @lru_cache(maxsize=256)
-def _is_private(law: BlanketLaw, reports: int, delta: float, epsilon: float) -> bool:
-    return divergence(law, reports, _CUT * max(delta, LEAST_DELTA)).delta(epsilon) <= delta
+def _needed(law: BlanketLaw, reports: int, delta: float, epsilon: float) -> float:
+    return divergence(law, reports, _CUT * max(delta, LEAST_DELTA)).delta(epsilon)
 
 
 @lru_cache(maxsize=64)
@@ -155,23 +165,23 @@ def largest_local_epsilon(
     # Smaller than `wanted` by more than the precision of `shuffled_epsilon`, which then returns `wanted` at most.
     goal = wanted * (1.0 - 2.0 * _PRECISION)
 
-    def private(epsilon: float) -> bool:
+    def room(epsilon: float) -> float:
         law = law_at(epsilon) or general_law(epsilon)
-        return law.epsilon <= wanted or _is_private(law, reports, delta, goal)
+        return -_over(0.0 if law.epsilon <= wanted else _needed(law, reports, delta, goal), delta)
 
-    low, step = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON), _FIRST_STEP
-    if not private(low):
+    low = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON)
+    left = room(low)
+    if left <= 0.0:
         raise ValueError(f"shuffled_epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
     # `near` may be `wanted` itself: where not every mechanism gains, this one still may.
-    high = min(max(near, low * step), LARGEST_EPSILON)
-    while high > low and private(high):
-        low, high, step = high, min(high * step, LARGEST_EPSILON), step * step
+    high, step = min(max(near, low * _FIRST_STEP), LARGEST_EPSILON), _FIRST_STEP
+    while high > low and (over := room(high)) > 0.0:
+        low, left = high, over
+        high, step = min(high * step, LARGEST_EPSILON), step * step
     if low >= LARGEST_EPSILON:
         return low
-    while high > low * 1.0001:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if private(middle) else (low, middle)
-    return low
+    ends = (0.0, left), (math.log(high / low), over)
+    return low * math.exp(crossing(lambda ratio: room(low * math.exp(ratio)), *ends, _LOCAL_PRECISION)[0])
 
 
 def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | None:
