@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.privacy.statement import statement, window_of
@@ -59,12 +60,8 @@ def budget(view: View) -> Iterator[Finding]:
     releases = [] if deployment.ledger is None else _releases(view, campaign)
     if deployment.ledger is None or not releases:
         return
-    name, limit, charges, now = f"budget of {view.campaign}", None, [], view.now
-    if deployment.ledger.exists():
-        with opened(deployment.ledger) as connection:
-            limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
-            now = believed(now, read_newest(connection))
-        charges = living(deployment.ledger, charges, now)
+    name = f"budget of {view.campaign}"
+    limit, charges, now = _books(deployment.ledger, campaign.id, view.now)
     if limit is None:
         yield Finding(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
@@ -91,13 +88,22 @@ def budget(view: View) -> Iterator[Finding]:
 def room_of(view: View) -> Room | None:
     """Return the room that the ledger has for a campaign; None: nothing limits it, or nothing is charged here."""
     ledger, campaign = view.deployment.ledger, view.epochs.newest[1]
-    if ledger is None or not ledger.exists() or not (releases := _releases(view, campaign)):
+    if ledger is None:
         return None
+    limit, charges, now = _books(ledger, campaign.id, view.now)
+    if limit is None or not (releases := _releases(view, campaign)):
+        return None
+    return _room(limit, charges, releases, now, view.deployment.windows.length)
+
+
+def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, list[Charge], datetime]:
+    """Return a campaign's limit and charges, and the moment that the ledger believes; no limit without a ledger."""
+    if not ledger.exists():
+        return None, [], now
     with opened(ledger) as connection:
-        limit, charges = read_limit(connection, campaign.id), read_charges(connection, campaign.id)
-        now = believed(view.now, read_newest(connection))
-    charges = living(ledger, charges, now)
-    return None if limit is None else _room(limit, charges, releases, now, view.deployment.windows.length)
+        limit, charges = read_limit(connection, campaign), read_charges(connection, campaign)
+        now = believed(now, read_newest(connection))
+    return limit, living(ledger, charges, now), now
 
 
 def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime, length: timedelta) -> Room:
