@@ -129,6 +129,14 @@ def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     return kept | told_in(summary).data()
 
 
+def key_in(note: Mapping[str, Any]) -> str | None:
+    """Return the key in a note, unchecked; None: there is none."""
+    try:
+        return str(note[_LEDGER]["charged"]["key"])
+    except (LookupError, TypeError):
+        return None
+
+
 def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
     """Return what a note proves.
 

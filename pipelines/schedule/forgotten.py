@@ -22,7 +22,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
-from pipelines.ledger.proofs import Proof, by_time, charged_keys, noted, proof_of, put_back
+from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
 from pipelines.ledger.records import Limit
 from pipelines.outputs.staging import SUMMARY
 
@@ -78,13 +78,17 @@ def look(notes: Notes, batches: Iterable[Batch] | None, where: Deployment, epoch
     if where.ledger is None or not {CHAIN[hop].party for hop in _CHARGING} & set(where.file.parties):
         return found
     known = charged_keys(where.ledger, epochs.campaign)
-    listed = ((Batch.named(epochs.campaign, name), hop) for name, hop in notes)
+    # All but the newest, in a campaign of years: no more is asked of them.
+    settled = {named for named, note in notes.items() if note is None or key_in(note) in known}
+    listed = ((Batch.named(epochs.campaign, name), hop) for name, hop in notes.keys() - settled)
     wanted = {(batch, hop) for batch, hop in listed if batch is not None}
     if batches is None:
         wanted |= set(_in_store(where, epochs))
     else:
         wanted |= {(batch, hop) for batch in batches for hop in _hops(where, epochs, batch)}
     for batch, hop in sorted(wanted):
+        if (batch.name, hop) in settled:
+            continue
         at = storage.join(output_of(where, hop, batch), SUMMARY)
         try:
             if (batch.name, hop) in notes:

@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
+from pipelines.schedule import forgotten
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.postgres import postgresql
@@ -124,6 +125,19 @@ def test_a_limit_that_was_set_since_the_copy_is_named(tmp_path: Path, days: TwoD
     (problem,) = site.run(2.2).problems
     assert f"; its limit is (9, 1e-06), and was ({ROOM:g}, 1e-06) at the last of these releases: hushcount" in problem
     assert shown(site)["campaigns"][0]["limit"]["epsilon"] == 9
+
+
+def test_what_the_ledger_has_is_not_validated_again(
+    tmp_path: Path, days: TwoDays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a look at a campaign of years takes no longer."""
+    site = days.site.copied(tmp_path / "copy")
+    # This run notes what it reads in the store.
+    site.run(2.2)
+    asked: list[int] = []
+    monkeypatch.setattr(forgotten, "proof_of", lambda *_: asked.append(1))
+    assert site.run(2.3).problems == []
+    assert asked == []
 
 
 def test_a_store_of_yesterday_is_made_again_and_charged_once(tmp_path: Path, days: TwoDays) -> None:
