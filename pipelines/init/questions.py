@@ -117,12 +117,14 @@ def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None
     """
     known: dict[Name, Any] = {}
     for name, question in questions(directory, minimum_batch).items():
-        text, default = given[name], question.default(known)
-        if text is None and asks:
-            text = ask(question.text, question.option, partial(_check, question, known), default)
-        if text is None and default is None:
-            raise UsageError(f"{name} must be given, for nobody is asked: give {question.option}")
-        known[name] = question.read(default if text is None else text, known)  # type: ignore[arg-type]  # one is there
+        text = given[name]
+        if text is None:
+            text = question.default(known)
+            if asks:
+                text = ask(question.text, question.option, partial(_check, question, known), text)
+            elif text is None:
+                raise UsageError(f"{name} must be given, for nobody is asked: give {question.option}")
+        known[name] = question.read(text, known)
     path, listed = known["values"] or (None, None)
     return Answers(known["id"], path, listed, known["clients"], known["epsilon"], known["discovery"], known["window"])
 
