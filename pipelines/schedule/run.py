@@ -84,6 +84,7 @@ def run(
     """Do all that is due.
 
     Args:
+        say: is told each step before it begins, and may raise what is no Exception to end the run there.
         clock_is_right: whether the operator confirms a clock that is far ahead of everything else.
 
     Raises:
