@@ -25,9 +25,12 @@ FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json
 
 
 def new_campaign(
-    id: Annotated[str, Option(help="Name of the campaign: lower case letters, digits, dot, dash.")],
     keys: Annotated[list[Path], Option(help="Directory with public.json of hushcount keys new; once for each party.")],
     out: FileOption,
+    id: Annotated[
+        str | None,
+        Option(help="Name of the campaign: lower case letters, digits, dot, dash.", show_default="that of --after"),
+    ] = None,
     mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[
@@ -92,12 +95,15 @@ def new_campaign(
         raise UsageError("give --dictionary or --open-domain, not both")
     before = None if after is None else _before(after, id, epoch)
     if before is not None:
+        id = before.id
         memory = before.memory if memory is None else memory
         if before.mechanism is not None:
             mechanism = mechanism or before.mechanism.name
             epsilon = before.mechanism.epsilon if epsilon is None else epsilon
         if dictionary is None and not open_domain:
             dictionary, open_domain = _domain(before)
+    if id is None:
+        raise UsageError("give --id NAME, or --after FILE for a campaign's next epoch")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
@@ -148,11 +154,11 @@ def new_campaign(
     return _described(campaign, out)
 
 
-def _before(path: Path, id: str, epoch: int | None) -> Campaign:
+def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
     """Read the file of the epoch before."""
     before = Campaign.read(path)
-    if before.id != id:
-        raise UsageError(f"after is a file of campaign {before.id}, must be of {id}")
+    if id not in (None, before.id):
+        raise UsageError(f"after is a file of campaign {before.id}, must be of {id}: leave --id out")
     if epoch is not None and epoch <= before.epoch:
         raise UsageError(f"epoch is {epoch}, must be above {before.epoch}, the epoch of {path}")
     return before

@@ -22,7 +22,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def following(before: Path, keys: Path, *options: object) -> Campaign:
     out = before.with_name("next.json")
-    done("campaign", "new", "--id", "words", "--after", before, "--keys", keys, "--out", out, *options)
+    done("campaign", "new", "--after", before, "--keys", keys, "--out", out, *options)
     return Campaign.read(out)
 
 
@@ -31,7 +31,7 @@ def test_an_epoch_is_like_the_one_before_where_nothing_else_is_given(keys: Path,
     path = new_campaign(tmp_path / "words.json", keys, *OPTIONS, dictionary=words, discovery=1.0)
     before, after = Campaign.read(path), following(path, keys)
     assert after.terms == before.terms, "a publisher may sign it"
-    assert (after.epoch, after.previous) == (2, before.head.hex())
+    assert (after.id, after.epoch, after.previous) == ("words", 2, before.head.hex())
     assert after.read_dictionary() == before.read_dictionary()
     assert after.discovery is not None
     assert before.discovery is not None
@@ -56,8 +56,17 @@ def test_what_is_given_takes_the_place_of_what_was(keys: Path, tmp_path: Path) -
 
 def test_discovery_ends_only_when_that_is_said(keys: Path, tmp_path: Path) -> None:
     path = new_campaign(tmp_path / "words.json", keys, mechanism="ais", discovery=1.0)
-    again = ("campaign", "new", "--id", "words", "--after", path, "--keys", keys, "--out", tmp_path / "n.json")
+    again = ("campaign", "new", "--after", path, "--keys", keys, "--out", tmp_path / "n.json")
     refused(*again, "--no-discovery", "--discovery-delta", 1e-9, says=["no-discovery is given with delta"])
     after = following(path, keys, "--no-discovery")
     assert (after.discovery, after.dictionary) == (None, None)
     assert after.streams == ("reports",)
+
+
+def test_an_id_is_that_of_the_epoch_before_or_must_be_given(keys: Path, tmp_path: Path) -> None:
+    path = new_campaign(tmp_path / "words.json", keys, mechanism="ais")
+    new = ("campaign", "new", "--keys", keys, "--out", tmp_path / "next.json")
+    refused(*new, "--mechanism", "ais", "--epsilon", 1, "--open-domain", says=["give --id NAME, or --after FILE"])
+    refused(*new, "--after", path, "--id", "other", says=["a file of campaign words, must be of other"])
+    assert not (tmp_path / "next.json").exists()
+    done(*new, "--after", path, "--id", "words")
