@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Sequence
 from contextlib import redirect_stderr
+from functools import lru_cache
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -23,7 +24,13 @@ def reach_with(options: Sequence[str]) -> None:
         UsageError: the value of an option is not valid.
     """
     _require_values(options)
-    FileSystems.set_options(PipelineOptions(list(options)))
+    FileSystems.set_options(_parsed(tuple(options)))
+
+
+@lru_cache(maxsize=4)
+def _parsed(options: tuple[str, ...]) -> PipelineOptions:
+    """Return one object for the same options: a store's client is kept as long as they are."""
+    return PipelineOptions(list(options))
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:

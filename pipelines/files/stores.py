@@ -13,6 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import UsageError
+from pipelines.files.s3_clients import share
 from pipelines.files.storage_errors import StorageError, cause, client, silent_clients
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
@@ -33,6 +34,8 @@ def reached(path: str) -> Any:
     known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
     # Beam knows s3:// also where its client is missing.
     if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
+        if scheme == "s3":
+            share()
         return FileSystems
     if scheme in _EXTRAS:
         raise UsageError(f"{path}: what {scheme}:// needs is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
