@@ -113,13 +113,6 @@ class Site:
             counts[window["stream"]] += window["received"]
         return counts
 
-    def results(self) -> list[dict[str, Any]]:
-        """Return the summary of every batch that the analyzer has results of, in the order of their windows."""
-        find = "import pathlib; [print(p.read_text().replace(chr(10), ' ')) for p in "
-        find += "sorted(pathlib.Path('/var/lib/hushcount/store/results').glob('*/*/summary.json'))]"
-        lines = self.docker_compose("exec", "-T", "analyzer", "python", "-c", find).stdout.splitlines()
-        return [json.loads(line) for line in lines]
-
     def reports_of(self, values: Sequence[str]) -> dict[str, list[bytes]]:
         """Return sealed reports of values for both streams, made by the project's client."""
         return posting.reports_of(self.campaign, self.directory / "policy.json", values)
@@ -167,8 +160,7 @@ class Site:
         """
 
         def counted() -> bool:
-            if while_waiting is not None:
-                while_waiting()
+            while_waiting()
             done = self.numbers("analyzer")
             hops = {"reports": "analyze", "discovery": "discover"}
             return all(done[hop, stream] == self.acknowledged[stream] for stream, hop in hops.items())
