@@ -43,10 +43,10 @@ test: $(VENV)/dev  ## style, types, contracts, client wheel and the whole chain 
 	@$(MAKE) --no-print-directory -j2 lint package
 	@$(MAKE) --no-print-directory unit
 
-test-all: $(VENV)/dev  ## the whole suite on Beam's own engine, with large statistics and crossed products: half an hour
+test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: half an hour
 	$(BIN)/python -m pytest $(WORKERS) --engine beam
 
-test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine all that ran a job
+test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine the tests of jobs
 	$(BIN)/python -m pytest $(WORKERS) --engine beam --but=build/covered
 
 lint: $(VENV)/dev  ## style, types, trust domains

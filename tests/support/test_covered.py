@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.covered import READERS
 
 ROOT = Path(__file__).parents[2]
 _TESTS = """
@@ -22,6 +25,7 @@ from pipelines.engine.runner import Engine
 def run_a_job():
     with Engine().pipeline("analyze") as pipeline:
         pipeline | beam.Create([1])
+    assert os.environ.get("ON") in (None, type(pipeline).__name__)
 
 
 @pytest.fixture(scope="module")
@@ -64,29 +68,62 @@ def test_skipped(): pytest.skip("here")
 @pytest.mark.xfail
 def test_expected_to_fail(): assert False
 """
+_READERS = """
+import apache_beam as beam
+import pytest
+
+from pipelines.engine.runner import Engine
 
 
-def run(folder: Path, *options: object) -> list[str]:
-    """Return the lines that pytest prints about the tests above."""
+def is_on_beam():
+    with Engine().pipeline("analyze") as pipeline:
+        pipeline | beam.Create([1])
+    return isinstance(pipeline, beam.Pipeline)
+
+
+def test_reader(): assert not is_on_beam()
+
+
+@pytest.mark.long
+def test_long_reader(): assert not is_on_beam()
+
+
+@pytest.mark.beam
+@pytest.mark.long
+def test_long_reader_on_beam(): assert is_on_beam()
+"""
+ONCE = {"test_no_job", "test_on_beam_in_both", "test_long[other]", "test_reader"}
+AGAIN = {
+    "test_job", "test_first_to_use_a_fixture", "test_second_to_use_a_fixture", "test_third_by_another_fixture",
+    "test_forked", "test_long[plain]", "test_skipped", "test_expected_to_fail", "test_long_reader",
+    "test_long_reader_on_beam",
+}  # fmt: skip
+
+
+def run(folder: Path, *options: object, **environment: str) -> set[str]:
+    """Run tests of those above, and return their names."""
     done = subprocess.run(  # noqa: S603  # this interpreter, with the tests above
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-W", "ignore",
-         "--rootdir", folder, *map(str, options), folder / "test_some.py"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "pytest", "-v", "-c", folder / "pytest.ini", "-p", "tests.conftest",
+         "-p", "no:cacheprovider", "-W", "ignore", "--rootdir", folder, *map(str, options), folder],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    return set(re.findall(r"::(\S+) [A-Z]+ ", done.stdout))
 
 
 @pytest.mark.long
 def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(_TESTS)
+    room = tmp_path / "tests" / "pipelines" / "alerts"
+    room.mkdir(parents=True)
+    (room / "test_readers.py").write_text(_READERS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long(but)\n    beam\n")
-    covered, options = tmp_path / "build" / "covered", ["-c", tmp_path / "pytest.ini", "--collect-only"]
-    run(tmp_path, *options[:2], "-n", 2, "-m", "not long", "--covered-to", covered)
+    covered = tmp_path / "build" / "covered"
+    run(tmp_path, "-n", 2, "-m", "not long", "--covered-to", covered)
+    assert {line.rpartition("::")[2] for line in covered.read_text().splitlines()} == ONCE
+    assert run(tmp_path, "--engine", "beam", "--but", covered, ON="Pipeline") == AGAIN
 
-    everything = {line for line in run(tmp_path, *options) if "::" in line}
-    rest = {line for line in run(tmp_path, *options, "--engine", "beam", "--but", covered) if "::" in line}
-    assert {line.rpartition("::")[2] for line in everything - rest} == {
-        "test_no_job", "test_on_beam_in_both", "test_long[other]",
-    }  # fmt: skip
-    assert rest | set(covered.read_text().splitlines()) == everything
+
+def test_every_room_of_readers_is_there() -> None:
+    assert all((ROOT / room).exists() for room in READERS)
