@@ -20,7 +20,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -119,6 +119,9 @@ containers: $(VENV)/dev  ## build all images, on stand-ins where a published bas
 
 test-containers: $(VENV)/dev  ## run what the documentation says in containers, with faults (needs a Docker engine, or root)
 	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/containers
+
+test-containers-quick: $(VENV)/dev  ## the deployment with PostgreSQL and a store in containers: 50,000 clients, who reaches whom
+	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' -m 'not long' tests/containers/compose
 
 image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
 	sh deploy/images/bases.sh

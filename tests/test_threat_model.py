@@ -59,7 +59,7 @@ def late(text: str) -> list[str]:
 def uncollected(text: str) -> list[str]:
     """Return the files of named tests that neither `make test-all` collects nor `make test-containers`."""
     paths = [path for path, _ in _NAMED.findall(text) if not Path(path).name.startswith("test_")]
-    return [path for path in paths if not path.startswith("tests/containers/on_")]
+    return [path for path in paths if not re.fullmatch(r"tests/containers/(\w+/)?on_\w+\.py", path)]
 
 
 @cache
@@ -141,6 +141,6 @@ def test_the_checks_find_what_is_wrong() -> None:
     alone = f"## Part\n\n- A claim. `tests/hushcount/oracles/test_estimates.py::{name}`\n"
     assert late(alone) == claims(alone)
     assert uncollected("- `tests/faults/on_store.py::test_it`") == ["tests/faults/on_store.py"]
-    assert not uncollected("- `tests/containers/on_reach.py::test_it`")
+    assert not uncollected("- `tests/containers/compose/on_reach.py::test_it`")
     assert missing("- `tests/test_absent.py::test_it`") == ["tests/test_absent.py::test_it"]
     assert missing("- `contract: none of this name`") == ["none of this name"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tests.containers.engine import NoEngineError, docker, ensure_engine
@@ -22,10 +22,13 @@ PARTY = "deploy/images/party.Dockerfile"
 _NAMED = "".join(path.read_text("utf-8") for path in sorted((ROOT / "deploy" / "compose").glob("*.yaml")))
 _FLINK = (ROOT / "deploy" / "kubernetes" / "engine" / "flink.yaml").read_text("utf-8")
 SERVICES = {
-    **{name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", _NAMED)[0] for name in ("caddy", "postgres", "s3")},
-    "flink": re.findall(r"image: (flink:\S+)", _FLINK)[0],
+    "parties": {
+        name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", _NAMED)[0] for name in ("caddy", "postgres", "s3")
+    },
+    "flink": {"flink": re.findall(r"image: (flink:\S+)", _FLINK)[0]},
+    "dataflow": {},
 }
-"""What runs beside our images, as compose files and manifests name it."""
+"""What runs beside our images of each group, as compose files and manifests name it."""
 _SECONDS = 3600
 
 
@@ -63,28 +66,30 @@ class Image:
         docker("build", "--quiet", *words, "--file", ROOT / self.file, "--tag", self.tag, ROOT, timeout=_SECONDS)
 
 
-def images(*, dataflow: bool = True) -> Iterable[Image]:
-    """Yield our images, each after those that it is made from; Dataflow's has packages that no other has."""
+def images(*groups: str) -> Iterator[Image]:
+    """Yield our images of some groups, each after those that it is made from; without any, of all."""
+    wanted = groups or tuple(SERVICES)
     bases = {"BASE": "python", "BUILDER": "builder"}
-    for party in PARTIES:
-        yield Image(party, PARTY, party, bases, {"EXTRAS": EXTRAS})
-    yield Image("job-server", "deploy/images/job-server.Dockerfile", "", {"MAVEN": "maven", "JAVA": "java"})
-    for party in ("shuffler", "aux-server", "analyzer"):
-        arguments = {"PARTY": f"hushcount-{party}:{VERSION}"}
-        yield Image(f"{party}-worker", "deploy/images/flink-worker.Dockerfile", arguments=arguments)
-    if not dataflow:
-        return
-    yield Image("analyzer-gcp", PARTY, "analyzer", bases, {"EXTRAS": "gcp"})
-    arguments = {"PARTY": f"hushcount-analyzer-gcp:{VERSION}"}
-    yield Image("dataflow", "deploy/dataflow/Dockerfile", "", {"SDK": "sdk", "LAUNCHER": "launcher"}, arguments)
+    if "parties" in wanted:
+        for party in PARTIES:
+            yield Image(party, PARTY, party, bases, {"EXTRAS": EXTRAS})
+    if "flink" in wanted:
+        yield Image("job-server", "deploy/images/job-server.Dockerfile", "", {"MAVEN": "maven", "JAVA": "java"})
+        for party in ("shuffler", "aux-server", "analyzer"):
+            arguments = {"PARTY": f"hushcount-{party}:{VERSION}"}
+            yield Image(f"{party}-worker", "deploy/images/flink-worker.Dockerfile", arguments=arguments)
+    if "dataflow" in wanted:
+        yield Image("analyzer-gcp", PARTY, "analyzer", bases, {"EXTRAS": "gcp"})
+        arguments = {"PARTY": f"hushcount-analyzer-gcp:{VERSION}"}
+        yield Image("dataflow", "deploy/dataflow/Dockerfile", "", {"SDK": "sdk", "LAUNCHER": "launcher"}, arguments)
 
 
-def build_all(say: Callable[[str], object], *, dataflow: bool = True) -> dict[str, str]:
+def build_all(say: Callable[[str], object], *groups: str) -> dict[str, str]:
     """Build what is not built yet; return the tags of our images and of the others by name.
 
     Args:
         say: Told each image, and each base that a stand-in replaces.
-        dataflow: Whether to build Dataflow's image too.
+        groups: Of SERVICES: which images; without any, all. Those of "flink" are made from those of "parties".
 
     Raises:
         NoEngineError: There is no engine, and none can be started.
@@ -102,15 +107,16 @@ def build_all(say: Callable[[str], object], *, dataflow: bool = True) -> dict[st
                     f"STAND-IN: {made[name]} for {published or 'what the recipe lets you name'}, which cannot be pulled"
                 )
 
-    for image in images(dataflow=dataflow):
+    for image in images(*groups):
         for argument, name in image.bases.items():
             found(name, image.published(argument))
         begun = time.monotonic()
         image.build(made)
         say(f"built {image.tag} in {time.monotonic() - begun:.0f} s")
         made[image.name] = image.tag
-    for name, published in SERVICES.items():
-        found(name, published)
+    for group in groups or SERVICES:
+        for name, published in SERVICES[group].items():
+            found(name, published)
     return made
 
 

@@ -17,8 +17,18 @@ os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 
 @pytest.fixture(scope="session")
 def images() -> dict[str, str]:
-    """All images by name, built if they are not: ours, and the published ones or stand-ins of other services."""
+    """The parties' images by name, built if they are not, and the published ones or stand-ins of other services."""
+    return _built("parties")
+
+
+@pytest.fixture(scope="session")
+def flink_images(images: dict[str, str]) -> dict[str, str]:
+    """These, and what a Flink cluster needs."""
+    return {**images, **_built("flink")}
+
+
+def _built(group: str) -> dict[str, str]:
     try:
-        return build_all(print, dataflow=False)
+        return build_all(print, group)
     except NoEngineError as error:
         pytest.skip(f"{error}: the containers were NOT run")

@@ -44,7 +44,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Collected:
 
 @pytest.fixture(scope="module")
 def flink(
-    images: dict[str, str], collection: Collection, collected: Collected, tmp_path_factory: pytest.TempPathFactory
+    flink_images: dict[str, str], collection: Collection, collected: Collected, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Flink]:
     """The cluster, with the input of all jobs. Each party's workers have its own key, and the shuffler's have none."""
     directories = (collection.chain.keys, collected.chain.keys)
@@ -52,7 +52,7 @@ def flink(
         party: "".join(path.read_text() for keys in directories for path in keys.glob(f"{role}-*.key"))
         for party, role in (("analyzer", "analyzer"), ("aux-server", "aux_server"))
     }
-    with cluster(images, tmp_path_factory.mktemp("flink"), keys) as made:
+    with cluster(flink_images, tmp_path_factory.mktemp("flink"), keys) as made:
         for root in (collection.chain.campaign_path.parent, collected.store.parent):
             made.data.put(root, root.name)
         yield made

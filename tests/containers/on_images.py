@@ -151,9 +151,9 @@ def test_an_image_is_not_larger_than_the_documentation_says(images: dict[str, st
 
 
 @pytest.mark.parametrize("party", ["shuffler", "aux-server", "analyzer"])
-def test_flinks_workers_start_from_a_partys_image(images: dict[str, str], party: str) -> None:
+def test_flinks_workers_start_from_a_partys_image(flink_images: dict[str, str], party: str) -> None:
     """The pool answers at its port, and the program that it starts workers with is there and can be executed."""
-    started = docker("run", "--detach", *RESTRICTED, images[f"{party}-worker"]).stdout.strip()
+    started = docker("run", "--detach", *RESTRICTED, flink_images[f"{party}-worker"]).stdout.strip()
     try:
         ask = (
             "import socket, time\nfor _ in range(120):\n  try: socket.create_connection(('localhost', 50000)); break\n"
@@ -165,14 +165,14 @@ def test_flinks_workers_start_from_a_partys_image(images: dict[str, str], party:
         docker("rm", "--force", started)
 
 
-def test_the_job_server_prints_its_options(images: dict[str, str]) -> None:
-    told = docker("run", *RESTRICTED, images["job-server"], check=False)
+def test_the_job_server_prints_its_options(flink_images: dict[str, str]) -> None:
+    told = docker("run", *RESTRICTED, flink_images["job-server"], check=False)
     assert "--flink-master" in told.stdout + told.stderr
 
 
-def test_dataflows_image_has_beams_boot_and_what_it_asks_for(images: dict[str, str]) -> None:
+def test_dataflows_image_has_beams_boot_and_what_it_asks_for() -> None:
     """boot ends without a worker's id; it would ask pip for Beam. The launcher is a stand-in or Google's."""
-    images = build_all(print)
+    images = build_all(print, "dataflow")
     told = docker("run", *RESTRICTED, images["dataflow"], check=False)
     assert told.returncode != 0
     assert "id" in told.stdout + told.stderr
@@ -183,8 +183,8 @@ def test_dataflows_image_has_beams_boot_and_what_it_asks_for(images: dict[str, s
     assert "finish" in helped
 
 
-def test_no_layer_holds_a_secret(images: dict[str, str]) -> None:
-    assert layers.search([image.tag for image in recipes(dataflow=False)]) == []
+def test_no_layer_holds_a_secret(flink_images: dict[str, str]) -> None:
+    assert layers.search([image.tag for image in recipes("parties", "flink")]) == []
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.containers.deployment import Site, lay_out
+from tests.containers.deployment import Site
 from tests.containers.engine import docker
 
 Found = TypeVar("Found")
@@ -104,10 +104,8 @@ def _python(*command: str) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def reach(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reach]:
-    site = lay_out(tmp_path_factory.mktemp("reach") / "site", "hushcount-reach", stores=True, every="30", images=images)
-    with site.running():
-        yield Reach(site)
+def reach(site: Site) -> Reach:
+    return Reach(site)
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +24,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import questions_of
+from tests.containers.compose.conftest import LAID_OUT, WINDOW, say
 from tests.containers.deployment import ITEMS, ROOT, Site, lay_out, lay_out_evaluator
 from tests.containers.engine import docker
 from tests.support.statistics import deviations
@@ -48,30 +49,13 @@ def wave(number: int, share: float, seed: int) -> list[str]:
     return [NEW] * NEW_CLIENTS + values
 
 
-LAID_OUT: dict[str, Any] = {"length": "30s", "grace": "30m", "campaign": ("--min-batch", "100")}
-"""Few reports then wait for others at the end of a wave."""
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text.rstrip()}\n")
-
-
-@pytest.fixture(scope="module")
-def site(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    directory = tmp_path_factory.mktemp("compose") / "site"
-    made = lay_out(directory, f"hushcount-{os.getpid()}", stores=True, images=images, **LAID_OUT)
-    with made.running():
-        say("$ docker compose up --detach --wait; docker compose ps")
-        say(made.docker_compose("ps", "--format", "table {{.Service}}\t{{.Status}}").stdout)
-        yield made
-
-
 @pytest.fixture(scope="module")
 def sent(site: Site) -> Counter[str]:
     """Let 50,000 clients report in two waves, and wait for the results; how often each value was sent."""
     counts: Counter[str] = Counter()
     for seed, share in enumerate(SHARES):
         post(site, wave(CLIENTS // len(SHARES), share, seed), counts)
+        wait_for_another_window()
     settle(site, counts)
     return counts
 
@@ -85,6 +69,12 @@ def post(site: Site, values: list[str], counts: Counter[str]) -> None:
     assert not posted.refused
     say(f"{len(values):,} clients posted by TLS, all were answered 202: {dict(posted.acknowledged)}")
     counts.update(values)
+
+
+def wait_for_another_window() -> None:
+    begun = time.time() // WINDOW
+    while time.time() // WINDOW == begun:
+        time.sleep(0.2)
 
 
 def settle(site: Site, counts: Counter[str]) -> None:
@@ -231,6 +221,7 @@ def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
     assert site.doctor("analyzer") == []
 
 
+@pytest.mark.long
 def test_the_plain_file_runs_as_well(images: dict[str, str], tmp_path: Path) -> None:
     """SQLite, volumes, and jobs without any network."""
     plain = lay_out(tmp_path / "site", f"hushcount-plain-{os.getpid()}", images=images, **LAID_OUT)
