@@ -101,10 +101,10 @@ def test_a_journal_on_a_full_volume(trial: Trial) -> None:
 
 def test_a_party_whose_volumes_are_full(trial: Trial) -> None:
     keeper, analyzer = trial.site.container("keeper"), trial.site.container("analyzer")
-    with trial.befalls("volumes of the analyzer full: /tmp, then the ledger's"):
-        for container, path in ((analyzer, "/tmp"), (keeper, "/analyzer-state")):  # noqa: S108
-            with acts.filled(container, path):
-                acts.wait_for_line(trial.site, "analyzer", "No space left", time.time())
+    with trial.befalls("/tmp of the analyzer full for 30 s"), acts.filled(analyzer, "/tmp"):  # noqa: S108
+        time.sleep(30.0)
+    with trial.befalls("volume of the analyzer's ledger full"), acts.filled(keeper, "/analyzer-state"):
+        acts.wait_for_line(trial.site, "analyzer", "No space left", time.time())
     trial.reconcile("full volumes")
 
 
