@@ -114,13 +114,14 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
             raise
         return
     target = Path(out).resolve()
+    partial = target.parent / f".{target.name}.{writer.unique()}{storage.PARTIAL}"
     try:
-        permissions.make_folder(target.parent)
-        partial = target.parent / f".{target.name}.{writer.unique()}{storage.PARTIAL}"
-        partial.mkdir(mode=0o700)
-    except OSError as error:
-        raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
-    try:
+        # Whoever is told to end as soon as it is there removes it too.
+        try:
+            permissions.make_folder(target.parent)
+            partial.mkdir(mode=0o700)
+        except OSError as error:
+            raise UsageError(f"cannot write to {target.parent}: {error.strerror}") from None
         made = partial if writer.folder is None else partial / writer.folder
         made.mkdir(mode=0o700, exist_ok=True)
         yield str(made)
