@@ -35,7 +35,7 @@ def test_whatever_falls_is_found_in_little_more_than_a_bisection(
     root: float, steep: float, floor: float, jumps: bool
 ) -> None:
     def falls(place: float) -> float:
-        fall = math.copysign(1.0, root - place) if jumps else steep * (root - place) ** 3
+        fall = (1.0 if place < root else -1.0) if jumps else steep * (root - place) ** 3
         return max(fall, -floor)
 
     assert asked(falls) <= BISECTIONS + 5
