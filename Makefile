@@ -114,8 +114,8 @@ build/tools/prometheus:
 check-deploy: deploy-tools  ## images, compose file and manifests by their own tools and the package index (needs go, kubectl)
 	$(BIN)/python -m pytest -q -o python_files='test_*.py on_index.py' tests/deploy
 
-containers: $(VENV)/dev  ## build all images, on stand-ins where a published base is out of reach (needs a Docker engine, or root)
-	$(BIN)/python -m tests.containers.build
+containers: $(VENV)/dev  ## build all images, or those of IMAGES=parties, on stand-ins where a published base is out of reach (needs a Docker engine, or root)
+	$(BIN)/python -m tests.containers.build $(IMAGES)
 
 test-containers: $(VENV)/dev  ## run what the documentation says in containers, with faults (needs a Docker engine, or root)
 	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/containers

@@ -1,4 +1,4 @@
-"""Build all images from the recipes that users build them from, and look into each layer for secrets: make containers.
+"""Build images from the recipes that users build them from, and look into each layer for secrets: make containers.
 
 Base images that cannot be pulled are replaced by stand-ins, and named. Layers are cached: a second run takes seconds.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.containers.engine import NoEngineError, docker, ensure_engine
@@ -125,14 +125,14 @@ def size(tag: str) -> int:
     return int(docker("image", "inspect", "--format", "{{.Size}}", tag).stdout)
 
 
-def main() -> int:
-    """Build all, search all layers of ours, and print the sizes; the status is 1 if a secret was found."""
+def main(groups: Sequence[str]) -> int:
+    """Build images, search all layers of ours, and print the sizes; the status is 1 if a secret was found."""
     try:
-        made = build_all(lambda line: print(line, flush=True))
+        made = build_all(lambda line: print(line, flush=True), *groups)
     except NoEngineError as error:
         print(f"SKIPPED: {error}: the images were NOT built", file=sys.stderr)
         return 1
-    ours = [image.tag for image in images()]
+    ours = [image.tag for image in images(*groups)]
     secrets = search(ours)
     for finding in secrets:
         print(f"SECRET: {finding}", file=sys.stderr)
@@ -143,4 +143,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
