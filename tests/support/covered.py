@@ -5,9 +5,9 @@ nothing for them. `--but FILE` leaves those out, so that both runs together are 
 A test also ran a job if a fixture that it uses did, or a process that it forked.
 
 Tests of `READERS` run on the plain engine with `--engine beam` too, so they need no second run: their subject is not a
-job, but what is made of its results. That both engines give the same results is held by tests/pipelines/jobs, and for a
-whole run of the schedule by tests/model/test_plain_engine.py. Tests of all other rooms run on Beam: a new room does
-until it is listed here.
+job, but when it runs and what is made of its results. That both engines give the same results is held by
+tests/pipelines/jobs, and for a whole run of the schedule by tests/model/test_plain_engine.py and tests/golden. Tests of
+all other rooms run on Beam: a new room does until it is listed here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ READERS = (
         f"tests/pipelines/{room}"
         for room in (
             "alerts", "asking", "audit", "console", "dashboard", "epochs", "exports", "init", "metrics", "pages",
+            "schedule",
         )
     ),
     "tests/test_backup.py",
