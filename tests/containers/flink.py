@@ -136,12 +136,6 @@ class Flink:
         """Return whether a file or folder is in DATA."""
         return self._pool.exec(["test", "-e", str(DATA / name)]).exit_code == 0
 
-    def take(self, name: str, target: Path) -> Path:
-        """Copy a file or folder of DATA to this machine, where it gets this user's."""
-        with self._beside("true") as container:
-            docker("cp", f"{container}:{DATA / name}", target)
-        return target
-
     def kill(self, name: str) -> None:
         """Kill a TaskManager and the pools in its network by SIGKILL, and start them anew, as Kubernetes does."""
         pod = [one.get_container_id() for part, one in self.parts.items() if part.startswith(name)]
