@@ -8,9 +8,9 @@ Beam.
   their ids: at least one where the test backs a claim of docs/threat-model.md.
 - `@pytest.mark.beam`: the test is about the engine, its workers or what is sent to them. Its jobs always run on Beam's
   own engine. Jobs of other tests run on tests/support/plain_engine.py, which a test holds to Beam's; with
-  `--engine beam` they run on Beam too, but where only their results are read.
+  `--engine beam` they run on Beam too, except in rooms beside the jobs.
 
-Which tests those are, and what one run need not repeat of another, is in tests/support/covered.py.
+Which rooms those are, and what one run need not repeat of another, is in tests/support/covered.py.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     # A test that has imported no Beam has no job, or is slow once.
     if "apache_beam" not in sys.modules:
         return (yield)
-    from tests.support.covered import PLAIN_JOBS, reads_results
+    from tests.support.covered import PLAIN_JOBS, is_beside_jobs
     from tests.support.plain_engine import instead_of_beam
     from tests.support.quick_beam import let_beam_remember
 
-    with_beam = item.config.getoption("engine") == "beam" and not reads_results(item)
+    with_beam = item.config.getoption("engine") == "beam" and not is_beside_jobs(item)
     on_beam = with_beam or item.get_closest_marker("beam") is not None
     with pytest.MonkeyPatch.context() as patch:
         let_beam_remember(patch.setattr)
@@ -71,17 +71,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Take the marker `long` from the cases that it excepts, and begin with the longest tests.
 
-    Those are in this folder itself: begun last, one of them would keep one worker at work alone. What only reads
-    results comes last: a fixture of the whole session that jobs' tests share with it is made on their engine.
+    Those are in this folder itself: begun last, one of them would keep one worker at work alone. What is beside
+    the jobs comes last: a fixture of the whole session that jobs' tests share with it is made on their engine.
     """
     for item in items:
         case = getattr(getattr(item, "callspec", None), "id", None)
         item.own_markers = [
             mark for mark in item.own_markers if mark.name != "long" or case not in mark.kwargs.get("but", ())
         ]
-    from tests.support.covered import reads_results
+    from tests.support.covered import is_beside_jobs
 
-    items.sort(key=lambda item: (item.path.parent != HERE, reads_results(item)))
+    items.sort(key=lambda item: (item.path.parent != HERE, is_beside_jobs(item)))
 
 
 def pytest_collection_finish() -> None:

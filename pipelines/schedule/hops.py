@@ -105,9 +105,11 @@ def hops_of(
         # A discovery of too few reports has a summary and no values.
         values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None
         groups = NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True)
-        more: dict[str, Any] = {"found": values, "groups": groups, "signed_by": trusted(deployment, "shuffler")}
-        more |= {"nothing_found": campaign.discovery is not None and values is None}
-        job = plan_analyze(path, where["shuffled"], deployment.keys, where["results"], **more, **shared)
+        nothing_found = campaign.discovery is not None and values is None
+        job = plan_analyze(
+            path, where["shuffled"], deployment.keys, where["results"], found=values, nothing_found=nothing_found,
+            groups=groups, signed_by=trusted(deployment, "shuffler"), **shared,
+        )  # fmt: skip
         return run_job(job, engine, console)
 
     jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}

@@ -27,6 +27,12 @@ def flink_images(images: dict[str, str]) -> dict[str, str]:
     return {**images, **_built("flink")}
 
 
+@pytest.fixture(scope="session")
+def dataflow_images() -> dict[str, str]:
+    """Dataflow's image, and the one that it is made from."""
+    return _built("dataflow")
+
+
 def _built(group: str) -> dict[str, str]:
     try:
         return build_all(print, group)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.containers import layers
-from tests.containers.build import PARTIES, build_all, size
+from tests.containers.build import PARTIES, size
 from tests.containers.build import images as recipes
 from tests.containers.engine import docker
 from tests.deploy.test_images import HELD
@@ -170,16 +170,16 @@ def test_the_job_server_prints_its_options(flink_images: dict[str, str]) -> None
     assert "--flink-master" in told.stdout + told.stderr
 
 
-def test_dataflows_image_has_beams_boot_and_what_it_asks_for() -> None:
+def test_dataflows_image_has_beams_boot_and_what_it_asks_for(dataflow_images: dict[str, str]) -> None:
     """boot ends without a worker's id; it would ask pip for Beam. The launcher is a stand-in or Google's."""
-    images = build_all(print, "dataflow")
-    told = docker("run", *RESTRICTED, images["dataflow"], check=False)
+    image = dataflow_images["dataflow"]
+    told = docker("run", *RESTRICTED, image, check=False)
     assert told.returncode != 0
     assert "id" in told.stdout + told.stderr
-    shown = run(images["dataflow"], "python", "-m", "pip", "show", "apache-beam")
+    shown = run(image, "python", "-m", "pip", "show", "apache-beam")
     assert "Version: " in shown
-    run(images["dataflow"], "test", "-x", "/opt/google/dataflow/python_template_launcher")
-    helped = run(images["dataflow"], "python", "/opt/hushcount/launch.py", "--help")
+    run(image, "test", "-x", "/opt/google/dataflow/python_template_launcher")
+    helped = run(image, "python", "/opt/hushcount/launch.py", "--help")
     assert "finish" in helped
 
 

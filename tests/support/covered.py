@@ -4,8 +4,8 @@
 nothing for them. `--but FILE` leaves those out, so that both runs together are every test with every case, once.
 A test also ran a job if a fixture that it uses did, or a process that it forked.
 
-Tests of `READERS` run on the plain engine with `--engine beam` too, so they need no second run: their subject is not a
-job, but when it runs and what is made of its results. That both engines give the same results is held by
+Tests of `BESIDE_JOBS` run on the plain engine with `--engine beam` too, so they need no second run: their subject is
+not a job, but when it runs and what is made of its results. That both engines give the same results is held by
 tests/pipelines/jobs, and for a whole run of the schedule by tests/model/test_plain_engine.py and tests/golden. Tests of
 all other rooms run on Beam: a new room does until it is listed here.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-READERS = (
+BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
@@ -53,10 +53,10 @@ PLAIN_JOBS = pytest.StashKey[PlainJobs]()
 _BEFORE = pytest.StashKey[int]()
 
 
-def reads_results(item: pytest.Item) -> bool:
-    """Return whether a test is of `READERS`, whose jobs never run on Beam's own engine."""
+def is_beside_jobs(item: pytest.Item) -> bool:
+    """Return whether a test is of `BESIDE_JOBS`, whose jobs never run on Beam's own engine."""
     path = item.path.relative_to(item.config.rootpath) if item.path.is_relative_to(item.config.rootpath) else item.path
-    return any(path.is_relative_to(room) for room in READERS)
+    return any(path.is_relative_to(room) for room in BESIDE_JOBS)
 
 
 class _Covered:
@@ -119,5 +119,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     jobs = item.config.stash[PLAIN_JOBS]
     used = {one for name in item._fixtureinfo.name2fixturedefs.values() for one in name}  # type: ignore[attr-defined]
     ran = jobs.number != item.stash[_BEFORE] or not jobs.fixtures.isdisjoint(used)
-    report.differs_on_beam = ran and not reads_results(item)
+    report.differs_on_beam = ran and not is_beside_jobs(item)
     return report

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.covered import READERS
+from tests.support.covered import BESIDE_JOBS
 
 ROOT = Path(__file__).parents[2]
 _TESTS = """
@@ -68,7 +68,7 @@ def test_skipped(): pytest.skip("here")
 @pytest.mark.xfail
 def test_expected_to_fail(): assert False
 """
-_READERS = """
+_BESIDE_JOBS = """
 import apache_beam as beam
 import pytest
 
@@ -81,22 +81,22 @@ def is_on_beam():
     return isinstance(pipeline, beam.Pipeline)
 
 
-def test_reader(): assert not is_on_beam()
+def test_beside(): assert not is_on_beam()
 
 
 @pytest.mark.long
-def test_long_reader(): assert not is_on_beam()
+def test_long_beside(): assert not is_on_beam()
 
 
 @pytest.mark.beam
 @pytest.mark.long
-def test_long_reader_on_beam(): assert is_on_beam()
+def test_long_beside_on_beam(): assert is_on_beam()
 """
-ONCE = {"test_no_job", "test_on_beam_in_both", "test_long[other]", "test_reader"}
+ONCE = {"test_no_job", "test_on_beam_in_both", "test_long[other]", "test_beside"}
 AGAIN = {
     "test_job", "test_first_to_use_a_fixture", "test_second_to_use_a_fixture", "test_third_by_another_fixture",
-    "test_forked", "test_long[plain]", "test_skipped", "test_expected_to_fail", "test_long_reader",
-    "test_long_reader_on_beam",
+    "test_forked", "test_long[plain]", "test_skipped", "test_expected_to_fail", "test_long_beside",
+    "test_long_beside_on_beam",
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: P
     (tmp_path / "test_some.py").write_text(_TESTS)
     room = tmp_path / "tests" / "pipelines" / "alerts"
     room.mkdir(parents=True)
-    (room / "test_readers.py").write_text(_READERS)
+    (room / "test_beside.py").write_text(_BESIDE_JOBS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long(but)\n    beam\n")
     covered = tmp_path / "build" / "covered"
     run(tmp_path, "-n", 2, "-m", "not long", "--covered-to", covered)
@@ -125,5 +125,5 @@ def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: P
     assert run(tmp_path, "--engine", "beam", "--but", covered, ON="Pipeline") == AGAIN
 
 
-def test_every_room_of_readers_is_there() -> None:
-    assert all((ROOT / room).exists() for room in READERS)
+def test_every_room_beside_the_jobs_is_there() -> None:
+    assert all((ROOT / room).exists() for room in BESIDE_JOBS)

@@ -15,6 +15,12 @@ from pipelines.files.stores import reached
 OPTIONS = PipelineOptions(["--s3_region_name=eu-west-1", "--s3_endpoint_url=http://store.example"])
 
 
+@pytest.fixture(autouse=True)
+def moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the clock: between two moments a client may be made anew."""
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+
+
 def test_calls_share_a_client_and_none_what_it_last_read() -> None:
     reached("s3://store/file")
     one, other = (S3IO(options=OPTIONS).client for _ in "ab")
@@ -30,9 +36,8 @@ def test_a_client_is_made_anew_for_other_credentials_and_in_a_process_that_was_f
 ) -> None:
     reached("s3://store/file")
     first = S3IO(options=OPTIONS).client.client
-    later = time.monotonic() + s3_clients.SECONDS
     with monkeypatch.context() as patch:
-        patch.setattr(time, "monotonic", lambda: later)
+        patch.setattr(time, "monotonic", lambda: 1000.0 + s3_clients.SECONDS)
         assert S3IO(options=OPTIONS).client.client is not first
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert S3IO(options=OPTIONS).client.client is not first
