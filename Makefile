@@ -40,8 +40,8 @@ demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
 test: $(VENV)/dev  ## style, types, contracts, client wheel and the whole chain of tests: five minutes on two cores
-	@$(MAKE) --no-print-directory -j2 lint package
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory -j2 package unit
 
 test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: half an hour
 	$(BIN)/python -m pytest $(WORKERS) --engine beam
@@ -120,8 +120,8 @@ containers: $(VENV)/dev  ## build all images, or those of IMAGES=parties, on sta
 test-containers: $(VENV)/dev  ## run what the documentation says in containers, with faults (needs a Docker engine, or root)
 	$(BIN)/python -m pytest -q -o python_files='on_*.py' tests/containers
 
-test-containers-quick: $(VENV)/dev  ## the deployment with PostgreSQL and a store in containers: 50,000 clients, who reaches whom
-	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' -m 'not long' tests/containers/compose
+test-containers-quick: $(VENV)/dev  ## what CI runs of it: 50,000 clients, a web page, who reaches whom, kills, an upgrade
+	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' -m 'not long' tests/containers
 
 image-bases:  ## the digests that the base images' tags have today (needs docker buildx)
 	sh deploy/images/bases.sh

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ids = {call.id for call in metafunc._calls}
         if missing := set(mark.kwargs.get("but", ())) - ids:
             raise pytest.UsageError(f"{metafunc.definition.nodeid} is long but for {missing}, which it does not have")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Return how many processes `-n auto` is: one more than there are cores, as tests wait for servers and disks."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -78,6 +78,7 @@ def counted(site: Site) -> list[int]:
     return [hop["received"] for hop in account["hops"]]
 
 
+@pytest.mark.long
 def test_everything_is_as_it_was_when_it_was_copied(tmp_path: Path) -> None:
     site = after_a_day(tmp_path)
     typed(block("tar -cf backup.tar"), site)

@@ -53,6 +53,7 @@ def failed(ours: bool, options: tuple[str, ...]) -> HushcountError:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.long(but=("in this process", "threads"))
 def test_of_a_worker_s_exception_its_type_step_and_place_are_told(
     mode: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
