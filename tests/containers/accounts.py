@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,12 +39,6 @@ LAST = {"reports": "analyze", "discovery": "release"}
 """The hop that counts each stream's reports; later ones count bins."""
 
 
-def account_of(site: Site) -> dict[str, Account]:
-    """Return the account of each stream."""
-    seen = {party: site.status(party) for party in ("shuffler", "aux-server", "analyzer")}
-    return {stream: _account(seen, stream) for stream in LAST}
-
-
 def _account(seen: Mapping[str, dict[str, Any]], stream: str) -> Account:
     shuffled = list(_hops(seen["shuffler"], "shuffle", stream))
     last = list(_hops(seen["analyzer" if stream == "reports" else "aux-server"], LAST[stream], stream))
@@ -61,31 +54,22 @@ def _hops(status: dict[str, Any], hop: str, stream: str) -> Iterator[dict[str, A
     return (one for one in status["hops"] if (one["hop"], one["stream"]) == (hop, stream))
 
 
-def reconciled(
-    site: Site, acknowledged: Mapping[str, int], dropped: Counter[str], seconds: float
-) -> dict[str, Account]:
-    """Wait until everything that was acknowledged is settled; check that each report is, once, and all numbers agree.
+def reconciled(site: Site, dropped: Counter[str]) -> dict[str, Account]:
+    """Check that each report that was acknowledged is counted or dropped, once, and that all numbers agree.
 
     Args:
-        acknowledged: different reports, by stream.
         dropped: why reports of the stream `reports` must have been dropped.
     """
-    end = time.monotonic() + seconds
-    while True:
-        found = account_of(site)
-        if all(found[stream].settled >= number for stream, number in acknowledged.items()):
-            break
-        assert time.monotonic() < end, f"acknowledged {acknowledged}, settled {found}\n{site.logs()}"
-        time.sleep(1.0)
+    seen = {party: site.status(party) for party in ("shuffler", "aux-server", "analyzer")}
+    found = {stream: _account(seen, stream) for stream in LAST}
     for stream, account in found.items():
-        assert account.settled == acknowledged[stream], (acknowledged, found)
-        assert account.stored == acknowledged[stream] + account.copies, (acknowledged, found)
+        assert account.settled == site.acknowledged[stream], (site.acknowledged, found)
+        assert account.stored == site.acknowledged[stream] + account.copies, (site.acknowledged, found)
     assert found["reports"].dropped == dropped
     assert not found["discovery"].dropped
-    for party in ("shuffler", "aux-server", "analyzer"):
-        status = site.status(party)
+    for status in seen.values():
         assert status["differences"] == [], status
         assert status["waiting"] == [], status
-    windows = site.status("shuffler")["windows"]
+    windows = seen["shuffler"]["windows"]
     assert {state for window in windows for state in window["states"]} == {"batched"}, windows
     return found

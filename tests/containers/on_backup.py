@@ -60,6 +60,7 @@ def counted(site: Site) -> dict[str, int]:
     return accepted
 
 
+@pytest.mark.long
 def test_all_volumes_come_back_as_they_were_copied(site: Site) -> None:
     site.post(values(CLIENTS))
     site.wait_until_counted(PATIENCE)

@@ -25,7 +25,7 @@ PARTIES = {"shuffle": "shuffler", "aux-server": "aux-server", "analyzer": "analy
 KEYS = Path("env:HUSHCOUNT_KEYS")
 
 # What is expected comes of Beam's own engine.
-pytestmark = pytest.mark.beam
+pytestmark = [pytest.mark.beam, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

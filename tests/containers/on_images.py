@@ -150,6 +150,7 @@ def test_an_image_is_not_larger_than_the_documentation_says(images: dict[str, st
     assert size(images[party]) <= MOST_MIB[party] << 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("party", ["shuffler", "aux-server", "analyzer"])
 def test_flinks_workers_start_from_a_partys_image(flink_images: dict[str, str], party: str) -> None:
     """The pool answers at its port, and the program that it starts workers with is there and can be executed."""
@@ -165,11 +166,13 @@ def test_flinks_workers_start_from_a_partys_image(flink_images: dict[str, str], 
         docker("rm", "--force", started)
 
 
+@pytest.mark.long
 def test_the_job_server_prints_its_options(flink_images: dict[str, str]) -> None:
     told = docker("run", *RESTRICTED, flink_images["job-server"], check=False)
     assert "--flink-master" in told.stdout + told.stderr
 
 
+@pytest.mark.long
 def test_dataflows_image_has_beams_boot_and_what_it_asks_for(dataflow_images: dict[str, str]) -> None:
     """boot ends without a worker's id; it would ask pip for Beam. The launcher is a stand-in or Google's."""
     image = dataflow_images["dataflow"]
@@ -183,6 +186,7 @@ def test_dataflows_image_has_beams_boot_and_what_it_asks_for(dataflow_images: di
     assert "finish" in helped
 
 
+@pytest.mark.long
 def test_no_layer_holds_a_secret(flink_images: dict[str, str]) -> None:
     assert layers.search([image.tag for image in recipes("parties", "flink")]) == []
 

@@ -27,6 +27,7 @@ from hushcount.discovery.oblivious import questions_of
 from tests.containers.compose.conftest import LAID_OUT, WINDOW, say
 from tests.containers.deployment import ITEMS, ROOT, Site, lay_out, lay_out_evaluator
 from tests.containers.engine import docker
+from tests.containers.site import PROGRAMS
 from tests.support.statistics import deviations
 
 CLIENTS = int(os.environ.get("CLIENTS", "50000"))
@@ -183,10 +184,10 @@ def shown(site: Site, question: str, *options: str) -> str:
     return site.hushcount("analyzer", "ask", question, *options, "--campaign", "settings").stdout
 
 
-@pytest.mark.parametrize("party", ["aux-server", "analyzer"])
+@pytest.mark.parametrize("party", ["shuffler", "aux-server", "analyzer"])
 def test_doctor_is_good(site: Site, party: str) -> None:
     found = site.hushcount(party, "doctor")
-    say(f"$ docker compose exec {party} python -m pipelines doctor\n{found.stdout}")
+    say(f"$ docker compose exec {party} python -m {PROGRAMS[party]} doctor\n{found.stdout}")
     assert site.doctor(party) == []
 
 
