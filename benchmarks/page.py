@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 from benchmarks.cost import CORE_HOUR, SHUFFLED_GIB, Cost
 from benchmarks.growth import Curve, slope
-from benchmarks.machine import has_ifma
 from benchmarks.measure import Figures
 from benchmarks.peers import PeerRow
 from benchmarks.record import Record
 from benchmarks.stages import STAGES
 
-_TWO_ENGINES = (
+_ENGINES = (
     "Stages that end in `-libsodium` ran with `HUSHCOUNT_OPENING=libsodium`; the others open and seal in lanes where "
-    "enough boxes wait to pay for making the code."
+    "the processor has AVX-512 IFMA and enough boxes wait to pay for making the code."
 )
-_ONE_ENGINE = "This processor has no AVX-512 IFMA: libsodium opened and sealed every box."
 _OTHER = {"reports": "items", "items": "reports"}
 
 
@@ -75,9 +73,7 @@ def _stages(measured: dict[str, Figures]) -> str:
         "## Stages\n\nMedians. The ratio is that of reports a second to the limit's, in the same run; the CPU ratio is "
         "the limit's CPU time by the stage's, which a busy machine changes little. The start is that of the measuring "
         "process: imports, most of it. The spread is the largest by the least CPU time of the runs. "
-        f"{_TWO_ENGINES if has_ifma() else _ONE_ENGINE}\n\n"
-        + table(heads, rows)
-        + "".join([*revealed, *_notes(measured)])
+        f"{_ENGINES}\n\n" + table(heads, rows) + "".join([*revealed, *_notes(measured)])
     )
 
 

@@ -135,7 +135,7 @@ def bench(
     from benchmarks.growth import SWEEPS, grow, merged
     from benchmarks.measure import prepared, summarise
     from benchmarks.record import Record, read_record, require_writable
-    from benchmarks.stages import STAGES
+    from benchmarks.stages import BY_DEFAULT, STAGES
     from pipelines.console.pictures import require_pictures
 
     if gate:
@@ -148,7 +148,7 @@ def bench(
     record = Record() if out is None or overwrite else read_record(out)
     if out is not None and (growth or record.curves):
         require_pictures("bench with --growth and --out")
-    for name in stages or [name for name in STAGES if name not in record.measured]:
+    for name in stages or [name for name in BY_DEFAULT if name not in record.measured]:
         _say(f"{name}, its input")
         with prepared(name, reports or STAGES[name].reports, STAGES[name].items) as run:
             runs = []
@@ -157,7 +157,7 @@ def bench(
                 runs.append(run())
         record.measured[name] = summarise(runs)
         _keep(out, record)
-    shown = {name: record.measured[name] for name in stages or STAGES}
+    shown = {name: record.measured[name] for name in stages or BY_DEFAULT}
     for sweep in SWEEPS if growth else ():
         if sweep not in [curve.sweep for curve in record.curves]:
             record.curves = merged(record.curves, grow(_say, (sweep,)))
