@@ -28,12 +28,13 @@ $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.to
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.13: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./hushcount --editable .
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
 demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
@@ -128,7 +129,7 @@ image-bases:  ## the digests that the base images' tags have today (needs docker
 
 build/mkdocs/installed: requirements-docs.lock
 	$(PYTHON) -m venv build/mkdocs
-	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
 	touch $@
 
 TYPESCRIPT := clients/typescript

@@ -14,7 +14,8 @@ COPY requirements.lock deploy/images/*.lock /locks/
 RUN python -m venv /opt/venv \
     && for extra in ${EXTRAS}; do echo "-r /locks/${extra}.lock"; done > /locks/extras \
     && /opt/venv/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes \
-       --only-binary :all: -r /locks/requirements.lock -r /locks/extras
+       --no-deps --only-binary :all: -r /locks/requirements.lock -r /locks/extras \
+    && /opt/venv/bin/pip --disable-pip-version-check check
 COPY deploy/images/slim.sh /locks/
 RUN sh /locks/slim.sh /opt/venv
 
