@@ -103,11 +103,11 @@ def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_m
     # What `unit` writes `rest` leaves out, and nothing else; tests/support/test_covered.py tests both options.
     assert unit.endswith("pytest $(WORKERS) -m 'not long' --covered-to=build/covered")
     assert rest.endswith("pytest $(WORKERS) --engine beam --but=build/covered")
-    assert {"make lint", "make package unit", "make test-rest"} <= set(called)
+    assert {"make lint", "make -j2 package unit", "make test-rest"} <= set(called)
     # An engine is not everywhere: what containers show is named beside a test that runs without one.
     (containers,) = (target for target in targets if target.startswith("test-containers:"))
     assert "-o python_files='on_*.py' tests/containers" in containers
-    assert called.index("make package unit") < called.index("make test-rest")
+    assert called.index("make -j2 package unit") < called.index("make test-rest")
 
 
 @pytest.mark.parametrize("party", ["shuffler", "analyzer", "auxiliary server", "evaluator", "outsider"])
