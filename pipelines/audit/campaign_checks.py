@@ -107,9 +107,11 @@ def volume(view: View) -> Iterator[Finding]:
         numbers[row.window, row.stream] += int(row.records)
     latest = sorted({window for window, _ in numbers})[-LAST:]
     for stream in campaign.streams if latest else ():
-        median = sorted(numbers[window, stream] for window in latest)[len(latest) // 2]
+        sizes = sorted(numbers[window, stream] for window in latest)
+        median, mean = sizes[len(sizes) // 2], sum(sizes) / len(sizes)
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
-        verdict: Verdict = "good" if median >= 2 * floor else "warning" if median * within >= floor else "bad"
+        # Reports may come in a few windows of many: those of a grace period are counted together.
+        verdict: Verdict = "good" if median >= 2 * floor else "warning" if mean * within >= floor else "bad"
         cure = "results may wait for several windows; lengthen the window"
         if verdict == "bad":
             cure = f"{within} windows bring no batch, and reports are dropped; lengthen the window, or its grace"

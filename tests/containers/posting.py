@@ -78,15 +78,16 @@ def post(
 def _requests(campaign: Campaign, reports: dict[str, list[bytes]]) -> Iterator[tuple[str, bytes]]:
     number = max(len(rows) for rows in reports.values())
     tokens = [secrets.token_hex(16) for _ in range(number)]
-    for place, token in enumerate(tokens):
-        for stream, rows in reports.items():
-            if place < len(rows):
-                path = f"/v1/campaigns/{campaign.id}/{stream}?fingerprint={campaign.fingerprint.hex()}"
-                head = (
-                    f"POST {path} HTTP/1.1\r\nHost: localhost\r\nClient-Token: {token}\r\n"
-                    f"Content-Type: application/octet-stream\r\nContent-Length: {len(rows[place])}\r\n\r\n"
-                )
-                yield stream, head.encode() + rows[place]
+    # Every window gets of each stream, however many windows it takes.
+    order = ((place / len(rows), place, stream) for stream, rows in reports.items() for place in range(len(rows)))
+    for _, place, stream in sorted(order):
+        report = reports[stream][place]
+        path = f"/v1/campaigns/{campaign.id}/{stream}?fingerprint={campaign.fingerprint.hex()}"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nClient-Token: {tokens[place]}\r\n"
+            f"Content-Type: application/octet-stream\r\nContent-Length: {len(report)}\r\n\r\n"
+        )
+        yield stream, head.encode() + report
 
 
 @dataclass

@@ -106,6 +106,18 @@ def test_what_is_wrong_is_seen_and_said(
     assert says in found[name].says
 
 
+@pytest.mark.parametrize(("burst", "verdict"), [(400, "warning"), (5, "bad")])
+def test_reports_that_come_in_one_window_of_many_are_counted_together(tmp_path: Path, burst: int, verdict: str) -> None:
+    """A grace period brings a batch or it does not; most windows have few reports in both cases."""
+    site = Site(tmp_path)
+    for day, number in enumerate((burst, 20, 20)):
+        collect(site.store, site.campaign, values(number), day=day)
+    site.run(3.1)
+    found = bad(site, 3.2)["volume of words reports"]
+    assert found.verdict == verdict
+    assert ("reports are dropped" in found.says) == (verdict == "bad")
+
+
 @pytest.mark.parametrize(
     ("settings", "tail", "name", "says"),
     [
