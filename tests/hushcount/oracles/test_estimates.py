@@ -273,7 +273,7 @@ def test_an_item_far_above_is_always_detected_and_one_at_the_threshold_half_the_
 
 @pytest.mark.parametrize("which", ["even", "uneven"])
 @pytest.mark.parametrize("rate", [RATE, 0.05])
-@pytest.mark.long(but=("0.05-even",))
+@pytest.mark.long
 def test_items_of_a_pool_that_nobody_holds_are_detected_at_the_stated_rate_over_pools(which: str, rate: float) -> None:
     """Fails with probability below 1e-6: within a quarter of the stated rate, with one item of half the reports too.
 

@@ -100,7 +100,7 @@ def agrees(losses: Losses, variance: np.ndarray, tests: int) -> bool:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
-@pytest.mark.long(but=("intervals",))
+@pytest.mark.long
 def test_simulated_errors_have_the_exact_variance(family: Callable[[st.DrawFn], Drawn]) -> None:
     # All examples together at FAILURE; up to eight items of each. Twice or half the variance would be seen.
     @settings(max_examples=EXAMPLES, derandomize=True, database=None, phases=[Phase.generate])
