@@ -107,11 +107,13 @@ def volume(view: View) -> Iterator[Finding]:
         numbers[row.window, row.stream] += int(row.records)
     latest = sorted({window for window, _ in numbers})[-LAST:]
     for stream in campaign.streams if latest else ():
-        sizes = sorted(numbers[window, stream] for window in latest)
-        median, mean = sizes[len(sizes) // 2], sum(sizes) / len(sizes)
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
-        # Reports may come in a few windows of many: those of a grace period are counted together.
-        verdict: Verdict = "good" if median >= 2 * floor else "warning" if mean * within >= floor else "bad"
+        sizes = [numbers[window, stream] for window in latest]
+        median, known = sorted(sizes)[len(sizes) // 2], min(within, len(sizes))
+        # A report waits for those of its grace period. Windows that are not known yet count as the known ones.
+        runs = (sizes[first : first + known] for first in range(len(sizes) - known + 1))
+        lost = any(run[0] and sum(run) * within < floor * known for run in runs)
+        verdict: Verdict = "bad" if lost else "good" if median >= 2 * floor else "warning"
         cure = "results may wait for several windows; lengthen the window"
         if verdict == "bad":
             cure = f"{within} windows bring no batch, and reports are dropped; lengthen the window, or its grace"

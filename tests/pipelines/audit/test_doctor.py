@@ -106,14 +106,28 @@ def test_what_is_wrong_is_seen_and_said(
     assert says in found[name].says
 
 
-@pytest.mark.parametrize(("burst", "verdict"), [(400, "warning"), (5, "bad")])
-def test_reports_that_come_in_one_window_of_many_are_counted_together(tmp_path: Path, burst: int, verdict: str) -> None:
-    """A grace period brings a batch or it does not; most windows have few reports in both cases."""
-    site = Site(tmp_path)
-    for day, number in enumerate((burst, 20, 20)):
-        collect(site.store, site.campaign, values(number), day=day)
-    site.run(3.1)
-    found = bad(site, 3.2)["volume of words reports"]
+@pytest.mark.parametrize(
+    ("sizes", "verdict"),
+    [
+        ((5, 20, 20), "bad"),
+        ((20, 0, 0), "bad"),
+        ((400, 0, 0), "warning"),
+        ((400, 5, 5, 5), "bad"),
+        ((400, 5, 5), "warning"),
+    ],
+)
+@pytest.mark.long(but=("sizes0-bad", "sizes2-warning"))
+def test_reports_are_dropped_if_a_grace_period_brings_no_batch(
+    tmp_path: Path, sizes: tuple[int, ...], verdict: str
+) -> None:
+    """Of three windows, with the floor at 50; discovery has reports in each of them."""
+    site = Site(tmp_path, discovery=True)
+    for day, number in enumerate(sizes):
+        collect(site.store, site.campaign, values(60), day=day, streams=("discovery",), collector="other")
+        if number:
+            collect(site.store, site.campaign, values(number), day=day, streams=("reports",))
+    site.run(len(sizes) + 0.1)
+    found = bad(site, len(sizes) + 0.2)["volume of words reports"]
     assert found.verdict == verdict
     assert ("reports are dropped" in found.says) == (verdict == "bad")
 
