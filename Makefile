@@ -30,6 +30,7 @@ $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.to
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./hushcount --editable .
+	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
@@ -130,6 +131,7 @@ image-bases:  ## the digests that the base images' tags have today (needs docker
 build/mkdocs/installed: requirements-docs.lock
 	$(PYTHON) -m venv build/mkdocs
 	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
+	build/mkdocs/bin/pip --disable-pip-version-check check
 	touch $@
 
 TYPESCRIPT := clients/typescript

@@ -78,6 +78,7 @@ def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
     assert python or not re.search(r"^FROM \$\{BASE\}", text, re.MULTILINE)
     for install in re.findall(r"pip install .*?(?=\n[A-Z])", text, re.DOTALL):
         assert {"--require-hashes", "--no-deps"} <= set(install.split())
+        assert "pip --disable-pip-version-check check" in install
     assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
 
 
