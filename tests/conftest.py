@@ -69,7 +69,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Return how many processes `-n auto` is: one more than there are cores, as tests wait for servers and disks."""
+    """Return how many processes `-n auto` is: one more than xdist would start, as tests wait for servers."""
     return (yield) + 1
 
 

@@ -61,7 +61,7 @@ def _withheld(hops: Iterator[dict[str, Any]], floor: int) -> Counter[str]:
     withheld: Counter[str] = Counter()
     for hop in hops:
         if left := hop["rejected"].get(BELOW, 0):
-            assert left < floor <= left + hop["rejected"]["not_opened"], hop
+            assert left < floor <= left + hop["rejected"].get("not_opened", 0), hop
             withheld[BELOW] += left
     return withheld
 

@@ -128,7 +128,7 @@ def test_clocks_that_jump_ahead(trial: Trial, clocks: Clocks) -> None:
             # A store takes no request that is signed at another time; status cannot read there either.
             acts.wait_for_line(trial.site, service, "RequestTimeTooSkewed", now)
             clocks.set(service, 0)
-    # What the analyzer charged in the hour that it had not reached is in its ledger, and `doctor` says so.
+    # What the analyzer may have charged in the hour that it had not reached is in its ledger, and `doctor` says so.
     trial.true_faults.add("clock beside the ledger")
     trial.reconcile("clocks that were ahead")
 

@@ -155,19 +155,22 @@ class Site:
                     found[name, sample.labels["stream"]] += int(sample.value)
         return found
 
-    def wait_until_counted(
-        self, seconds: float = _PATIENCE, while_waiting: Callable[[], object] = lambda: None
-    ) -> None:
-        """Wait until the analyzer has passed on, or refused, every report that was acknowledged.
+    def wait_until_counted(self, seconds: float = _PATIENCE, post_more: Callable[[], object] = lambda: None) -> None:
+        """Wait until the analyzer has passed on, or refused, every report that was acknowledged, once.
 
         Args:
-            while_waiting: called between two looks, as to send more where reports wait for the minimum batch.
+            post_more: called where everything has arrived, and fewer reports than the minimum batch wait for others.
         """
 
         def counted() -> bool:
-            while_waiting()
-            done = self.numbers("analyzer")
-            hops = {"reports": "analyze", "discovery": "discover"}
+            seen = self.numbers("shuffler")
+            # More than that where clients sent something again.
+            arrived = all(seen["collected_reports", stream] >= number for stream, number in self.acknowledged.items())
+            if arrived and any(seen["waiting_reports", stream] for stream in self.acknowledged):
+                post_more()
+            done, hops = self.numbers("analyzer"), {"reports": "analyze", "discovery": "discover"}
+            for stream, hop in hops.items():
+                assert done[hop, stream] <= self.acknowledged[stream], (done, self.acknowledged)
             return all(done[hop, stream] == self.acknowledged[stream] for stream, hop in hops.items())
 
         self.wait_until(counted, f"results of {self.acknowledged}", seconds)

@@ -69,7 +69,7 @@ class Trial:
     def reconcile(self, after: str) -> None:
         """Check that everything acknowledged is counted or dropped with a reason, each report once."""
         self.post()
-        self.site.wait_until_counted(SETTLES)
+        self.site.wait_until_counted(SETTLES, self.post)
         found = reconciled(self.site, Counter({"not_opened": self.junk}))
         for party in SCHEDULES:
             bad = [check for check in self.site.doctor(party) if check["verdict"] == "bad"]
