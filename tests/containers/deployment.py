@@ -120,6 +120,7 @@ def _settled(
     port = free_port()
     variables = {
         "COMPOSE_PROJECT_NAME": project,
+        "SITE": "localhost",
         "LISTEN": f"127.0.0.1:{port}",
         **{f"{name.upper()}_IMAGE": (images or STANDINS)[name] for name in STANDINS},
         "VERSION": os.environ.get("VERSION", "0.1.0"),
@@ -138,7 +139,7 @@ def paste(commands: str, directory: Path) -> str:
     python = shlex.quote(sys.executable)
     commands = re.sub(r"^(sudo chown|docker compose up) .*\n", "", commands, flags=re.MULTILINE)
     commands = re.sub(r"^python |(?<=; )python ", f"{python} ", commands, flags=re.MULTILINE)
-    commands = re.sub(r"^( *)hushcount ", rf"\1{python} -m pipelines ", commands, flags=re.MULTILINE)
+    commands = re.sub(r"(^ *|; do )hushcount ", rf"\1{python} -m pipelines ", commands, flags=re.MULTILINE)
     done = subprocess.run(  # noqa: S603  # the documentation's own lines
         ["sh", "-ec", commands],  # noqa: S607
         cwd=directory,

@@ -71,7 +71,7 @@ def test_all_volumes_come_back_as_they_were_copied(site: Site) -> None:
     typed(site, documented("> volumes.tar", PAGE).replace("sudo ", ""))
     site.post(values(CLIENTS))
     site.wait_until_counted(PATIENCE)
-    typed(site, documented("< volumes.tar", PAGE).replace("compose exec", "compose exec -T"))
+    typed(site, documented("< volumes.tar", PAGE).replace("sudo ", "").replace("compose exec", "compose exec -T"))
     site.acknowledged = in_copy
     site.wait_until_counted(PATIENCE)
     site.wait_until(

@@ -11,8 +11,6 @@ import os
 import re
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -25,7 +23,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import questions_of
 from tests.containers.compose.conftest import LAID_OUT, WINDOW, say
-from tests.containers.deployment import ITEMS, ROOT, Site, lay_out, lay_out_evaluator
+from tests.containers.deployment import ITEMS, Site, documented, lay_out, lay_out_evaluator, paste
 from tests.containers.engine import docker
 from tests.containers.site import PROGRAMS
 from tests.support.statistics import deviations
@@ -37,6 +35,8 @@ NEW_CLIENTS = 300
 DISCOVERY_CLIENTS = 2_500
 """Of each wave; these send a report of each stream, the others one of their item."""
 COMMON = ITEMS[0]
+PEOPLE = 3
+"""Who report by `hushcount send`."""
 SHARES = (0.4, 0.2)
 """Of the common item in the first and in the second wave."""
 
@@ -80,14 +80,7 @@ def wait_for_another_window() -> None:
 
 def settle(site: Site, counts: Counter[str]) -> None:
     """Wait until every report is counted; where fewer than the minimum batch wait for others, these come."""
-
-    def send_more() -> None:
-        seen = site.numbers("shuffler")
-        arrived = all(seen["collected_reports", stream] == number for stream, number in site.acknowledged.items())
-        if arrived and any(seen["waiting_reports", stream] for stream in site.acknowledged):
-            post(site, ITEMS * 50, counts)
-
-    site.wait_until_counted(900, send_more)
+    site.wait_until_counted(900, lambda: post(site, ITEMS * 50, counts))
 
 
 def ask(site: Site, question: str, *options: str) -> Any:
@@ -200,16 +193,12 @@ def test_no_secret_can_be_inspected(site: Site) -> None:
     assert not [secret for secret in secrets if secret in told]
 
 
-def test_an_app_reports_by_the_documented_command(site: Site) -> None:
-    words = ["--site", f"https://localhost:{site.port}", "--campaign", "settings", "--policy", "policy.json", ITEMS[3]]
-    command = [sys.executable, "-m", "pipelines", "send", *words, "--json"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SSL_CERT_FILE": str(site.directory / "root.crt")}
-    done = subprocess.run(command, cwd=site.directory, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["sent"], told["dropped"]) == (2, {})
+def test_people_report_by_the_documented_commands(site: Site) -> None:
+    """That all of them arrived is seen after the next wave."""
+    commands = documented("hushcount send").replace("seq 30", f"seq {PEOPLE}").replace("ITEM", ITEMS[3])
+    paste(commands.replace("localhost:8443", f"localhost:{site.port}"), site.directory)
     for stream in site.acknowledged:
-        site.acknowledged[stream] += 1
+        site.acknowledged[stream] += PEOPLE
 
 
 def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
@@ -222,7 +211,7 @@ def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
     settle(site, more)
     assert len(site.status("analyzer")["hops"]) > before
     assert site.received() == site.acknowledged
-    assert site.acknowledged["reports"] == sum(sent.values()) + sum(more.values()) + 1
+    assert site.acknowledged["reports"] == sum(sent.values()) + sum(more.values()) + PEOPLE
     assert site.doctor("analyzer") == []
 
 
