@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -63,7 +63,8 @@ class EvaluatorSetup:
 class Evaluator:
     """An evaluator in one event loop, between `start` and `stop`."""
 
-    def __init__(self, setup: EvaluatorSetup) -> None:
+    def __init__(self, setup: EvaluatorSetup, pool: Executor | None = None) -> None:
+        """Prepare an evaluator; pool: where longer requests are answered, one thread of its own by default."""
         self.setup = setup
         self.metrics = Metrics()
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
@@ -79,7 +80,7 @@ class Evaluator:
         self._waiting = 0
         self._stopping = False
         # One thread: the library keeps Python's lock while it works, so that a second one would only take turns.
-        self._pool = ThreadPoolExecutor(1, "evaluate")
+        self._pool = pool or ThreadPoolExecutor(1, "evaluate")
         self._ended: list[Counting] = []
         """Of windows that ended, until their files are closed."""
         self._faults: dict[str, str] = {}

@@ -59,16 +59,16 @@ def test_an_answer_gives_the_output_of_each_value_and_proves_the_key(evaluator: 
         questions.finish(answer.content, EvaluatorKey(os.urandom(32)).public_key)
 
 
-@pytest.mark.parametrize("number", [1, 2, 299])
-def test_a_batch_of_any_length_is_answered(evaluator: Running, site: Site, number: int) -> None:
-    questions = asked(*[f"{one}" for one in range(number)])
-    found = questions.finish(ask(evaluator, questions.blinded).content, public_key(site))
-    assert len(set(found)) == number
+def test_a_batch_of_any_length_is_answered(subtests: pytest.Subtests, evaluator: Running, site: Site) -> None:
+    for number in [1, 2, 299]:
+        with subtests.test(number=number):
+            questions = asked(*[f"{one}" for one in range(number)])
+            found = questions.finish(ask(evaluator, questions.blinded).content, public_key(site))
+            assert len(set(found)) == number
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "name"),
-    [
+def test_a_wrong_body_is_refused(subtests: pytest.Subtests, evaluator: Running) -> None:
+    for body, status, name in [
         (b"", 400, "wrong_questions"),
         (b"x" * 31, 400, "wrong_questions"),
         (b"x" * 33, 400, "wrong_questions"),
@@ -76,10 +76,9 @@ def test_a_batch_of_any_length_is_answered(evaluator: Running, site: Site, numbe
         (b"\xff" * ELEMENT_BYTES, 400, "bad_element"),
         (bytes(ELEMENT_BYTES * 301), 413, "too_long"),
         (bytes(1 << 20), 413, "too_long"),
-    ],
-)
-def test_a_wrong_body_is_refused(evaluator: Running, body: bytes, status: int, name: str) -> None:
-    assert reason(ask(evaluator, body)) == (status, name)
+    ]:
+        with subtests.test(name=name, length=len(body)):
+            assert reason(ask(evaluator, body)) == (status, name)
 
 
 def test_one_bad_element_refuses_its_batch_and_costs_nothing(tmp_path: Path) -> None:

@@ -6,23 +6,24 @@ import asyncio
 import os
 import shutil
 import threading
-import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from evaluator import counting, evaluator
+from evaluator.campaigns import AskedEpoch
 from evaluator.counting import Counting
 from evaluator.evaluator import Evaluator
 from hushcount.collection.windows import window_at
+from tests.evaluator.in_process import answer, clock_ahead, epoch_of, waiting
 from tests.evaluator.running import make_asked_site, manifests, some
-from tests.evaluator.test_waiting import answer, epoch_of, waiting
-from tests.evaluator.test_window_ends import CLIENT, DAY, EPOCH
 from tests.shuffler.collector.running import LENGTH, Site
 from tests.shuffler.collector.test_uploads import soon
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+NOW, DAY = datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=1)
+EPOCH = AskedEpoch(1, 0.0, 0.0, 0.0, "words", "ab" * 32, "words/000001-abab", None, 1)
+CLIENT = b"a" * 16
 
 
 @pytest.fixture
@@ -33,11 +34,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How many seconds the clock runs ahead."""
-    real, seconds = time.time, [0.0]
-    monkeypatch.setattr(time, "time", lambda: real() + seconds[0])
-    monkeypatch.setattr(evaluator, "_TICK_SECONDS", 0.05)
-    monkeypatch.setattr(evaluator, "_STORE_SECONDS", 0.05)
-    return seconds
+    return clock_ahead(monkeypatch)
 
 
 def fail(*given: object) -> None:
@@ -57,8 +54,8 @@ def test_refusals_that_cannot_be_counted_wait_and_hold_up_no_end_of_a_window(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             first = asked.counting
             monkeypatch.setattr(Counting, "refused", fail)
             asked.refusals[epoch_of(asked), "clients", "bad_element"] += 3
@@ -78,8 +75,8 @@ def test_a_stop_waits_for_what_a_thread_writes(site: Site, ahead: list[float], m
     most = 0
 
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             begun, disk = threading.Event(), threading.Event()
 
             def flush() -> None:
@@ -103,8 +100,8 @@ def test_a_step_of_the_stop_that_fails_stops_no_other(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             await answer(asked, 1)
             monkeypatch.setattr(Evaluator, "_flush", fail)
             await asked.stop()
@@ -117,8 +114,8 @@ def test_a_step_of_the_stop_that_fails_stops_no_other(
 
 def test_a_campaign_whose_folder_goes_while_a_body_is_read_is_answered(site: Site) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             epoch = epoch_of(asked)
             assert epoch.key is not None
             shutil.rmtree(site.base / "campaigns" / "words")
@@ -134,8 +131,8 @@ def test_a_campaign_whose_folder_goes_while_a_body_is_read_is_answered(site: Sit
 
 def test_only_a_failed_write_counts_as_one(site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             monkeypatch.setattr(evaluator, "read_campaigns", fail)
             monkeypatch.setattr(asked.keys, "look", fail)
             await soon(lambda: {"campaigns failed: OSError", "keys failed: OSError"} <= set(asked.faults()))
@@ -152,8 +149,8 @@ def _failed_writes(asked: Evaluator) -> float:
 
 def test_a_window_that_began_after_the_store_was_called_stays(site: Site) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             await answer(asked, 1)
             window = asked.counting.window
             earlier = window_at(window.start - LENGTH, LENGTH)
@@ -184,8 +181,8 @@ def test_a_window_that_ended_and_cannot_be_written_holds_up_no_present_one(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             first = asked.counting
             monkeypatch.setattr(first, "close", fail)
             ahead[0] = LENGTH.total_seconds()
@@ -198,27 +195,32 @@ def test_a_window_that_ended_and_cannot_be_written_holds_up_no_present_one(
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", ""])
-def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(tmp_path: Path, damaged: str) -> None:
-    counts = counts_at(tmp_path, 0)
-    counts.answered(EPOCH, "clients", CLIENT, 12)
-    counts.refused(EPOCH, "clients", "bad_element", 3)
-    counts.close()
-    refused_file(tmp_path).write_text(damaged)
-    counts = counts_at(tmp_path, 0)
-    counts.answered(EPOCH, "clients", CLIENT, 8)
-    counts.refused(EPOCH, "clients", "bad_element", 1)
-    counts.close()
-    (aside,) = (tmp_path / "damaged").iterdir()
-    assert aside.read_text() == damaged
-    (manifest,) = counting.manifests_of(tmp_path, counts.window.name, "one", DAY).values()
-    assert (manifest.clients.questions, manifest.clients.refused) == (20, {"bad_element": 1})
+def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for number, damaged in enumerate(["{", "[]", ""]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(damaged=damaged):
+            counts = counts_at(home, 0)
+            counts.answered(EPOCH, "clients", CLIENT, 12)
+            counts.refused(EPOCH, "clients", "bad_element", 3)
+            counts.close()
+            refused_file(home).write_text(damaged)
+            counts = counts_at(home, 0)
+            counts.answered(EPOCH, "clients", CLIENT, 8)
+            counts.refused(EPOCH, "clients", "bad_element", 1)
+            counts.close()
+            (aside,) = (home / "damaged").iterdir()
+            assert aside.read_text() == damaged
+            (manifest,) = counting.manifests_of(home, counts.window.name, "one", DAY).values()
+            assert (manifest.clients.questions, manifest.clients.refused) == (20, {"bad_element": 1})
 
 
 def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site, ahead: list[float]) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             counts = site.base / "evaluator"
             first = asked.counting
             await answer(asked, 5)
@@ -241,8 +243,8 @@ def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site
 
 def test_a_window_that_an_operator_removes_is_told_no_more(site: Site, ahead: list[float]) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, free):
-            free.set()
+        async with waiting(site) as (asked, pool):
+            pool.free.set()
             await answer(asked, 5)
             refused = refused_file(site.base / "evaluator")
             refused.write_text("{")

@@ -55,7 +55,7 @@ def test_the_analyzer_verifies_after_the_epoch_and_until_the_key_is_destroyed(tm
         found, counts = verify(form, analyzer, opened, asks.ask(campaign), public_key(site))
         assert found == opened[:-2]
         assert counts == {"accepted": len(values) - 2, "unverified": 2}
-        with pytest.raises(Unanswered, match=r"status 4.., epoch_closed"):
+        with pytest.raises(Unanswered, match=r"4\d\d.*epoch_closed"):
             Evaluator(running.url).require(campaign)
         retire(keys_of(site), next_key([keys_of(site)], datetime.now(timezone.utc)).id, early=True)
 
@@ -75,7 +75,7 @@ def test_too_many_questions_name_the_setting_to_raise(tmp_path: Path) -> None:
         asks = verifier(site, running.url)
         asks.require(site.campaign())
         asks.require(site.campaign())
-        with pytest.raises(Unanswered, match=r"status 429, too_many_questions: set its most_questions_verifier to"):
+        with pytest.raises(Unanswered, match=r"429.*too_many_questions.*most_questions_verifier"):
             asks.require(site.campaign())
 
 
@@ -83,5 +83,5 @@ def test_a_wrong_token_is_refused_in_one_sentence(tmp_path: Path) -> None:
     site = make_asked_site(tmp_path)
     (tmp_path / "wrong").touch(0o600)
     (tmp_path / "wrong").write_text("w" * 32)
-    with evaluating(site) as running, pytest.raises(Unanswered, match="status 401, unauthorised"):
+    with evaluating(site) as running, pytest.raises(Unanswered, match=r"401.*unauthorised"):
         Evaluator(running.url, str(tmp_path / "wrong")).require(site.campaign())

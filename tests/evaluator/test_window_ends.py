@@ -3,44 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from evaluator.campaigns import AskedEpoch
-from evaluator.counting import Counting
-from evaluator.evaluator import Evaluator
-from evaluator.metrics import Metrics
-from hushcount.collection.windows import window_at
 from service.refusals import Refused
+from tests.evaluator.in_process import answer, clock_ahead, waiting
+from tests.evaluator.running import make_asked_site, manifests
+from tests.shuffler.collector.running import LENGTH
+from tests.shuffler.collector.test_uploads import soon
 
-DAY = timedelta(days=1)
-EPOCH = AskedEpoch(1, 0.0, 0.0, 0.0, "words", "ab" * 32, "words/000001-abab", None, 1)
-CLIENT = b"a" * 16
+
+def test_an_answer_counts_in_the_window_in_which_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, ahead = make_asked_site(tmp_path), clock_ahead(monkeypatch)
+
+    async def work() -> None:
+        async with waiting(site) as (evaluator, pool):
+            asked, first = answer(evaluator, 30), evaluator.counting.window
+            await pool.holds(1)
+            ahead[0] = LENGTH.total_seconds()
+            await soon(lambda: evaluator.counting.window == first.next)
+            pool.free.set()
+            await asked
+            with pytest.raises(Refused, match="too_many_questions"):
+                await answer(evaluator, 221)
+            ahead[0] *= 2
+            await soon(lambda: manifests(site))
+
+    asyncio.run(work())
+    (manifest,) = manifests(site)
+    assert manifest.clients.questions == 30
 
 
-def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(tmp_path: Path) -> None:
-    now = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    first, second = (Counting(tmp_path, window_at(now + days * DAY, DAY), "client-token", 20, 100) for days in (0, 1))
-    asked: Any = Evaluator.__new__(Evaluator)
-    asked.setup = SimpleNamespace(settings=SimpleNamespace(queue_questions=1000))
-    asked.metrics, asked.counting, asked._pool = Metrics(), first, ThreadPoolExecutor(1)
-    asked._stopping, asked._waiting, asked._served = False, 0, {"key": EPOCH}
-    asked._require_key = lambda key: None
+def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, ahead = make_asked_site(tmp_path), clock_ahead(monkeypatch)
 
-    def evaluate(key: str, blinded: bytes) -> bytes:
-        # The client asks all its questions of the next window meanwhile.
-        asked.counting = second
-        second.reserve(EPOCH, "clients", CLIENT, 20)
-        return b"answer"
+    async def work() -> None:
+        async with waiting(site, most_questions=40) as (evaluator, pool):
+            late, first = answer(evaluator, 40), evaluator.counting.window
+            await pool.holds(1)
+            ahead[0] = LENGTH.total_seconds()
+            await soon(lambda: evaluator.counting.window == first.next)
+            # The client asks all its questions of the next window meanwhile.
+            asked = answer(evaluator, 40)
+            await pool.holds(2)
+            pool.free.set()
+            with pytest.raises(Refused, match="too_many_questions"):
+                await late
+            with pytest.raises(Refused, match="too_many_questions"):
+                await answer(evaluator, 1)
+            assert len(await asked) == 40 * 32 + 64
 
-    asked._evaluate = evaluate
-    with pytest.raises(Refused):
-        asyncio.run(asked.answer(EPOCH, "key", "clients", CLIENT, bytes(32 * 20)))
-    with pytest.raises(Refused):
-        second.reserve(EPOCH, "clients", CLIENT, 1)
-    asked._pool.shutdown()
+    asyncio.run(work())
