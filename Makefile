@@ -4,10 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 OTHERS ?= 3.10 3.13
-# Modules are compiled once, not by each process that a test starts.
+# Modules are compiled when they are first imported, and once: most of what is installed never is.
 export PYTHONDONTWRITEBYTECODE :=
+QUICKLY := --quiet --disable-pip-version-check --no-compile
 
-WORKERS ?= -n auto --dist worksteal
+# One more than the cores of a small machine, as tests wait for servers.
+WORKERS ?= --workers 3
+ENGINES ?= build/engines
 # Of the model's search.
 SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
@@ -20,7 +23,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments pythons test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -28,28 +31,26 @@ $(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.to
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.13: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./hushcount --editable .
+	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount --editable .
 	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
 $(VENV)/dev: requirements-dev.lock $(VENV)/server
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.lock
+	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements-dev.lock
 	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
 demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
-test: $(VENV)/dev  ## style, types, contracts, client wheel and the whole chain of tests: five minutes on two cores
-	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory -j2 package unit
+test: lint package environments unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
 
 test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: half an hour
-	$(BIN)/python -m pytest $(WORKERS) --engine beam
+	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew
 
 test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine the tests of jobs
-	$(BIN)/python -m pytest $(WORKERS) --engine beam --but=build/covered
+	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew --but=build/covered
 
 lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
@@ -66,38 +67,49 @@ coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them
 vectors: $(VENV)/dev  ## write the test vectors for clients in any language into vectors/v1; a second run changes nothing
 	$(BIN)/python -m tests.vectors.make
 
-package: $(VENV)/dev  ## build the client's and the parties' distributions, and use them in fresh environments
+package: $(VENV)/dev  ## build the client's and the parties' distributions, and look into them
 	$(BIN)/python tests/package/check.py
 
-test-pythons:  ## the tests on the oldest and the newest Python, those of them that are installed
+environments: build/environments  ## use both distributions in fresh environments, if packaging changed since it was last done
+
+build/environments: setup.py pyproject.toml hushcount/pyproject.toml MANIFEST.in requirements.lock $(wildcard tests/package/*) | $(VENV)/dev
+	$(BIN)/python tests/package/check.py --used
+	@mkdir -p build && touch $@
+
+pythons:  ## environments of the oldest and the newest Python, where these are installed
 	@for version in $(OTHERS); do \
 		python=$$(sh tests/package/find_python.sh $$version); \
 		if [ -z "$$python" ]; then echo "SKIPPED: Python $$version is not installed, its tests were NOT run"; continue; fi; \
-		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev && \
+		$(MAKE) --no-print-directory VENV=.venv-$$version PYTHON=$$python .venv-$$version/dev || exit 1; \
+	done
+
+test-pythons: pythons  ## what depends on the interpreter, on the oldest and the newest Python
+	@for version in $(OTHERS); do \
+		[ -e .venv-$$version/dev ] || continue; \
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) && \
 		.venv-$$version/bin/python -m pytest -q $(WORKERS) --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long' || \
 		exit 1; \
 	done
 
-engines: $(VENV)/dev  ## fetch Flink, its job server and Prism into build/engines (needs java, mvn, go)
-	$(BIN)/python deploy/flink/fetch.py --into build/engines
+engines: $(VENV)/dev  ## fetch Flink, its job server and Prism into $(ENGINES) (needs java, mvn, go)
+	$(BIN)/python deploy/flink/fetch.py --into $(ENGINES)
 
 test-engines-quick: engines  ## every job once on Flink and on Prism
-	ENGINES=build/engines $(BIN)/python -m pytest -q -o python_files='on_*.py' tests/engines/on_engines.py \
+	ENGINES=$(ENGINES) $(BIN)/python -m pytest -q -o python_files='on_*.py' tests/engines/on_engines.py \
 		-k '(Prism or embedded) and (leaves_the_shuffler or tally_is_equal or is_found)'
 
 test-engines: engines  ## the jobs on real engines: Flink, Prism, several processes (needs java, mvn, go)
-	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines
+	ENGINES=$(ENGINES) $(BIN)/python -m pytest -o python_files='on_*.py' tests/engines
 
 test-faults: engines  ## kill and starve engines, runs and the collector (needs java, mvn, go; some tests need root)
-	ENGINES=build/engines $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
+	ENGINES=$(ENGINES) $(BIN)/python -m pytest -o python_files='on_*.py' tests/faults
 
 test-model: $(VENV)/dev  ## an hour of random faults against the promises of the README, and each mend taken out
 	$(BIN)/python -m tests.model --removed --seconds 120
 	$(BIN)/python -m tests.model --seconds $(SECONDS)
 
 show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
-	$(BIN)/python -m tests.faults.show --engines build/engines
+	$(BIN)/python -m tests.faults.show --engines $(ENGINES)
 
 deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with into build/tools (needs go)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
@@ -130,7 +142,7 @@ image-bases:  ## the digests that the base images' tags have today (needs docker
 
 build/mkdocs/installed: requirements-docs.lock
 	$(PYTHON) -m venv build/mkdocs
-	build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
+	build/mkdocs/bin/pip install $(QUICKLY) --require-hashes --no-deps -r requirements-docs.lock
 	build/mkdocs/bin/pip --disable-pip-version-check check
 	touch $@
 

@@ -17,17 +17,21 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Shared machines pause: how long an example takes, or is drawn, says nothing.
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
+# Shared machines pause: how long an example takes, or is drawn, says nothing. Whoever changed nothing sees no new
+# failure in `make test`, so its examples are the same each time; `make test-all` draws anew.
+for name, derandomize in (("same", True), ("anew", False)):
+    settings.register_profile(
+        name, derandomize=derandomize, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("same")
 HERE = Path(__file__).parent
-pytest_plugins = ["tests.support.covered"]
+pytest_plugins = ["tests.support.covered", "tests.support.workers"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +49,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     # A test that has imported no Beam has no job, or is slow once.
     if "apache_beam" not in sys.modules:
         return (yield)
-    from tests.support.covered import PLAIN_JOBS, is_beside_jobs
+    from tests.support.covered import is_beside_jobs, plain_jobs
     from tests.support.plain_engine import instead_of_beam
     from tests.support.quick_beam import let_beam_remember
 
@@ -54,7 +58,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         let_beam_remember(patch.setattr)
         if not on_beam:
-            instead_of_beam(patch.setattr, item.config.stash[PLAIN_JOBS].add)
+            instead_of_beam(patch.setattr, plain_jobs(item.config).add)
         return (yield)
 
 
@@ -65,12 +69,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ids = {call.id for call in metafunc._calls}
         if missing := set(mark.kwargs.get("but", ())) - ids:
             raise pytest.UsageError(f"{metafunc.definition.nodeid} is long but for {missing}, which it does not have")
-
-
-@pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Return how many processes `-n auto` is: one more than xdist would start, as tests wait for servers."""
-    return (yield) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

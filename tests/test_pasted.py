@@ -36,6 +36,7 @@ PAGES = [
 ELSEWHERE: Mapping[str, str] = {
     "make demo": "tests/test_demo.py runs it on a cut of its data",
     "make test": "runs this test",
+    "make unit": "runs this test",
     "make docs": "fetches the site's packages: tests/test_docs.py checks pages and links",
     "pip install ./hushcount": "tests/package/check.py installs what was built",
     "hushcount stream --campaign c.json": "needs Flink: tests/engines; tests/pipelines/streaming/test_job.py without",

@@ -1,8 +1,9 @@
-"""Build the client's and the parties' distributions, look into them, use them as users do: `make package`.
+"""Build the client's and the parties' distributions, and look into them: `make package`.
 
-Keys and the rests of a build are planted in the folders; sdists and wheels must hold exactly what they name. The client
-must work with its three dependencies alone and leave every other name to the app. The command must work in a directory
-with an app's modules. All is built in a copy, so nothing is left in the checkout.
+Keys and the rests of a build are planted in the folders; sdists and wheels must hold exactly what they name. With
+`--used` (`make environments`) they are used as users do: the client must work with its three dependencies alone and
+leave every other name to the app; the command must work in a directory with an app's modules. All is built in a copy,
+so nothing is left in the checkout.
 """
 
 from __future__ import annotations
@@ -67,16 +68,24 @@ def main() -> None:
         client = build(tree / "hushcount", scratch / "client-dist")
         assert files(tree / "hushcount") == before, "a build left something in the client's folder"
         parties = build(tree, scratch / "parties-dist")
+        if sys.argv[1:] == ["--used"]:
+            use(scratch, tree, client.wheel, parties.wheel)
+            return
         check_client(client)
         check_parties(parties)
-        app = scratch / "app"
-        app.mkdir()
-        for name in APPS:
-            (app / f"{name}.py").touch()
-        campaign = use_parties(scratch, app, (client.wheel, parties.wheel))
-        use_client(scratch, app, client.wheel, campaign)
-        use_editable(scratch, tree)
-    print("distributions: hushcount and hushcount-server hold what they must; both work beside an app's own modules")
+        print("distributions: hushcount and hushcount-server hold what they must, and nothing else")
+
+
+def use(scratch: Path, tree: Path, client: Path, parties: Path) -> None:
+    """Use both wheels, and both from a checkout, in fresh environments."""
+    app = scratch / "app"
+    app.mkdir()
+    for name in APPS:
+        (app / f"{name}.py").touch()
+    campaign = use_parties(scratch, app, (client, parties))
+    use_client(scratch, app, client, campaign)
+    use_editable(scratch, tree)
+    print("distributions: both work in fresh environments, beside an app's own modules")
 
 
 def copy(tree: Path) -> Path:
@@ -164,7 +173,8 @@ def lend(home: Path) -> None:
 
 
 def install(commands: Path, *what: str) -> None:
-    run(str(commands / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what)
+    pip = (str(commands / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check")
+    run(*pip, *what)
 
 
 def use_client(scratch: Path, app: Path, wheel: Path, campaign: Path) -> None:

@@ -5,16 +5,18 @@ nothing for them. `--but FILE` leaves those out, so that both runs together are 
 A test also ran a job if a fixture that it uses did, or a process that it forked.
 
 Tests of `BESIDE_JOBS` run on the plain engine with `--engine beam` too, so they need no second run: their subject is
-not a job, but when it runs and what is made of its results. That both engines give the same results is held by
-tests/pipelines/jobs, and for a whole run of the schedule by tests/model/test_plain_engine.py and tests/golden. Tests of
-all other rooms run on Beam: a new room does until it is listed here.
+not what an engine does with a job, but when it runs, what it refuses and what is made of its results. That both engines
+give the same results is held by the rest of tests/pipelines/jobs, and for a whole run of the schedule by
+tests/model/test_plain_engine.py and tests/golden. All other tests run on Beam: those of a new room do until it is
+listed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from multiprocessing import RawValue
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -23,15 +25,34 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "alerts", "asking", "audit", "console", "dashboard", "epochs", "exports", "init", "metrics", "pages",
-            "schedule",
+            "alerts", "asking", "audit", "console", "dashboard", "epochs", "exports", "files", "handover", "init",
+            "ledger", "metrics", "outputs", "pages", "schedule",
         )
     ),
+    *(
+        f"tests/pipelines/jobs/test_{subject}.py"
+        for subject in (
+            "adjust", "bad_reports", "damaged_files", "dead_letters", "earlier_batches", "encode_sealing",
+            "found_counts", "groups", "memory_campaign", "oblivious", "open_domain", "opened_floor", "own_dictionary",
+            "refusals", "simulate", "spellings",
+        )
+    ),
+    *(
+        f"tests/keys/test_{subject}.py"
+        for subject in ("key_services", "rehearsal", "secret_manager", "wrapping")
+    ),
+    "tests/pipelines/streaming/test_closing.py",
+    "tests/shuffler/collector/test_uncapped.py",
+    "tests/hushcount/campaigns/test_redacted_campaign.py",
+    "tests/benchmarks",
+    "tests/deploy",
+    "tests/experiments",
     "tests/test_backup.py",
     "tests/test_demo.py",
     "tests/test_pasted.py",
 )  # fmt: skip
-"""Rooms, and files of the whole way: `make demo` and tests/pipelines/jobs/test_end_to_end.py go it on Beam."""
+"""Rooms, subjects of jobs, and files of the whole way: `make demo` and tests/pipelines/jobs/test_end_to_end.py go it on
+Beam. A case of these that an engine could break is marked `beam` (`either_engine` in tests/pipelines/conftest.py)."""
 
 
 class PlainJobs:
@@ -49,14 +70,23 @@ class PlainJobs:
         return int(self._number.value)
 
 
-PLAIN_JOBS = pytest.StashKey[PlainJobs]()
+_PLAIN_JOBS = pytest.StashKey[PlainJobs]()
 _BEFORE = pytest.StashKey[int]()
+
+
+def plain_jobs(config: pytest.Config) -> PlainJobs:
+    """Return the count of this worker, and of no other: it begins with a worker's first test."""
+    return config.stash.setdefault(_PLAIN_JOBS, PlainJobs())
 
 
 def is_beside_jobs(item: pytest.Item) -> bool:
     """Return whether a test is of `BESIDE_JOBS`, whose jobs never run on Beam's own engine."""
-    path = item.path.relative_to(item.config.rootpath) if item.path.is_relative_to(item.config.rootpath) else item.path
-    return any(path.is_relative_to(room) for room in BESIDE_JOBS)
+    return _is_beside_jobs(item.nodeid.partition("::")[0])
+
+
+@cache
+def _is_beside_jobs(path: str) -> bool:
+    return any(PurePosixPath(path).is_relative_to(room) for room in BESIDE_JOBS)
 
 
 class _Covered:
@@ -81,10 +111,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[PLAIN_JOBS] = PlainJobs()
     path = config.getoption("covered_to")
-    # A worker of xdist sends its reports to the process that began it.
-    if path and not hasattr(config, "workerinput"):
+    if path:
         config.pluginmanager.register(_Covered(path))
 
 
@@ -99,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-    jobs = request.config.stash[PLAIN_JOBS]
+    jobs = plain_jobs(request.config)
     before = jobs.number
     try:
         return (yield)
@@ -110,13 +138,13 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.stash[_BEFORE] = item.config.stash[PLAIN_JOBS].number
+    item.stash[_BEFORE] = plain_jobs(item.config).number
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report: Any = yield
-    jobs = item.config.stash[PLAIN_JOBS]
+    jobs = plain_jobs(item.config)
     used = {one for name in item._fixtureinfo.name2fixturedefs.values() for one in name}  # type: ignore[attr-defined]
     ran = jobs.number != item.stash[_BEFORE] or not jobs.fixtures.isdisjoint(used)
     report.differs_on_beam = ran and not is_beside_jobs(item)

@@ -16,6 +16,7 @@ from keys.lanes import compiled
 from keys.lanes.compiled import FaultyLanes, Lanes, NoLanes, make_lanes
 
 
+@cache
 def of_this_machine() -> Lanes:
     """Make them, or skip and let the summary say so on a machine without; code that fails its test fails."""
     try:

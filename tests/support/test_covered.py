@@ -38,7 +38,9 @@ def from_made(made):
     return made
 
 
-def test_no_job(): pass
+def test_no_job(subtests):
+    with subtests.test(part="of it"):
+        pass
 def test_job(): run_a_job()
 def test_first_to_use_a_fixture(made): pass
 def test_second_to_use_a_fixture(made): pass
@@ -109,7 +111,7 @@ def run(folder: Path, *options: object, **environment: str) -> set[str]:
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    return set(re.findall(r"::(\S+) [A-Z]+ ", done.stdout))
+    return set(re.findall(r"::(\S+) (?!SUB)[A-Z]+ ", done.stdout))
 
 
 @pytest.mark.long
@@ -120,7 +122,7 @@ def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: P
     (room / "test_beside.py").write_text(_BESIDE_JOBS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long(but)\n    beam\n")
     covered = tmp_path / "build" / "covered"
-    run(tmp_path, "-n", 2, "-m", "not long", "--covered-to", covered)
+    run(tmp_path, "--workers", 2, "-m", "not long", "--covered-to", covered)
     assert {line.rpartition("::")[2] for line in covered.read_text().splitlines()} == ONCE
     assert run(tmp_path, "--engine", "beam", "--but", covered, ON="Pipeline") == AGAIN
 

@@ -1,0 +1,175 @@
+"""What CI runs, and what it need not run again: held against a repository and a record of their own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def ci() -> Iterator[tuple[ModuleType, ModuleType]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / ".ci")
+        import records
+        import steps
+
+        yield steps, records
+    for name in ("records", "steps"):
+        del sys.modules[name]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    for path in ("keys/opening.py", "requirements.lock", "docs/a.md", "tests/keys/test_a.py", "tests/engines/on_a.py"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("one\n")
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    return root
+
+
+def git(root: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *words], cwd=root, check=True, stdin=subprocess.DEVNULL)  # noqa: S603, S607
+
+
+def commit(root: Path, path: str = "") -> None:
+    if path:
+        (root / path).write_text("two\n")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "a")
+
+
+def test_after_a_green_run_only_a_change_of_what_it_tests_runs_a_suite_again(
+    ci: tuple[ModuleType, ModuleType], repository: Path, tmp_path: Path
+) -> None:
+    records, cache = ci[1], tmp_path / "cache"
+    commit(repository)
+    assert records.unchanged(repository, cache) == {}
+    records.write(repository, cache, ["", "engines", "containers"], {})
+    assert set(records.unchanged(repository, cache)) == {"engines", "containers"}
+    for path, left in {
+        "docs/a.md": {"engines", "containers"},
+        "tests/keys/test_a.py": {"engines", "containers"},
+        "tests/engines/on_a.py": set(),
+        "keys/opening.py": set(),
+        "requirements.lock": set(),
+    }.items():
+        commit(repository, path)
+        assert set(records.unchanged(repository, cache)) == left, path
+        records.write(repository, cache, ["engines", "containers"], {})
+
+
+def test_a_week_after_a_damaged_record_and_files_that_are_not_committed_everything_runs(
+    ci: tuple[ModuleType, ModuleType], repository: Path, tmp_path: Path
+) -> None:
+    records, cache = ci[1], tmp_path / "cache"
+    commit(repository)
+    for wrong in ("", "[]", "{", '{"engines": {"digest": 1}}', '{"engines": 1}'):
+        cache.mkdir(exist_ok=True)
+        (cache / "green.json").write_text(wrong)
+        assert records.unchanged(repository, cache) == {}
+    records.write(repository, cache, ["engines"], {})
+    kept = json.loads((cache / "green.json").read_text())
+    for days, runs_again in ((6.9, False), (7.1, True), (-1, True)):
+        kept["engines"]["at"] = time.time() - days * 86_400
+        (cache / "green.json").write_text(json.dumps(kept))
+        assert (records.unchanged(repository, cache) == {}) == runs_again, days
+        # A suite that did not run keeps its day.
+        if not runs_again:
+            records.write(repository, cache, ["containers"], records.unchanged(repository, cache))
+            assert json.loads((cache / "green.json").read_text())["engines"] == kept["engines"]
+    records.write(repository, cache, ["engines"], {})
+    (repository / "keys" / "opening.py").write_text("three\n")
+    assert records.unchanged(repository, cache) == {}
+    records.write(repository, cache, ["containers"], {})
+    assert "containers" not in json.loads((cache / "green.json").read_text())
+
+
+@pytest.mark.parametrize("suite", ["containers", "engines"])
+def test_a_suite_has_every_file_that_its_tests_import(ci: tuple[ModuleType, ModuleType], suite: str) -> None:
+    imported = reached(sorted((ROOT / "tests" / suite).rglob("*.py")))
+    assert {f"tests/{suite}/conftest.py", "tests/support/jobs.py", "tests/conftest.py"} <= imported
+    assert [path for path in sorted(imported) if not ci[1].SUITES[suite].has(path)] == []
+
+
+def reached(files: list[Path]) -> set[str]:
+    """Return these modules of tests and examples, and all that they import of those."""
+    found: set[Path] = set()
+    while files:
+        path = files.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        files += [folder / "conftest.py" for folder in path.parents if ROOT in (folder, *folder.parents)]
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+            else:
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                if name.partition(".")[0] in ("tests", "examples"):
+                    files.append(ROOT / f"{name.replace('.', '/')}.py")
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+def test_a_step_that_fails_ends_the_run_and_what_is_missing_is_said(
+    ci: tuple[ModuleType, ModuleType],
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    steps = ci[0]
+    commit(repository)
+    step = steps.Step
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(steps, "ROOT", repository)
+    monkeypatch.setattr(steps, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(steps, "FIRST", (step("first", "echo one; exit 0", 1),))
+    fetching = (
+        step("lost", "exit 1", 1, may_fail=True, unless="nothing was built"),
+        step("twice", "test -e $XDG_CACHE_HOME/twice || { touch $XDG_CACHE_HOME/twice; exit 1; }", 1, tries=2),
+    )
+    monkeypatch.setattr(steps, "FETCHING", fetching)
+    checks = (
+        step("no program", "exit 1", 1, needs=("no-such-program",)),
+        step("no fetched", "exit 1", 1, after="lost"),
+        step("suite", "echo suite ran", 1, after="twice", suite="engines"),
+    )
+    monkeypatch.setattr(steps, "CHECKS", checks)
+    assert steps.main() == 0
+    said = capfd.readouterr().out
+    for words in ("no-such-program", "nothing was built", "no fetched: without lost", "AGAIN: twice", "suite ran"):
+        assert words in said
+    assert set(json.loads((tmp_path / "hushcount-ci" / "green.json").read_text())) == {"engines"}
+    commit(repository, "keys/opening.py")
+    monkeypatch.setattr(steps, "CHECKS", (*checks, step("red", "exit 3", 1), step("later", "echo later ran", 1)))
+    assert steps.main() == 1
+    said = capfd.readouterr().out
+    assert "FAILED: red: exit 3" in said
+    assert "later ran" not in said
+    # What was green in a run that was not is no record.
+    assert ci[1].unchanged(repository, tmp_path / "hushcount-ci") == {}
+
+
+def test_a_step_that_hangs_is_ended_with_all_its_processes(ci: tuple[ModuleType, ModuleType]) -> None:
+    ran = ci[0].run(ci[0].Step("hangs", "sleep 600 & sleep 600", 1, minutes=0.005), {})
+    assert ran.outcome == "red"
+    assert ran.wall < 600
+
+
+def test_contributors_read_the_sum_of_all_budgets(ci: tuple[ModuleType, ModuleType]) -> None:
+    page = " ".join((ROOT / "docs" / "contributors.md").read_text("utf-8").split())
+    assert f"{ci[0].budget():,} CPU seconds" in page
