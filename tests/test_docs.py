@@ -7,7 +7,6 @@ import re
 import runpy
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from evaluator.settings import EvaluatorPart
@@ -33,13 +32,13 @@ PAGES = [
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> None:
-    shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0
-    assert f"Example: hushcount {' '.join(command)}" in shown.output
-    # docs/get-started.md: the one logs JSON, the other prints it.
-    assert ("--json" in shown.output) == (command not in (("collect",), ("evaluate",), ("campaign", "schema")))
+def test_every_command_has_help_with_an_example() -> None:
+    for command in COMMANDS:
+        shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
+        assert shown.exit_code == 0
+        assert f"Example: hushcount {' '.join(command)}" in shown.output
+        # docs/get-started.md: the one logs JSON, the other prints it.
+        assert ("--json" in shown.output) == (command not in (("collect",), ("evaluate",), ("campaign", "schema")))
 
 
 def test_every_command_in_the_documents_exists_with_its_options() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -60,25 +61,32 @@ def learnt(draw: Draw, stated: KeepRule) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def together(chances: list[np.ndarray], counts: list[np.ndarray]) -> np.ndarray:
+    """Return float64[counts of each bin]: the probability of what happens to all bins."""
+    return reduce(np.multiply.outer, (chance[of] for chance, of in zip(chances, counts, strict=True)))
+
+
 def worst_pair(
     low: np.ndarray, high: np.ndarray, stated: KeepRule
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[bool, ...]]:
     """Return the counts of one or two bins before and after, and which are kept, that promise the highest bound."""
     found = []
     for steps in all_moves(stated.relation, stated.cap):
-        grids = np.meshgrid(*(np.arange(max(1, 1 - step), len(low) - max(step, 0)) for step in steps))
-        before = np.stack([grid.reshape(-1) for grid in grids], axis=1)
-        after = before + np.array(steps)
+        before = [np.arange(max(1, 1 - step), len(low) - max(step, 0)) for step in steps]
+        after = [counts + step for counts, step in zip(before, steps, strict=True)]
         for outcome in product((False, True), repeat=len(steps)):
             for one, other in ((before, after), (after, before)):
-                above = np.where(outcome, low[one], 1.0 - high[one]).prod(axis=1)
-                below = np.where(outcome, high[other], 1.0 - low[other]).prod(axis=1)
+                above = together([low if kept else 1.0 - high for kept in outcome], one)
+                below = together([high if kept else 1.0 - low for kept in outcome], other)
                 # Five standard deviations stand for the bounds to come.
                 above = above - 5.0 * np.sqrt(above / TESTED) - stated.delta
                 below = below + 5.0 * np.sqrt(below / TESTED) + 15.0 / TESTED
                 promise = np.maximum(above, 0.0) / below
-                best = int(np.argmax(promise))
-                found.append((float(promise[best]), (one[best], other[best]), outcome))
+                best = np.unravel_index(int(np.argmax(promise)), promise.shape)
+                worst = tuple(
+                    np.array([counts[place] for counts, place in zip(bins, best, strict=True)]) for bins in (one, other)
+                )
+                found.append((float(promise[best]), worst, outcome))
     _, starts, outcome = max(found, key=lambda each: each[0])
     return starts, outcome
 

@@ -85,7 +85,7 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed_but_those_asked_about_
     path = keys / f"evaluator-{part.id}.key"
     secret = path.read_bytes()
     retire(keys, part.id, early=True)
-    with pytest.raises(UsageError, match="cannot read key file"):
+    with pytest.raises(UsageError, match=rf"evaluator-{part.id}\.key"):
         reference.read_evaluator()
     assert not any(secret.strip() in left.read_bytes() for left in keys.rglob("*") if left.is_file())
     for outsider in (ANOTHER, EvaluatorKey(campaign.fingerprint), EvaluatorKey(key.public_key)):
@@ -150,10 +150,10 @@ def test_a_publisher_with_an_evaluators_key_of_its_own_is_refused() -> None:
     own = oblivious(ANOTHER)
     assert own.terms == OBLIVIOUS.terms
     for allowed in (delegation, delegation_for(own)):
-        with pytest.raises(SignatureError, match="none of the"):
+        with pytest.raises(SignatureError, match="evaluator's key"):
             verify_campaign(trusted, own, delegated(own, allowed))
     # Nor may it bring the hash key back.
-    with pytest.raises(SignatureError, match="has the terms"):
+    with pytest.raises(SignatureError, match=KEYED.terms.hex()):
         verify_campaign(trusted, KEYED, delegated(KEYED, delegation))
 
 
@@ -164,9 +164,9 @@ def test_a_policy_that_demands_an_evaluator_takes_no_keyed_campaign_whoever_sign
     assert not terms_of(KEYED, (public_part(KEY),)).oblivious
     policy = Policy(**dict(terms))
     policy.check(OBLIVIOUS, signed(OBLIVIOUS))
-    with pytest.raises(Untrusted, match="names of campaign words are keyed"):
+    with pytest.raises(Untrusted, match=r"campaign words .*oblivious"):
         policy.check(KEYED, signed(KEYED))
-    with pytest.raises(Untrusted, match="names of campaign words are keyed"):
+    with pytest.raises(Untrusted, match=r"campaign words .*oblivious"):
         policy.check(KEYED.redacted(), signed(KEYED))
     # Without discovery there is nothing to guess.
     frequencies = Campaign.model_validate({**data(), "discovery": None})

@@ -26,21 +26,22 @@ from tests.evaluator import rfc9497
 from tests.hushcount.test_client import ANALYZER
 
 
-@pytest.mark.parametrize("prime", [23, 107, 467])
-def test_a_blinded_element_is_as_likely_for_every_value(prime: int) -> None:
+def test_a_blinded_element_is_as_likely_for_every_value(subtests: pytest.Subtests) -> None:
     """Exact, in a group of prime order: an element of one value is that of each other one under just one other blind.
 
     ristretto255 has prime order too. The element of a value is not the identity, the only one that generates less.
     """
-    order = (prime - 1) // 2
-    values = sorted({pow(base, 2, prime) for base in range(2, prime - 1)})
-    assert len(values) == order - 1
-    views = [Counter(pow(value, blind, prime) for blind in range(1, order)) for value in values]
-    assert all(view == Counter(values) for view in views)
-    assert pow(2, rfc9497.L - 1, rfc9497.L) == pow(3, rfc9497.L - 1, rfc9497.L) == 1
-    for value in ("rare disease", "x" * 32):
-        element = rfc9497.hash_to_group(OBLIVIOUS.discovery_format.input(value))
-        assert element.encode() != rfc9497.IDENTITY.encode() == (element * rfc9497.L).encode()
+    for prime in (23, 107, 467):
+        with subtests.test(prime=prime):
+            order = (prime - 1) // 2
+            values = sorted({pow(base, 2, prime) for base in range(2, prime - 1)})
+            assert len(values) == order - 1
+            views = [Counter(pow(value, blind, prime) for blind in range(1, order)) for value in values]
+            assert all(view == Counter(values) for view in views)
+            assert pow(2, rfc9497.L - 1, rfc9497.L) == pow(3, rfc9497.L - 1, rfc9497.L) == 1
+            for value in ("rare disease", "x" * 32):
+                element = rfc9497.hash_to_group(OBLIVIOUS.discovery_format.input(value))
+                assert element.encode() != rfc9497.IDENTITY.encode() == (element * rfc9497.L).encode()
 
 
 def test_a_blinded_element_of_one_value_is_answered_like_that_of_another() -> None:
@@ -89,21 +90,22 @@ VALUES: dict[str, list[str | None]] = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
-def test_as_many_questions_are_asked_and_reports_made_whatever_the_values_are(kind: str) -> None:
+def test_as_many_questions_are_asked_and_reports_made_whatever_the_values_are(subtests: pytest.Subtests) -> None:
     """Beyond one batch too, and for a report that is made to be asked about later."""
-    asked: list[bytes] = []
-    client = client_of(OBLIVIOUS, recording(asked))
-    assert client.discovery_reports(VALUES[kind]).shape == (304, OBLIVIOUS.sealed_bytes("discovery"))
-    assert [len(batch) for batch in asked] == [300 * ELEMENT_BYTES, 4 * ELEMENT_BYTES]
-    elements = {batch[start : start + 32] for batch in asked for start in range(0, len(batch), ELEMENT_BYTES)}
-    assert len(elements) == 304
-    pending = client.pending_discovery(VALUES[kind][0])
-    assert len(pending.question) == ELEMENT_BYTES
-    finished = pending.finish(EVALUATOR.evaluate(pending.question))
-    assert len(finished) == len(pending.blank) == OBLIVIOUS.sealed_bytes("discovery")
-    # What is on the device changes too, so that a look before and a look after tell nothing.
-    assert finished != pending.blank
+    for kind, values in VALUES.items():
+        with subtests.test(kind=kind):
+            asked: list[bytes] = []
+            client = client_of(OBLIVIOUS, recording(asked))
+            assert client.discovery_reports(values).shape == (304, OBLIVIOUS.sealed_bytes("discovery"))
+            assert [len(batch) for batch in asked] == [300 * ELEMENT_BYTES, 4 * ELEMENT_BYTES]
+            elements = {batch[start : start + 32] for batch in asked for start in range(0, len(batch), ELEMENT_BYTES)}
+            assert len(elements) == 304
+            pending = client.pending_discovery(values[0])
+            assert len(pending.question) == ELEMENT_BYTES
+            finished = pending.finish(EVALUATOR.evaluate(pending.question))
+            assert len(finished) == len(pending.blank) == OBLIVIOUS.sealed_bytes("discovery")
+            # What is on the device changes too, so that a look before and a look after tell nothing.
+            assert finished != pending.blank
 
 
 def blanks(pairs: list[bytes]) -> int:
@@ -144,12 +146,13 @@ WRONG: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("answer", WRONG)
-def test_an_answer_that_is_not_of_the_campaigns_key_names_nothing(answer: str) -> None:
+def test_an_answer_that_is_not_of_the_campaigns_key_names_nothing(subtests: pytest.Subtests) -> None:
     """Blank reports, as many as values: so an evaluator chooses whom it keeps from discovery, and never which value."""
-    pairs = stored(OBLIVIOUS, sent(OBLIVIOUS, WRONG[answer]))
-    assert len(pairs) == len(SENT)
-    assert blanks(pairs) == len(SENT)
-    assert len({pair[:HASH_BYTES] for pair in pairs}) == len(SENT)
-    guessed = [by_the_evaluators_key(OBLIVIOUS, key) for key in (EVALUATOR, ANOTHER)]
-    assert not any(made in b"".join(pairs) for hashes in guessed for made in hashes.values())
+    for wrong, answer in WRONG.items():
+        with subtests.test(wrong=wrong):
+            pairs = stored(OBLIVIOUS, sent(OBLIVIOUS, answer))
+            assert len(pairs) == len(SENT)
+            assert blanks(pairs) == len(SENT)
+            assert len({pair[:HASH_BYTES] for pair in pairs}) == len(SENT)
+            guessed = [by_the_evaluators_key(OBLIVIOUS, key) for key in (EVALUATOR, ANOTHER)]
+            assert not any(made in b"".join(pairs) for hashes in guessed for made in hashes.values())

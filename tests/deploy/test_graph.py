@@ -103,7 +103,7 @@ def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name
             if name != "analyzer/open_reports.py":
                 less.writestr(name, full.read(name))
     run = refused(*JOBS["analyze"](chain), *given((client, poorer)), status=1, says=["'open/ParDo(OpenReports)'"])
-    assert "no module analyzer.open_reports" in run.err
+    assert "analyzer.open_reports" in run.err
 
 
 @pytest.mark.parametrize(("index", "lacking"), [(0, "pipelines"), (1, "hushcount")])
@@ -111,7 +111,7 @@ def test_a_wheel_without_a_module_that_a_step_needs_is_refused_by_the_steps_name
 def test_one_of_the_two_wheels_is_not_enough_for_a_worker(
     chain: Chain, wheels: tuple[Path, ...], index: int, lacking: str
 ) -> None:
-    says = ["must not be sent", f"no module {lacking}"]
+    says = [lacking]
     refused(*JOBS["analyze"](chain), "--wheel", wheels[index], status=1, says=says)
 
 
@@ -186,7 +186,7 @@ def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
     assert set(problems) == {"step 0", "step 1", "step 2"}
     assert "lambda" in problems["step 0"]
     assert "local" in problems["step 1"]
-    assert "refers to tests.deploy.test_graph.Leaks, which no worker has" in problems["step 2"]
+    assert "tests.deploy.test_graph.Leaks" in problems["step 2"]
 
 
 SCRIPT = """
@@ -222,8 +222,8 @@ def test_a_shuffler_that_loads_keys_is_refused(chain: Chain) -> None:
 
 def test_refusals_say_what_is_missing(chain: Chain, tmp_path: Path) -> None:
     common = ("--campaign", chain.campaign_path, "--input", chain.path("shuffled"))
-    refused("graph", "analyze", *common, says=["option --keys is missing"])
-    refused("graph", "shuffle", *common, "--keys", chain.keys, says=["--keys is not for shuffle"])
-    refused("graph", "discover", *common, "--keys", chain.keys, says=["must be aux-server or analyzer"])
+    refused("graph", "analyze", *common, says=["--keys is missing"])
+    refused("graph", "shuffle", *common, "--keys", chain.keys, says=["--keys", "shuffle"])
+    refused("graph", "discover", *common, "--keys", chain.keys, says=["aux-server or analyzer"])
     refused("graph", "analyze", *common, "--keys", tmp_path, says=["key"])
     refused(*JOBS["analyze"](chain), "--wheel", tmp_path / "none.whl", says=["wheel", "No such file"])

@@ -47,7 +47,8 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     aside = block.rename(block.with_suffix(".aside"))
     (problem,) = hand_on.hand_on(aux, asked)[1]
     released = summary(block.parents[1])["released"]
-    assert f"bins hold 0 records, the batch's summary says {released}:" in problem
+    assert "bins hold 0 records" in problem
+    assert str(released) in problem
     assert not Path(to["bins"]).exists()
     aside.rename(block)
     assert hand_on.hand_on(aux, asked)[1] == []
@@ -131,7 +132,7 @@ def test_a_source_that_is_not_there_deletes_nothing(hand_on: ModuleType, tmp_pat
     kept = tmp_path / "to" / "words" / GONE / "summary.json"
     kept.parent.mkdir(parents=True)
     kept.write_text(json.dumps({"streams": {}}))
-    with pytest.raises(UsageError, match="is no directory: nothing was handed on and nothing deleted"):
+    with pytest.raises(UsageError, match="no directory"):
         hand_on.hand_on(of_shuffler(tmp_path), hands(hand_on, f"shuffled/reports={tmp_path / 'to'}"))
     assert kept.exists()
 
@@ -161,11 +162,16 @@ def test_two_folders_cannot_be_handed_on_to_one_place(hand_on: ModuleType, tmp_p
     """The second one would never come: a summary would be there already."""
     (tmp_path / "own").mkdir()
     asked = hands(hand_on, f"shuffled/reports={tmp_path / 'to'}", f"shuffled/discovery={tmp_path / 'to'}/")
-    with pytest.raises(UsageError, match="to for 2 folders: give each its own place"):
+    with pytest.raises(UsageError, match="2 folders"):
         hand_on.hand_on(of_shuffler(tmp_path), asked)
 
 
-@pytest.mark.parametrize("text", ["shuffled/dead_letter=/x", "shuffled=/x", "results/reports=/x", "shuffled/reports="])
-def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType, text: str) -> None:
-    with pytest.raises(UsageError, match="must be one of shuffled/reports=WHERE"):
-        hands(hand_on, text)
+def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType) -> None:
+    for text in (
+        "shuffled/dead_letter=/x",
+        "shuffled=/x",
+        "results/reports=/x",
+        "shuffled/reports=",
+    ):
+        with pytest.raises(UsageError, match="shuffled/reports=WHERE"):
+            hands(hand_on, text)

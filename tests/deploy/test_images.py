@@ -52,10 +52,11 @@ def copies(text: str) -> dict[str, str]:
     return {target: source for source, target in found}
 
 
-@pytest.mark.parametrize("party", HELD)
-def test_an_image_holds_its_partys_packages_by_name(party: str) -> None:
-    packages = {source for target, source in copies(recipe(party)).items() if target == f"/opt/hushcount/{source}"}
-    assert packages == HELD[party]
+def test_an_image_holds_its_partys_packages_by_name(subtests: pytest.Subtests) -> None:
+    for party, packages in HELD.items():
+        with subtests.test(party=party):
+            copied = copies(recipe(party)).items()
+            assert {source for target, source in copied if target == f"/opt/hushcount/{source}"} == packages
 
 
 def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
@@ -64,45 +65,44 @@ def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
     assert not re.search(r"COPY .*\b(analyzer|aux_server)\b", recipe("shuffler-signing") + recipe("evaluator"))
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
-def test_an_image_is_unprivileged_and_pinned(path: Path) -> None:
-    text = path.read_text()
-    users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
-    # Root installs; what runs is nobody in particular.
-    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
-    assert ":latest" not in text
-    for name, base in re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE):
-        if "/" in base:
-            assert re.search(r":[\w.-]+(@sha256:[0-9a-f]{64})?$", base), name
-    python = re.search(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
-    assert python or not re.search(r"^FROM \$\{BASE\}", text, re.MULTILINE)
-    for install in re.findall(r"pip install .*?(?=\n[A-Z])", text, re.DOTALL):
-        assert {"--require-hashes", "--no-deps"} <= set(install.split())
-        assert "pip --disable-pip-version-check check" in install
-    assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
+def test_an_image_is_unprivileged_and_pinned(subtests: pytest.Subtests) -> None:
+    for path in RECIPES:
+        with subtests.test(path=path):
+            text = path.read_text()
+            users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
+            # Root installs; what runs is nobody in particular.
+            assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
+            assert ":latest" not in text
+            for name, base in re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE):
+                if "/" in base:
+                    assert re.search(r":[\w.-]+(@sha256:[0-9a-f]{64})?$", base), name
+            python = re.search(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+            assert python or not re.search(r"^FROM \$\{BASE\}", text, re.MULTILINE)
+            for install in re.findall(r"pip install .*?(?=\n[A-Z])", text, re.DOTALL):
+                assert {"--require-hashes", "--no-deps"} <= set(install.split())
+                assert "pip --disable-pip-version-check check" in install
+            assert not re.search(r"^(ADD|VOLUME) |apt-get|curl |wget |\.key\b|secret", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("cloud", "libraries"),
-    [
+def test_an_extras_packages_are_locked_as_wheels_for_the_images_python(subtests: pytest.Subtests) -> None:
+    """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
+    for cloud, libraries in (
         ("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")),
         ("aws", ("boto3",)),
         ("postgres", ("psycopg", "psycopg-binary")),
         ("telemetry", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
-    ],
-)
-def test_an_extras_packages_are_locked_as_wheels_for_the_images_python(cloud: str, libraries: tuple[str, ...]) -> None:
-    """The resolver refused what is a source only; tests/deploy/on_index.py asks the index of all that is locked."""
-    version = images_python()
-    lock = (FOLDER / f"{cloud}.lock").read_text()
-    (made,) = re.findall(r"^# +uv pip compile (.*)$", lock, re.MULTILINE)
-    assert f"--python-version {version} " in made
-    assert "--only-binary :all: " in made
-    (again,) = re.findall(
-        rf"uv pip compile (.*deploy/images/{cloud}\.lock)$", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    assert again.replace("--quiet ", "") == made
-    assert set(libraries) <= set(re.findall(r"^([\w-]+)==", lock, re.MULTILINE))
+    ):
+        with subtests.test(cloud=cloud):
+            version = images_python()
+            lock = (FOLDER / f"{cloud}.lock").read_text()
+            (made,) = re.findall(r"^# +uv pip compile (.*)$", lock, re.MULTILINE)
+            assert f"--python-version {version} " in made
+            assert "--only-binary :all: " in made
+            (again,) = re.findall(
+                rf"uv pip compile (.*deploy/images/{cloud}\.lock)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+            )
+            assert again.replace("--quiet ", "") == made
+            assert set(libraries) <= set(re.findall(r"^([\w-]+)==", lock, re.MULTILINE))
 
 
 def test_the_images_python_is_that_of_dataflow() -> None:
@@ -120,16 +120,17 @@ def test_the_builders_python_is_the_bases() -> None:
     assert base == builder
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
-def test_the_builder_is_given_no_more_than_is_copied(path: Path) -> None:
-    lines = path.with_name(f"{path.name}.dockerignore").read_text().splitlines()
-    allowed = [line[1:] for line in lines if line.startswith("!")]
-    assert "*" in lines
-    assert lines[-1] == "**/*.key"
-    sources = re.findall(r"^COPY (?!--from)(?:--chmod=\d+ )?(.+) \S+$", path.read_text(), re.MULTILINE)
-    for source in " ".join(sources).split():
-        assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
-    assert all((ROOT / one).exists() for one in allowed)
+def test_the_builder_is_given_no_more_than_is_copied(subtests: pytest.Subtests) -> None:
+    for path in RECIPES:
+        with subtests.test(path=path):
+            lines = path.with_name(f"{path.name}.dockerignore").read_text().splitlines()
+            allowed = [line[1:] for line in lines if line.startswith("!")]
+            assert "*" in lines
+            assert lines[-1] == "**/*.key"
+            sources = re.findall(r"^COPY (?!--from)(?:--chmod=\d+ )?(.+) \S+$", path.read_text(), re.MULTILINE)
+            for source in " ".join(sources).split():
+                assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
+            assert all((ROOT / one).exists() for one in allowed)
 
 
 @pytest.fixture(scope="module", params=PARTIES)

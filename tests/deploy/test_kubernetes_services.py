@@ -24,45 +24,57 @@ def runs_on(template: Resource) -> bool:
     return template["spec"].get("restartPolicy", "Always") == "Always"
 
 
-@pytest.mark.parametrize("party", EVERYONE)
-def test_every_container_asks_for_what_it_needs_and_gets_no_more(party: str) -> None:
-    for name, template in pods(party):
-        for container in containers(template):
-            # Flink's operator gives its own container what jobManager.resource and taskManager.resource say.
-            if container["name"] != "flink-main-container":
-                assert {"memory", "cpu"} <= set(container["resources"]["limits"]), name
-                assert {"memory", "cpu"} <= set(container["resources"]["requests"]), name
-        # A full disk of a node ends its pods.
-        assert all("sizeLimit" in volume.get("emptyDir", {"sizeLimit": None}) for volume in template["spec"]["volumes"])
-    for flink in resources(party, "FlinkDeployment"):
-        assert all({"memory", "cpu"} <= set(flink["spec"][one]["resource"]) for one in ("jobManager", "taskManager"))
+def test_every_container_asks_for_what_it_needs_and_gets_no_more(subtests: pytest.Subtests) -> None:
+    for party in EVERYONE:
+        with subtests.test(party=party):
+            for name, template in pods(party):
+                for container in containers(template):
+                    # Flink's operator gives its own container what jobManager.resource and taskManager.resource say.
+                    if container["name"] != "flink-main-container":
+                        assert {"memory", "cpu"} <= set(container["resources"]["limits"]), name
+                        assert {"memory", "cpu"} <= set(container["resources"]["requests"]), name
+                # A full disk of a node ends its pods.
+                assert all(
+                    "sizeLimit" in volume.get("emptyDir", {"sizeLimit": None}) for volume in template["spec"]["volumes"]
+                )
+            for flink in resources(party, "FlinkDeployment"):
+                assert all(
+                    {"memory", "cpu"} <= set(flink["spec"][one]["resource"]) for one in ("jobManager", "taskManager")
+                )
 
 
-@pytest.mark.parametrize("party", EVERYONE)
-def test_every_container_that_runs_on_is_watched(party: str) -> None:
-    seen = set()
-    for name, template in pods(party):
-        for container in template["spec"]["containers"]:
-            assert set(container) & PROBES == (PROBES if runs_on(template) else set()), (name, container["name"])
-            named = {port["name"] for port in container.get("ports", ())}
-            for probe in set(container) & PROBES:
-                ((kind, asked),) = [item for item in container[probe].items() if item[0] in ("httpGet", "tcpSocket")]
-                assert asked["port"] in named or isinstance(asked["port"], int), (name, probe)
-                if asked["port"] in TCP:
-                    assert kind == "tcpSocket"
-                else:
-                    assert asked["path"] == HTTP[asked["port"]][probe != "readinessProbe"], (name, probe)
-                seen.add(asked["port"])
-    jobs = {8081, *TCP}
-    assert seen == {"shuffler": {"reports", *jobs}, "evaluator": {"questions"}}.get(party, jobs)
-    assert {path for port in ("reports", "questions") for path in HTTP[port]} <= set(PATHS)
+def test_every_container_that_runs_on_is_watched(subtests: pytest.Subtests) -> None:
+    for party in EVERYONE:
+        with subtests.test(party=party):
+            seen = set()
+            for name, template in pods(party):
+                for container in template["spec"]["containers"]:
+                    assert set(container) & PROBES == (PROBES if runs_on(template) else set()), (
+                        name,
+                        container["name"],
+                    )
+                    named = {port["name"] for port in container.get("ports", ())}
+                    for probe in set(container) & PROBES:
+                        ((kind, asked),) = [
+                            item for item in container[probe].items() if item[0] in ("httpGet", "tcpSocket")
+                        ]
+                        assert asked["port"] in named or isinstance(asked["port"], int), (name, probe)
+                        if asked["port"] in TCP:
+                            assert kind == "tcpSocket"
+                        else:
+                            assert asked["path"] == HTTP[asked["port"]][probe != "readinessProbe"], (name, probe)
+                        seen.add(asked["port"])
+            jobs = {8081, *TCP}
+            assert seen == {"shuffler": {"reports", *jobs}, "evaluator": {"questions"}}.get(party, jobs)
+            assert {path for port in ("reports", "questions") for path in HTTP[port]} <= set(PATHS)
 
 
-@pytest.mark.parametrize("party", EVERYONE)
-def test_what_does_not_run_on_ends_at_a_deadline(party: str) -> None:
-    for one in resources(party, "CronJob"):
-        assert one["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] > 0
-        assert not runs_on(one["spec"]["jobTemplate"]["spec"]["template"])
+def test_what_does_not_run_on_ends_at_a_deadline(subtests: pytest.Subtests) -> None:
+    for party in EVERYONE:
+        with subtests.test(party=party):
+            for one in resources(party, "CronJob"):
+                assert one["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] > 0
+                assert not runs_on(one["spec"]["jobTemplate"]["spec"]["template"])
 
 
 def test_every_service_of_every_deployment_file_tells_clients_apart() -> None:

@@ -102,19 +102,20 @@ HANDS = {
 }
 
 
-@pytest.mark.parametrize("name", MOUNTED)
-def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(name: str) -> None:
-    found = mounts(services()[name])
-    store = {
-        (target.removeprefix(f"{STORE}/"), source, mode)
-        for target, (source, mode) in found.items()
-        if target.startswith(STORE)
-    }
-    assert store == MOUNTED[name]
-    keys = {"aux-server": ("./aux-server-keys", False), "analyzer": ("./analyzer-keys", False)}
-    assert found.get("/keys") == keys.get(name)
-    if name in JOBS:
-        assert found["/var/lib/hushcount/state"] == (f"{name}-state", True)
+def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(subtests: pytest.Subtests) -> None:
+    for name, mounted in MOUNTED.items():
+        with subtests.test(name=name):
+            found = mounts(services()[name])
+            store = {
+                (target.removeprefix(f"{STORE}/"), source, mode)
+                for target, (source, mode) in found.items()
+                if target.startswith(STORE)
+            }
+            assert store == mounted
+            keys = {"aux-server": ("./aux-server-keys", False), "analyzer": ("./analyzer-keys", False)}
+            assert found.get("/keys") == keys.get(name)
+            if name in JOBS:
+                assert found["/var/lib/hushcount/state"] == (f"{name}-state", True)
 
 
 def test_only_whom_clients_ask_and_who_reveals_values_has_the_hash_key() -> None:
@@ -154,23 +155,24 @@ def test_each_recipient_has_a_volume_of_its_own(name: str) -> None:
         assert readers == {("aux-server" if target == "/to-aux-server" else "analyzer", False)}
 
 
-@pytest.mark.parametrize("party", JOBS)
-def test_a_deployment_file_names_what_its_service_mounts(party: str) -> None:
-    deployment = Deployment.read(COMPOSE / f"{party}.toml")
-    assert deployment.file.parties == (party,)
-    found = mounts(services()[party])
-    assert deployment.store == STORE
-    assert str(Path(deployment.state).parent) in found
-    assert str(deployment.campaigns) in found
-    if party == "shuffler":
-        assert deployment.collector is not None
-        assert deployment.collector.name in deployment.file.collectors
-        assert deployment.collector.journal in mounts(services()["collector"])
-        for names_it in ((COMPOSE / "Caddyfile").read_text(), str(services()["collector"]["healthcheck"])):
-            assert f":{deployment.collector.port}" in names_it
-    else:
-        assert str(deployment.keys) in found
-        assert str(deployment.ledger).startswith("/var/lib/hushcount/state/")
+def test_a_deployment_file_names_what_its_service_mounts(subtests: pytest.Subtests) -> None:
+    for party in JOBS:
+        with subtests.test(party=party):
+            deployment = Deployment.read(COMPOSE / f"{party}.toml")
+            assert deployment.file.parties == (party,)
+            found = mounts(services()[party])
+            assert deployment.store == STORE
+            assert str(Path(deployment.state).parent) in found
+            assert str(deployment.campaigns) in found
+            if party == "shuffler":
+                assert deployment.collector is not None
+                assert deployment.collector.name in deployment.file.collectors
+                assert deployment.collector.journal in mounts(services()["collector"])
+                for names_it in ((COMPOSE / "Caddyfile").read_text(), str(services()["collector"]["healthcheck"])):
+                    assert f":{deployment.collector.port}" in names_it
+            else:
+                assert str(deployment.keys) in found
+                assert str(deployment.ledger).startswith("/var/lib/hushcount/state/")
 
 
 def test_all_volumes_are_declared_and_given_to_the_user() -> None:
@@ -183,15 +185,16 @@ def test_all_volumes_are_declared_and_given_to_the_user() -> None:
     assert services()["volumes"]["entrypoint"] == ["sh", "-c", "chown 10001:10001 /volumes/*"]
 
 
-@pytest.mark.parametrize("party", JOBS)
-def test_a_schedules_health_is_the_age_of_what_each_look_writes(party: str) -> None:
-    for path in (COMPOSE / f"{party}.toml", COMPOSE / "stores" / f"{party}.toml"):
-        metrics = Deployment.read(path).file.metrics
-        assert metrics is not None
-        assert (
-            metrics.textfile
-            in yaml.safe_load((COMPOSE / "compose.yaml").read_text())["x-job"]["healthcheck"]["test"][1]
-        )
+def test_a_schedules_health_is_the_age_of_what_each_look_writes(subtests: pytest.Subtests) -> None:
+    for party in JOBS:
+        with subtests.test(party=party):
+            for path in (COMPOSE / f"{party}.toml", COMPOSE / "stores" / f"{party}.toml"):
+                metrics = Deployment.read(path).file.metrics
+                assert metrics is not None
+                assert (
+                    metrics.textfile
+                    in yaml.safe_load((COMPOSE / "compose.yaml").read_text())["x-job"]["healthcheck"]["test"][1]
+                )
 
 
 def test_the_proxy_takes_no_longer_body_than_the_collector() -> None:

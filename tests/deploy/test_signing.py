@@ -43,32 +43,44 @@ def deployment(folder: str, party: str, directory: Path) -> Deployment:
     return Deployment.read(directory / "deployment.toml")
 
 
-@pytest.mark.parametrize("folder", ["compose", "kubernetes", "dataflow"])
-@pytest.mark.parametrize("party", PARTIES)
-def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(folder: str, party: str, tmp_path: Path) -> None:
-    made = deployment(folder, party, tmp_path)
-    assert (made.sign_with is not None) == (party in SIGNERS)
-    # A key has one purpose.
-    assert made.sign_with != made.keys
-    given = {"shuffler": made.shuffler_keys, "aux_signer": made.aux_server_keys}
-    assert tuple(role for role, path in given.items() if path is not None) == TRUSTED[party]
-    for role, path in given.items():
-        assert path is None or path.parts[-3:] == ("trusted", PUBLIC[role], "public.json")
+def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for folder in (
+        "compose",
+        "kubernetes",
+        "dataflow",
+    ):
+        for party in PARTIES:
+            with subtests.test(folder=folder, party=party):
+                here = tmp_path / f"{folder}-{party}"
+                here.mkdir()
+                made = deployment(folder, party, here)
+                assert (made.sign_with is not None) == (party in SIGNERS)
+                # A key has one purpose.
+                assert made.sign_with != made.keys
+                given = {"shuffler": made.shuffler_keys, "aux_signer": made.aux_server_keys}
+                assert tuple(role for role, path in given.items() if path is not None) == TRUSTED[party]
+                for role, path in given.items():
+                    assert path is None or path.parts[-3:] == ("trusted", PUBLIC[role], "public.json")
 
 
-@pytest.mark.parametrize("party", JOBS)
-def test_compose_gives_each_key_to_the_service_that_uses_it_and_to_no_other(party: str, tmp_path: Path) -> None:
-    made = deployment("compose", party, tmp_path)
-    found = mounts(services()[party])
-    private = {"shuffler": ("./shuffler-keys", False), "aux-server": ("./aux-signer-keys", False)}
-    assert found.get("/signing-keys") == private.get(party)
-    assert str(made.sign_with or "/signing-keys") == "/signing-keys"
-    assert found.get("/trusted") == (("./trusted", False) if TRUSTED[party] else None)
-    for path in (made.shuffler_keys, made.aux_server_keys):
-        assert path is None or str(path).startswith("/trusted/")
-    for name, service in services().items():
-        if name not in JOBS:
-            assert not {"/keys", "/signing-keys", "/trusted"} & set(mounts(service)), name
+def test_compose_gives_each_key_to_the_service_that_uses_it_and_to_no_other(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for party in JOBS:
+        with subtests.test(party=party):
+            here = tmp_path / party
+            here.mkdir()
+            made = deployment("compose", party, here)
+            found = mounts(services()[party])
+            private = {"shuffler": ("./shuffler-keys", False), "aux-server": ("./aux-signer-keys", False)}
+            assert found.get("/signing-keys") == private.get(party)
+            assert str(made.sign_with or "/signing-keys") == "/signing-keys"
+            assert found.get("/trusted") == (("./trusted", False) if TRUSTED[party] else None)
+            for path in (made.shuffler_keys, made.aux_server_keys):
+                assert path is None or str(path).startswith("/trusted/")
+            for name, service in services().items():
+                if name not in JOBS:
+                    assert not {"/keys", "/signing-keys", "/trusted"} & set(mounts(service)), name
 
 
 def test_only_the_image_that_signs_holds_what_signs() -> None:

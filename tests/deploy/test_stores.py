@@ -40,19 +40,24 @@ def owner(service: str) -> str:
     return "shuffler" if service == "collector" else service.removesuffix("-hand-on")
 
 
-@pytest.mark.parametrize("files", [("compose.yaml",), ("compose.yaml", "stores.yaml"), ("evaluator.yaml",)])
-def test_every_container_is_restricted_and_says_whether_it_is_healthy(files: tuple[str, ...]) -> None:
-    for name, service in read(*files)["services"].items():
-        assert service["read_only"] is True, name
-        assert service["cap_drop"] == ["ALL"], name
-        assert service["security_opt"] == ["no-new-privileges:true"], name
-        assert service["user"] == ("0:0" if name == "volumes" else "10001:10001"), name
-        assert ("healthcheck" in service) == (name not in STEPS), name
-        assert "mem_limit" in service or name == "volumes", name
-        for after, condition in service.get("depends_on", {}).items():
-            assert condition["condition"] == f"service_{'completed_successfully' if after in STEPS else 'healthy'}", (
-                name
-            )
+def test_every_container_is_restricted_and_says_whether_it_is_healthy(subtests: pytest.Subtests) -> None:
+    for files in (
+        ("compose.yaml",),
+        ("compose.yaml", "stores.yaml"),
+        ("evaluator.yaml",),
+    ):
+        with subtests.test(files=files):
+            for name, service in read(*files)["services"].items():
+                assert service["read_only"] is True, name
+                assert service["cap_drop"] == ["ALL"], name
+                assert service["security_opt"] == ["no-new-privileges:true"], name
+                assert service["user"] == ("0:0" if name == "volumes" else "10001:10001"), name
+                assert ("healthcheck" in service) == (name not in STEPS), name
+                assert "mem_limit" in service or name == "volumes", name
+                for after, condition in service.get("depends_on", {}).items():
+                    assert (
+                        condition["condition"] == f"service_{'completed_successfully' if after in STEPS else 'healthy'}"
+                    ), name
 
 
 def test_a_party_reaches_its_database_and_the_store_alone(merged: dict[str, Any]) -> None:
@@ -77,14 +82,15 @@ def test_each_service_has_the_credentials_of_its_party_and_no_other(merged: dict
         assert not [text for text in (service.get("environment") or {}).values() if len(text or "") > 60]
 
 
-@pytest.mark.parametrize("party", JOBS)
-def test_with_and_without_stores_a_party_has_the_same_settings(party: str) -> None:
-    with_stores, plain = (
-        Deployment.read(path).file for path in (COMPOSE / "stores" / f"{party}.toml", COMPOSE / f"{party}.toml")
-    )
-    other = {"store", "state", "paths", "engine"}
-    assert with_stores.model_dump(exclude=other) == plain.model_dump(exclude=other)
-    assert (with_stores.store, with_stores.state) == (f"s3://{party}", f"postgresql://{party}@postgres/{party}")
+def test_with_and_without_stores_a_party_has_the_same_settings(subtests: pytest.Subtests) -> None:
+    for party in JOBS:
+        with subtests.test(party=party):
+            with_stores, plain = (
+                Deployment.read(path).file for path in (COMPOSE / "stores" / f"{party}.toml", COMPOSE / f"{party}.toml")
+            )
+            other = {"store", "state", "paths", "engine"}
+            assert with_stores.model_dump(exclude=other) == plain.model_dump(exclude=other)
+            assert (with_stores.store, with_stores.state) == (f"s3://{party}", f"postgresql://{party}@postgres/{party}")
 
 
 def test_what_one_party_hands_on_is_where_the_next_one_reads(merged: dict[str, Any]) -> None:

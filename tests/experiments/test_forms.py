@@ -13,14 +13,18 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import build, plan
 
 
-@pytest.mark.parametrize("size", [1, 7, 40])
-def test_the_corrected_variance_is_that_of_the_mechanism(size: int) -> None:
-    mechanism = build("gcms", 2.0, None, {"k": 64, "m": 100, "s": size, "seed": "0" * 64})
-    p, q = mechanism.responder.p, mechanism.responder.q
-    shares = np.array([0.0, 0.1, 1.0])
-    form = sketch_forms.sketch_variance(p, q, 100, 64, 1000.0, 1000.0 * shares)
-    assert np.allclose(form, mechanism.variance(1000, shares), rtol=1e-12)
-    assert sketch_forms.other_cell(p, 100, 2.0) == pytest.approx(q)
+def test_the_corrected_variance_is_that_of_the_mechanism() -> None:
+    for size in (
+        1,
+        7,
+        40,
+    ):
+        mechanism = build("gcms", 2.0, None, {"k": 64, "m": 100, "s": size, "seed": "0" * 64})
+        p, q = mechanism.responder.p, mechanism.responder.q
+        shares = np.array([0.0, 0.1, 1.0])
+        form = sketch_forms.sketch_variance(p, q, 100, 64, 1000.0, 1000.0 * shares)
+        assert np.allclose(form, mechanism.variance(1000, shares), rtol=1e-12)
+        assert sketch_forms.other_cell(p, 100, 2.0) == pytest.approx(q)
 
 
 def test_the_printed_variance_is_a_third_too_high_at_epsilon_1() -> None:
@@ -53,13 +57,17 @@ def test_buckets_are_those_of_the_theorems() -> None:
     assert loss_forms.loss_buckets(math.log(9), 100_000) == 10
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-def test_losses_agree_with_the_mechanisms(epsilon: float) -> None:
-    for name, closed in (("ocms-round", loss_forms.folded_l2(epsilon, 100)), ("ss", None)):
-        parameters = plan(name, epsilon, 100, {}, Objective(), "")
-        exact = 100 * float(build(name, epsilon, 100, parameters).variance(1, 0.01))
-        form = loss_forms.symmetric_l2(epsilon, int(parameters["s"]), 100, 100) if closed is None else closed
-        assert form == pytest.approx(exact, rel=1e-12)
+def test_losses_agree_with_the_mechanisms() -> None:
+    for epsilon in (
+        0.5,
+        1.0,
+        3.0,
+    ):
+        for name, closed in (("ocms-round", loss_forms.folded_l2(epsilon, 100)), ("ss", None)):
+            parameters = plan(name, epsilon, 100, {}, Objective(), "")
+            exact = 100 * float(build(name, epsilon, 100, parameters).variance(1, 0.01))
+            form = loss_forms.symmetric_l2(epsilon, int(parameters["s"]), 100, 100) if closed is None else closed
+            assert form == pytest.approx(exact, rel=1e-12)
 
 
 def test_the_corollary_of_0_09_percent_is_0_30_percent() -> None:

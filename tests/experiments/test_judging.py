@@ -26,18 +26,34 @@ def _losses(runs: int, law: str) -> list[Row]:
     return [mean_row("a", "b", x, (each**2).sum(axis=1), ITEMS) for x, each in enumerate(errors)]
 
 
-@pytest.mark.parametrize("law", ["mean", "root", "largest"])
-@pytest.mark.parametrize("runs", [5, 100])
-def test_the_right_law_is_accepted(law: str, runs: int) -> None:
-    assert judge(bounded(_losses(runs, law)), []).reproduced  # failure probability FAILURE
+def test_the_right_law_is_accepted(subtests: pytest.Subtests) -> None:
+    for law in (
+        "mean",
+        "root",
+        "largest",
+    ):
+        for runs in (
+            5,
+            100,
+        ):
+            with subtests.test(law=law, runs=runs):
+                assert judge(bounded(_losses(runs, law)), []).reproduced  # failure probability FAILURE
 
 
-@pytest.mark.parametrize("law", ["mean", "root", "largest"])
-@pytest.mark.parametrize("factor", [0.25, 4.0])
-def test_a_wrong_prediction_is_rejected(law: str, factor: float) -> None:
+def test_a_wrong_prediction_is_rejected(subtests: pytest.Subtests) -> None:
     """Of the largest mean square only the worst item's own is known from below, so that it must be four times off."""
-    rows = [replace(row, predicted=(row.predicted or 0.0) * factor) for row in _losses(100, law)]
-    assert not judge(bounded(rows), []).reproduced
+    for law in (
+        "mean",
+        "root",
+        "largest",
+    ):
+        for factor in (
+            0.25,
+            4.0,
+        ):
+            with subtests.test(law=law, factor=factor):
+                rows = [replace(row, predicted=(row.predicted or 0.0) * factor) for row in _losses(100, law)]
+                assert not judge(bounded(rows), []).reproduced
 
 
 def test_a_hundred_runs_tell_a_tenth() -> None:

@@ -101,14 +101,14 @@ def test_what_a_paper_has_wrong_is_told_as_printed_no(results: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["j-fig2", "p25-table2", "p25-fig2", "p26-fig1", "p26-table"])
-@pytest.mark.parametrize("factor", [0.3, 3.0])
-@pytest.mark.long(but=("3.0-p26-table",))
-def test_a_spoilt_prediction_is_not_reproduced(name: str, factor: float) -> None:
+@pytest.mark.long(but=("p26-table",))
+def test_a_spoilt_prediction_is_not_reproduced(name: str) -> None:
     figure = FIGURES[name]
     rows = [row for point in figure.points(Settings(15, 1, True)) for row in point.measure()]
     assert judge(bounded(rows), []).reproduced
-    spoilt = [replace(row, predicted=row.predicted * factor) if row.predicted else row for row in rows]
-    assert not judge(bounded(spoilt), []).reproduced
+    for factor in (0.3, 3.0):
+        spoilt = [replace(row, predicted=row.predicted * factor) if row.predicted else row for row in rows]
+        assert not judge(bounded(spoilt), []).reproduced, factor
 
 
 @pytest.mark.long
@@ -160,7 +160,7 @@ def test_a_killed_run_goes_on_after_its_finished_points(tmp_path: Path) -> None:
 
 
 def test_missing_data_are_named_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"p25-fig4: mini_kosarak\.csv is missing: .*Frequent Itemset"):
+    with pytest.raises(UsageError, match=r"p25-fig4: mini_kosarak\.csv"):
         reproduce(["j-fig2", "p25-fig4"], Options(tmp_path / "out", tmp_path))
     assert not (tmp_path / "out").exists()
 
@@ -202,21 +202,21 @@ def test_discovery_on_other_data_misses_the_papers_number(tmp_path: Path, data: 
 def test_one_wrong_name_is_answered_with_the_nearest(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["reproduce", "p25-figg3", "--out", str(tmp_path)])
     assert run.exit_code == 2
-    assert "did you mean p25-fig3?" in run.stderr
+    assert "p25-fig3?" in run.stderr
     assert all(name in run.stderr for name in FIGURES)
 
 
 def test_one_run_is_too_few(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="runs is 1, must be at least 2"):
+    with pytest.raises(UsageError, match=r"runs is 1.* 2"):
         reproduce(["p26-fig1"], Options(tmp_path, runs=1))
 
 
 def test_a_damaged_data_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "mini_kosarak.csv").write_text("value,count\n99999,3\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="must have the columns value"):
+    with pytest.raises(UsageError, match="columns value"):
         reproduce(["p26-fig2"], Options(tmp_path / "out", tmp_path, quick=True))
     (tmp_path / "twitter_word_counts.tsv.gz").write_bytes(b"no gzip")
-    with pytest.raises(UsageError, match="gzipped lines"):
+    with pytest.raises(UsageError, match="gzip"):
         reproduce(["j-fscore"], Options(tmp_path / "out", tmp_path, quick=True))
 
 

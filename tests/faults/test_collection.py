@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.faults.collection import POPULAR, Collection, borderline, collect
 from tests.support.jobs import found, summary
 from tests.support.records import read_rows, write_rows
 
+pytestmark = pytest.mark.long
 FEW = {"alpha": 60, "beta": 40}
 
 
@@ -41,7 +41,6 @@ def write(out: Path, collection: Collection, rows: Octets, released: int | None 
 
 
 @pytest.mark.parametrize("job", ["shuffle", "analyze", "discover", "aux-server", "analyzer"])
-@pytest.mark.long(but=("analyzer",))
 def test_an_undisturbed_result_is_the_same(collection: Collection, job: str) -> None:
     collection.assert_same(job, collection.undisturbed(job))
 
@@ -75,13 +74,12 @@ def with_another_content(_: Collection, rows: Octets) -> Octets:
     return changed
 
 
-@pytest.mark.parametrize("change", [without_a_certain_bin, with_a_bin_twice, with_a_foreign_bin, with_another_content])
-def test_other_bins_are_not_the_same(
-    collection: Collection, out: Path, change: Callable[[Collection, Octets], Octets]
-) -> None:
-    write(out, collection, change(collection, read_rows(out / "bins")))
-    with pytest.raises(AssertionError):
-        collection.assert_same("aux-server", out)
+def test_other_bins_are_not_the_same(collection: Collection, out: Path, subtests: pytest.Subtests) -> None:
+    for change in [without_a_certain_bin, with_a_bin_twice, with_a_foreign_bin, with_another_content]:
+        with subtests.test(change=change):
+            write(out, collection, change(collection, read_rows(out / "bins")))
+            with pytest.raises(AssertionError):
+                collection.assert_same("aux-server", out)
 
 
 def test_bins_that_are_missing_or_miscounted_are_not_the_same(collection: Collection, out: Path) -> None:

@@ -65,7 +65,7 @@ def chain(root: Path) -> dict[str, Any]:
         beside = {"out": printed[name]["printed"].pop("out")}
         assert printed[name]["printed"] in summaries, f"{name} prints another summary than it writes"
         printed[name]["printed"] = beside
-    return {"hand-printed": printed, "hand-files": files, "said": mask.said}
+    return {"hand-printed": printed, "hand-files": files}
 
 
 def _printed(mask: Mask, *arguments: object) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def stream(root: Path) -> dict[str, Any]:
         "--out", out, "--window", "1d", "--lateness", "10m", "--for", "1s", "--every", "1s", "--places", 1, "--json",
     )  # fmt: skip
     printed = {"status": run.status, "printed": mask.data(run.json)}
-    return {"stream-printed": printed, "stream-files": described_tree(out, mask, {}), "said": mask.said}
+    return {"stream-printed": printed, "stream-files": described_tree(out, mask, {})}
 
 
 def campaigns(root: Path) -> dict[str, Any]:
@@ -144,7 +144,9 @@ def tools(root: Path) -> dict[str, Any]:
     """Return what commands print that plan, look or describe, and the tables that they write."""
     site, out = restored(root / "site", over=AFTER), root / "out"
     out.mkdir()
-    mask = Mask(root, keys=("*.seconds",), prose=(*PROSE, "*.sentences.*", "sentences.*"), since=None)
+    mask = Mask(
+        root, keys=("*.seconds",), prose=(*PROSE, "*.sentences.*", "sentences.*", "reason", "says.*"), since=None
+    )
     ledger, config = ("--ledger", site / "ledger.db"), ("--config", site / "deployment.toml")
     commands: dict[str, tuple[object, ...]] = {
         "keys list": ("keys", "list", "--keys", site / "keys"),
@@ -159,4 +161,4 @@ def tools(root: Path) -> dict[str, Any]:
         "export table": ("ledger", "export", *ledger, "--out", out / "charges.csv"),
     }  # fmt: skip
     printed = {name: _printed(mask, *arguments) for name, arguments in commands.items()}
-    return {"tools-printed": printed, "tools-files": described_tree(out, mask, {}), "said": mask.said}
+    return {"tools-printed": printed, "tools-files": described_tree(out, mask, {})}

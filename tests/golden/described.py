@@ -40,10 +40,9 @@ class Mask:
         keys: patterns of JSON places, as in "files.*.*.digest", of which only the form is told.
         shuffled: patterns of paths of block files whose records come in a random order.
         drawn: patterns of paths of block files whose records are drawn anew.
-        prose: patterns of JSON places where sentences for people stand: they are gathered in `said`.
+        prose: patterns of JSON places where sentences for people stand, of which only the place is told.
         names: what stands for names that are drawn, by their regular expression.
         since: moments of this year and later are the clock's; None: none is.
-        said: all sentences so far.
     """
 
     root: Path
@@ -53,7 +52,6 @@ class Mask:
     prose: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     since: int | None = _NOW
-    said: set[str] = field(default_factory=set)
 
     def text(self, text: str) -> str:
         """Return a text without the run's directory, the clock's moments, and names that are drawn."""
@@ -69,7 +67,6 @@ class Mask:
         if not isinstance(data, (Mapping, list, tuple)) and any(fnmatchcase(place, one) for one in self.keys):
             return form(data)
         if isinstance(data, str) and any(fnmatchcase(place, pattern) for pattern in self.prose):
-            self.said.add(self.text(data))
             return "<prose>"
         if isinstance(data, Mapping):
             return {self.text(key): self.data(value, f"{place}.{key}".lstrip(".")) for key, value in data.items()}

@@ -281,15 +281,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in kept(Path(scratch).resolve() / "site").items():
             write_expected(name, data)
-    said: set[str] = set()
     for run in (by_hand.chain, by_hand.stream, by_hand.tools, by_hand.campaigns, by_hand.collector):
         with tempfile.TemporaryDirectory() as scratch:
             for name, data in run(Path(scratch).resolve()).items():
-                if name == "said":
-                    said |= data
-                else:
-                    write_expected(name, data)
-    write_expected("hand-sentences", sorted(said))
+                write_expected(name, data)
 
 
 if __name__ == "__main__":

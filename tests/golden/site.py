@@ -35,7 +35,7 @@ _DRAWN = (
 )  # fmt: skip
 PROSE = (
     "privacy.sentences.*", "privacy.plain.*", "privacy.unit", "privacy.*.unit", "privacy.*.against", "problems.*",
-    "dropped.*", "*.collecting.seen", "bias", "total_from",
+    "dropped.*", "*.collecting.seen", "bias", "total_from", "domain",
 )  # fmt: skip
 NAMES = {
     "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
@@ -180,7 +180,7 @@ def gathered(root: Path) -> dict[str, Any]:
     """Return all that both runs leave and say."""
     first = first_run(root / "first")
     second = second_run(first, root / "second")
-    return {**first.seen, **second.seen, "sentences": sorted(first.mask.said | second.mask.said)}
+    return {**first.seen, **second.seen}
 
 
 def kept(root: Path) -> dict[str, Any]:

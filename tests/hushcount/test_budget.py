@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
-import sys
-import textwrap
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta, timezone
 from fractions import Fraction
@@ -21,6 +19,7 @@ from hushcount.budget import Budget, BudgetSpent, OptedOut, cost_of
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.errors import FormatError, UsageError
 from tests.hushcount.campaigns.test_campaign_file import data
+from tests.hushcount.forked import forked
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -54,33 +53,33 @@ def test_a_cost_is_the_least_number_of_billionths_that_is_not_below_the_decimal_
         assert (cost.delta, cost.lasting) == (0, times > 1 or cost.lasting)
 
 
-@pytest.mark.parametrize(("relation", "sides"), [("replace-one", 1), ("add-remove", 2)])
-def test_a_discovery_report_costs_the_rule_as_replace_one(relation: str, sides: int) -> None:
-    fields = {"discovery_epsilon": 0.7, "discovery_delta": 3e-7, "discovery_relation": relation}
-    cost = cost_of(campaign(**fields), "discovery")
-    assert cost == cost_of(campaign(**fields, discovery_counts=True), "discovery")
-    assert (cost.epsilon, cost.delta, cost.lasting) == (sides * 700_000_000, sides * 3 * 10**11, False)
-    assert cost_of(remembering(values=9), "discovery").lasting is False
+def test_a_discovery_report_costs_the_rule_as_replace_one(subtests: pytest.Subtests) -> None:
+    for relation, sides in [("replace-one", 1), ("add-remove", 2)]:
+        with subtests.test(relation=relation):
+            fields = {"discovery_epsilon": 0.7, "discovery_delta": 3e-7, "discovery_relation": relation}
+            cost = cost_of(campaign(**fields), "discovery")
+            assert cost == cost_of(campaign(**fields, discovery_counts=True), "discovery")
+            assert (cost.epsilon, cost.delta, cost.lasting) == (sides * 700_000_000, sides * 3 * 10**11, False)
+            assert cost_of(remembering(values=9), "discovery").lasting is False
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "limit", "fit"),
-    [
+def test_as_many_reports_fit_as_the_decimal_numbers_say(subtests: pytest.Subtests) -> None:
+    cases = [
         # Floats add up 0.1 + 0.1 + 0.1 to more than 0.3, and ten tenths to less than 1.
         (0.1, 0.3, 3), (0.1, 1.0, 10), (0.7, 2.1, 3), (1.1, 3.3, 3),
         (0.5, 1.0, 2), (0.5, 0.999999999, 1), (0.5, 0.4999999999, 0), (0.5, 0.5, 1),
         # Below a billionth: costs are rounded up, limits down.
         (0.5000000001, 1.0, 1), (0.5000000001, 1.000000002, 2), (0.5, 1.0000000009, 2), (0.5, 0.9999999999, 1),
         (1 / 3, 1.0, 2), (1 / 3, 1.000000002, 3), (2.0, 0.0, 0), (40.0, 10**6, 25_000), (2.0, math.inf, 500_000),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("limit_of", ["per_day", "lifetime"])
-def test_as_many_reports_fit_as_the_decimal_numbers_say(limit_of: Any, epsilon: float, limit: float, fit: int) -> None:
-    budget = Budget(**{limit_of: limit})
-    assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == fit
-    assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == 0
-    budget = Budget(**{limit_of: limit})
-    assert sum(budget.charge(campaign(epsilon), "reports", 1, now=NOON) for _ in range(12)) == min(fit, 12)
+    ]  # fmt: skip
+    for epsilon, limit, fit in cases:
+        for limit_of in ["per_day", "lifetime"]:
+            with subtests.test(limit_of=limit_of, epsilon=epsilon, limit=limit):
+                budget = Budget(**{limit_of: limit})
+                assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == fit
+                assert budget.charge(campaign(epsilon), "reports", 10**6, now=NOON) == 0
+                budget = Budget(**{limit_of: limit})
+                assert sum(budget.charge(campaign(epsilon), "reports", 1, now=NOON) for _ in range(12)) == min(fit, 12)
 
 
 def test_campaigns_epochs_and_streams_spend_one_budget() -> None:
@@ -121,14 +120,14 @@ def test_nothing_is_charged_or_made_of_what_does_not_fit_if_the_app_wants_nothin
     for _ in range(2):
         with pytest.raises(
             BudgetSpent,
-            match=r"3 more reports of campaign words at epsilon 1 each: must fit in the 2\.5 that is left on 2026-",
+            match=r"\b3 .*reports .*\bwords .*\b1 .*2\.5 .*2026-",
         ):
             budget.charge(campaign(), "reports", 3, now=NOON)
     assert budget.spent(NOON).streams == ()
     assert budget.charge(campaign(), "reports", 2, now=NOON) == 2
-    with pytest.raises(BudgetSpent, match=r"1 more reports of campaign words at epsilon 2 an epoch"):
+    with pytest.raises(BudgetSpent, match=r"\b1 .*reports .*\bwords .*\b2 an epoch"):
         budget.charge(remembering(2.0), "reports", 1, now=NOON)
-    with pytest.raises(BudgetSpent, match=r"1 more discovery .* fit in the 0\.5 that is left in all, which no day"):
+    with pytest.raises(BudgetSpent, match=r"\b1 .*discovery .*0\.5 "):
         Budget(lifetime=0.5, when_spent="nothing").charge(campaign(), "discovery", 1, now=NOON)
     assert budget.charge(remembering(2.0), "reports", 1, repeats=True, now=NOON) == 1
 
@@ -154,18 +153,21 @@ def test_what_else_must_permit_it_is_asked_before_the_charge_and_voids_it() -> N
 # Days.
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_a_day_is_one_of_utc_and_a_clock_set_back_opens_none(tmp_path: Path, durable: bool) -> None:
-    path, east = tmp_path / "budget.json" if durable else None, timezone(timedelta(hours=9))
-    budget, midnight = Budget(path, per_day=1.0), datetime(2026, 11, 22, tzinfo=timezone.utc)
-    # In the east it is the next day already.
-    for now in (midnight - timedelta(seconds=1), (midnight - timedelta(seconds=1)).astimezone(east)):
-        budget.charge(campaign(), "reports", 1, now=now)
-    assert budget.spent(NOON).epsilon == 1.0
-    assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
-    for back in (midnight, NOON, NOON - 400 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
-        assert budget.charge(campaign(), "reports", 1, now=back) == 0
-        assert budget.spent(back).day == date(2026, 11, 22)
+def test_a_day_is_one_of_utc_and_a_clock_set_back_opens_none(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            path, east = home / "budget.json" if durable else None, timezone(timedelta(hours=9))
+            budget, midnight = Budget(path, per_day=1.0), datetime(2026, 11, 22, tzinfo=timezone.utc)
+            # In the east it is the next day already.
+            for now in (midnight - timedelta(seconds=1), (midnight - timedelta(seconds=1)).astimezone(east)):
+                budget.charge(campaign(), "reports", 1, now=now)
+            assert budget.spent(NOON).epsilon == 1.0
+            assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
+            for back in (midnight, NOON, NOON - 400 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+                assert budget.charge(campaign(), "reports", 1, now=back) == 0
+                assert budget.spent(back).day == date(2026, 11, 22)
 
 
 def test_a_clock_set_ahead_opens_its_day_once_and_no_other_before_it_and_the_lifetime_holds() -> None:
@@ -199,69 +201,44 @@ def test_a_damaged_file_is_refused_and_a_removed_one_begins_anew(tmp_path: Path)
     path.write_bytes(whole.replace(b"1000000000", b"0000000000"))
     budget = Budget(path, lifetime=1.0)
     for use in (budget.spent, budget.opt_out, budget.opt_in, lambda: budget.charge(campaign(), "reports", 1)):
-        with pytest.raises(FormatError, match=r"budget file .* is damaged or of another version: restore it"):
+        with pytest.raises(FormatError, match=r"^budget file .*budget\.json"):
             use()
     path.unlink()
     assert budget.charge(campaign(), "reports", 1, now=NOON) == 1
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_threads_spend_it_together(tmp_path: Path, durable: bool) -> None:
-    budget = Budget(tmp_path / "budget.json" if durable else None, lifetime=5.0)
-    with ThreadPoolExecutor(8) as threads:
-        fit = threads.map(lambda _: budget.charge(campaign(), "reports", 1), range(20))
-        assert sum(fit) == 5
-
-
-PROCESS = """
-    import os, sys
-    from pathlib import Path
-    from hushcount.budget import Budget
-    from tests.hushcount.test_budget import campaign
-
-    budget = Budget(Path(sys.argv[1]), lifetime=20.0)
-    os.fork()
-    fit = sum(budget.charge(campaign(), "reports", 1) for _ in range(10))
-    os.write(1, b"%d\\n" % fit)
-    sys.stdout.flush()
-    try:
-        os.wait()
-    except ChildProcessError:
-        pass
-"""
+def test_threads_spend_it_together(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            budget = Budget(home / "budget.json" if durable else None, lifetime=5.0)
+            with ThreadPoolExecutor(8) as threads:
+                fit = threads.map(budget.charge, [campaign()] * 20, ["reports"] * 20, [1] * 20)
+                assert sum(fit) == 5
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_processes_and_their_forks_spend_one_file_together(tmp_path: Path) -> None:
     """Four processes want 40 reports, and 20 fit."""
     path = tmp_path / "budget.json"
-    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PROCESS), str(path)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]  # noqa: S603  # our script
-    fit = [int(number) for process in running for number in process.communicate(timeout=300)[0].split()]
+
+    def process() -> list[int]:
+        budget = Budget(path, lifetime=20.0)
+        return forked(lambda: sum(budget.charge(campaign(), "reports", 1) for _ in range(10)), 1, here=True)
+
+    fit = [number for numbers in forked(process, 2) for number in numbers]
     assert (len(fit), sum(fit)) == (4, 20)
     spent = Budget(path).spent()
     assert [(each.reports, each.blank, each.epsilon) for each in spent.streams] == [(20, 20, 20.0)]
 
 
-COPIED = """
-    import os
-    from hushcount.budget import Budget
-    from tests.hushcount.test_budget import campaign
-
-    budget = Budget(lifetime=3.0)
-    budget.charge(campaign(), "reports", 1)
-    child = os.fork()
-    os.write(1, b"%d\\n" % budget.charge(campaign(), "reports", 9))
-    if child:
-        os.wait()
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_without_a_file_a_forked_process_goes_on_with_a_copy() -> None:
     """A limit of a budget without a file, and said: each of the two has what was left."""
-    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(COPIED)]
-    assert subprocess.run(command, capture_output=True, timeout=300, check=True).stdout == b"2\n2\n"  # noqa: S603  # ours
+    budget = Budget(lifetime=3.0)
+    budget.charge(campaign(), "reports", 1)
+    assert forked(lambda: budget.charge(campaign(), "reports", 9), 1, here=True) == [2, 2]
 
 
 # Anything at all.
@@ -302,91 +279,97 @@ def test_no_day_and_no_lifetime_exceeds_its_limit_and_as_much_is_charged_as_told
 # Opting out.
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_after_opting_out_nothing_is_made_and_opting_in_renews_nothing(tmp_path: Path, durable: bool) -> None:
-    path = tmp_path / "budget.json" if durable else None
-    budget = Budget(path, lifetime=2.0)
-    other = Budget(path, lifetime=2.0) if durable else budget
-    budget.charge(campaign(), "reports", 1, now=NOON)
-    budget.opt_out()
-    budget.opt_out()
-    assert other.opted_out
-    for memory in (campaign(), remembering()):
-        with pytest.raises(OptedOut, match=r"campaign words: the person opted out, nothing is made until"):
-            other.charge(memory, "reports", 1, repeats=True, now=NOON)
-    other.opt_in()
-    assert not budget.opted_out
-    assert budget.charge(campaign(), "reports", 9, now=NOON) == 1
+def test_after_opting_out_nothing_is_made_and_opting_in_renews_nothing(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            path = home / "budget.json" if durable else None
+            budget = Budget(path, lifetime=2.0)
+            other = Budget(path, lifetime=2.0) if durable else budget
+            budget.charge(campaign(), "reports", 1, now=NOON)
+            budget.opt_out()
+            budget.opt_out()
+            assert other.opted_out
+            for memory in (campaign(), remembering()):
+                with pytest.raises(OptedOut, match="campaign words"):
+                    other.charge(memory, "reports", 1, repeats=True, now=NOON)
+            other.opt_in()
+            assert not budget.opted_out
+            assert budget.charge(campaign(), "reports", 9, now=NOON) == 1
 
 
 # Arguments.
 
 
-@pytest.mark.parametrize("limit", [-1.0, -0.1, math.nan, -math.inf, True, "1", None, 10**400, 1e7])
-@pytest.mark.parametrize("name", ["per_day", "lifetime"])
-def test_a_limit_must_be_an_epsilon(name: str, limit: object) -> None:
-    with pytest.raises(UsageError, match=rf"{name} is .*, must be an epsilon in 0\.\.1,000,000, or infinity"):
-        Budget(**{name: limit})  # type: ignore[arg-type]
+def test_a_limit_must_be_an_epsilon(subtests: pytest.Subtests) -> None:
+    for limit in [-1.0, -0.1, math.nan, -math.inf, True, "1", None, 10**400, 1e7]:
+        for name in ["per_day", "lifetime"]:
+            with (
+                subtests.test(name=name, limit=limit),
+                pytest.raises(UsageError, match=rf"^{name} is .* 0\.\.1,000,000"),
+            ):
+                Budget(**{name: limit})  # type: ignore[arg-type]
 
 
 def test_other_arguments() -> None:
-    with pytest.raises(UsageError, match="when_spent is 'silence', must be 'other' or 'nothing'"):
+    with pytest.raises(UsageError, match=r"when_spent is 'silence'.*'other'.*'nothing'"):
         Budget(when_spent="silence")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="path is '', must name the file of the budget"):
+    with pytest.raises(UsageError, match=r"^path is ''"):
         Budget("")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="carries no discovery reports"):
+    with pytest.raises(UsageError, match="discovery"):
         Budget().charge(campaign(discovery=None), "discovery", 1)
 
 
 # In words.
 
 
-def words(budget: Budget) -> list[str]:
-    return list(budget.spent(NOON).words())
+def words(budget: Budget, now: datetime = NOON) -> list[str]:
+    return list(budget.spent(now).words())
+
+
+def figures(sentences: list[str]) -> list[list[str]]:
+    """Return the numbers and days of each sentence."""
+    return [re.findall(r"\d[\d,.-]*\d|\d", sentence) for sentence in sentences]
 
 
 def test_in_words_before_anything_was_made() -> None:
-    assert (words(Budget())) == [
-        "No report of this device has told anything of you yet.",
-        "On 2026-11-21 (UTC) epsilon 0 was spent; no limit is set for a day.",
-        "Altogether epsilon 0 was spent; no limit is set for the lifetime of this app.",
-    ]
+    assert figures(words(Budget())) == [[], ["2026-11-21", "0"], ["0"]]
 
 
 def test_in_words_what_was_spent_on_what() -> None:
     budget = Budget(per_day=0.5, lifetime=100.0)
     budget.charge(campaign(0.1), "reports", 1, now=NOON)
-    assert (words(budget))[:2] == [
-        "Campaign words: this device made 1 blurred report to count values, for epsilon 0.1.",
-        "All reports together change the odds that you sent one value rather than another by 11 % at most, even if all "
-        "parties that handle them broke their promises together.",
-    ]
+    assert figures(words(budget))[:2] == [["1", "0.1"], ["11"]]
     budget.charge(campaign(0.1), "reports", 6, now=NOON)
     for number in range(1, 1200):
         budget.charge(campaign(discovery_epsilon=0.002), "discovery", 1, now=NOON + number * DAY)
+    assert "opted out" not in words(budget)[0]
     budget.opt_out()
-    said = budget.spent(NOON + 1199 * DAY).words()
-    assert said == (
-        "You opted out: this device makes no report until you opt in again.",
-        "Campaign words: this device made 1,199 sealed reports to find values that are on no list, for epsilon 2.398 "
-        "and delta 0.001199.",
-        "Campaign words: this device made 5 blurred reports to count values, for epsilon 0.5.",
-        "Campaign words: 2 reports to count values told nothing of you, because the budget was spent.",
-        "All reports together change the odds that you sent one value rather than another by a factor of 20.3 at most, "
-        "except with a chance of 1 in 83, as long as the parties that handle them keep to their roles.",
-        "On 2030-03-04 (UTC) epsilon 0.002 of 0.5 was spent, and 0.498 is left.",
-        "Altogether epsilon 2.898 of 100 was spent, and 97.102 is left.",
-        "When too little is left for a report, no report tells more of you, although some are sent.",
-    )
-    silent = Budget(lifetime=0.0, when_spent="nothing")
-    assert (words(silent))[-1] == "When too little is left for a report, no report that tells more of you is made."
+    said = words(budget, NOON + 1199 * DAY)
+    assert "opted out" in said[0]
+    assert all("Campaign words" in sentence for sentence in said[1:4])
+    # Of discovery, of counts, of what told nothing; the odds; the day; the lifetime; what comes next.
+    assert figures(said[1:]) == [
+        ["1,199", "2.398", "0.001199"],
+        ["5", "0.5"],
+        ["2"],
+        ["20.3", "1", "83"],
+        ["2030-03-04", "0.002", "0.5", "0.498"],
+        ["2.898", "100", "97.102"],
+        [],
+    ]
+    spent, silent = Budget(lifetime=0.0), Budget(lifetime=0.0, when_spent="nothing")
+    assert words(spent)[-1] != words(silent)[-1]
 
 
 def test_words_show_numbers_exactly_however_many() -> None:
     budget = Budget(lifetime=10**6)
     for _ in range(7):
         budget.charge(campaign(1 / 3), "reports", 1, now=NOON)
-    assert "Altogether epsilon 2.333333338 of 1,000,000 was spent, and 999,997.666666662 is left." in words(budget)
+    assert ["2.333333338", "1,000,000", "999,997.666666662"] in figures(words(budget))
 
 
 def test_a_file_has_one_count_whatever_links_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,23 +47,24 @@ def client_of(name: str) -> Client:
     )
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_every_value_gives_a_report_of_one_length(name: str) -> None:
-    client = client_of(name)
-    campaign = client.campaign
-    sealed = campaign.sealed_bytes("reports")
-    assert sealed == 16 + campaign.require_frequency().report_bytes + SEAL_BYTES
-    for values in (VALUES, ["x" * 5000]):
-        assert {len(client.report(value)) for value in values} == {sealed}
-    assert client.reports(VALUES).shape == (len(VALUES), sealed)
-    assert client.reports(VALUES, threads=3).shape == (len(VALUES), sealed)
-    for row in client.reports(VALUES * 3, threads=2):
-        plain = ANALYZER.open(row.tobytes())
-        assert plain is not None
-        assert len(plain) == sealed - SEAL_BYTES
-        assert plain[:16] == campaign.binding("reports")
-        _, valid = campaign.require_frequency().unpack(np.frombuffer(plain[16:], np.uint8)[None])
-        assert valid.all()
+def test_every_value_gives_a_report_of_one_length(subtests: pytest.Subtests) -> None:
+    for name in MECHANISMS:
+        with subtests.test(name=name):
+            client = client_of(name)
+            campaign = client.campaign
+            sealed = campaign.sealed_bytes("reports")
+            assert sealed == 16 + campaign.require_frequency().report_bytes + SEAL_BYTES
+            for values in (VALUES, ["x" * 5000]):
+                assert {len(client.report(value)) for value in values} == {sealed}
+            assert client.reports(VALUES).shape == (len(VALUES), sealed)
+            assert client.reports(VALUES, threads=3).shape == (len(VALUES), sealed)
+            for row in client.reports(VALUES * 3, threads=2):
+                plain = ANALYZER.open(row.tobytes())
+                assert plain is not None
+                assert len(plain) == sealed - SEAL_BYTES
+                assert plain[:16] == campaign.binding("reports")
+                _, valid = campaign.require_frequency().unpack(np.frombuffer(plain[16:], np.uint8)[None])
+                assert valid.all()
 
 
 def test_every_value_gives_a_discovery_report_of_one_length() -> None:
@@ -114,20 +115,17 @@ def test_two_spellings_of_a_value_are_one_value_of_every_client() -> None:
 TWO = Dictionary(("tea", "cafe\u0301"))
 
 
-@pytest.mark.parametrize(
-    ("value", "fits"),
-    [("e\u0301" * (LONGEST // 2), True), ("\U0001d160" * (LONGEST // 4), False)],
-    ids=["shrinks", "grows"],
-)
-def test_a_value_is_measured_in_its_one_spelling(value: str, fits: bool) -> None:
+def test_a_value_is_measured_in_its_one_spelling(subtests: pytest.Subtests) -> None:
     """The first shrinks from 48 bytes to 32, the second grows from 32 to 96."""
-    client = client_of("ss")
-    if fits:
-        assert len(client.discovery_report(value)) == client.campaign.sealed_bytes("discovery")
-    else:
-        with pytest.raises(UsageError, match=f"^the value has 96 UTF-8 bytes, must have at most {LONGEST}$"):
-            client.discovery_report(value)
-    assert len(client.report(value)) == client.campaign.sealed_bytes("reports")
+    for value, fits in [("e\u0301" * (LONGEST // 2), True), ("\U0001d160" * (LONGEST // 4), False)]:
+        with subtests.test(fits=fits):
+            client = client_of("ss")
+            if fits:
+                assert len(client.discovery_report(value)) == client.campaign.sealed_bytes("discovery")
+            else:
+                with pytest.raises(UsageError, match=f" 96 .* {LONGEST}$"):
+                    client.discovery_report(value)
+            assert len(client.report(value)) == client.campaign.sealed_bytes("reports")
 
 
 def test_listed_values_share_no_bin() -> None:
@@ -137,16 +135,15 @@ def test_listed_values_share_no_bin() -> None:
     assert len({plain[16:48] for plain in opened if plain is not None}) == 50
 
 
-@pytest.mark.parametrize("value", ["a" * (LONGEST + 1), "ü" * (LONGEST // 2) + "b", "x" * 100_000])
-def test_a_value_too_long_for_discovery_is_refused_and_not_named(value: str) -> None:
-    client = client_of("ss")
-    for call in (lambda: client.discovery_report(value), lambda: client.discovery_reports(["four", value])):
-        with pytest.raises(
-            UsageError, match=f"{len(value.encode())} UTF-8 bytes, must have at most {LONGEST}"
-        ) as caught:
-            call()
-        assert value[:20] not in str(caught.value)
-        assert caught.value.__cause__ is None
+def test_a_value_too_long_for_discovery_is_refused_and_not_named(subtests: pytest.Subtests) -> None:
+    for value in ["a" * (LONGEST + 1), "ü" * (LONGEST // 2) + "b", "x" * 100_000]:
+        with subtests.test(length=len(value)):
+            client = client_of("ss")
+            for make, asked in ((client.discovery_report, value), (client.discovery_reports, ["four", value])):
+                with pytest.raises(UsageError, match=f" {len(value.encode())} .* {LONGEST}$") as caught:
+                    make(asked)
+                assert value[:20] not in str(caught.value)
+                assert caught.value.__cause__ is None
 
 
 def test_no_two_reports_are_equal() -> None:
@@ -156,21 +153,27 @@ def test_no_two_reports_are_equal() -> None:
     assert len({row.tobytes() for row in client.discovery_reports(["four"] * 50)}) == 50
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_outside_the_dictionary_is_the_reserved_item(name: str) -> None:
+def test_outside_the_dictionary_is_the_reserved_item(subtests: pytest.Subtests) -> None:
     """At epsilon 40 a report is the truth: `other` then explains every outside value, and no listed one."""
-    part = {**MECHANISMS[name], "epsilon": 40.0}
-    if name != "ocms":
-        part["parameters"] = {**part.get("parameters", {}), **({"s": 1} if name != "grr" else {})}
-    client = Client(
-        Campaign.model_validate(changed("mechanism", part)), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
-    )
-    mechanism = client.campaign.require_frequency()
-    other = other_item(mechanism)
-    own = np.array([mechanism.log_prob(opened(client, value), other)[0] for value in ["four", "", "one ", "ONE"]])
-    listed = np.array([mechanism.log_prob(opened(client, value), other)[0] for value in ["one"] * 20])
-    assert np.ptp(own) < 1e-6
-    assert listed.min() < own.max() - 30.0
+    for name, mechanism_part in MECHANISMS.items():
+        with subtests.test(name=name):
+            part = {**mechanism_part, "epsilon": 40.0}
+            if name != "ocms":
+                part["parameters"] = {**part.get("parameters", {}), **({"s": 1} if name != "grr" else {})}
+            client = Client(
+                Campaign.model_validate(changed("mechanism", part)),
+                policy=Policy.trusting(),
+                dictionary=WORDS,
+                uncapped=True,
+            )
+            mechanism = client.campaign.require_frequency()
+            other = other_item(mechanism)
+            own = np.array(
+                [mechanism.log_prob(opened(client, value), other)[0] for value in ["four", "", "one ", "ONE"]]
+            )
+            listed = np.array([mechanism.log_prob(opened(client, value), other)[0] for value in ["one"] * 20])
+            assert np.ptp(own) < 1e-6
+            assert listed.min() < own.max() - 30.0
 
 
 def opened(client: Client, value: str) -> np.ndarray:
@@ -183,11 +186,11 @@ def opened(client: Client, value: str) -> np.ndarray:
 def test_streams_that_a_campaign_does_not_carry_are_refused() -> None:
     only_frequency, only_discovery = data(), data()
     del only_frequency["discovery"], only_discovery["mechanism"]
-    with pytest.raises(UsageError, match="no discovery"):
+    with pytest.raises(UsageError, match="discovery"):
         Client(
             Campaign.model_validate(only_frequency), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
         ).discovery_report("four")
-    with pytest.raises(UsageError, match="no frequency"):
+    with pytest.raises(UsageError, match="frequency"):
         Client(
             Campaign.model_validate(only_discovery), policy=Policy.trusting(), dictionary=WORDS, uncapped=True
         ).report("one")
@@ -210,9 +213,10 @@ sys.meta_path.insert(0, Blocker())
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.policy import Policy
-client = Client(Campaign.read(sys.argv[1]), policy=Policy.trusting(), uncapped=True)
-for value in ("one", "four", ""):
-    print(len(client.report(value)), len(client.discovery_report(value)))
+for path in sys.argv[1:]:
+    client = Client(Campaign.read(path), policy=Policy.trusting(), uncapped=True)
+    for value in ("one", "four", ""):
+        print(len(client.report(value)), len(client.discovery_report(value)))
 print(sorted(set(BLOCKED) & {{name.split(".")[0] for name in sys.modules}}))
 """
 SERVER_SIDE = [
@@ -221,19 +225,19 @@ SERVER_SIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_client_needs_numpy_pynacl_and_pydantic_only(tmp_path: Path, name: str) -> None:
-    """In a process where all else that is installed cannot be imported."""
+def test_the_client_needs_numpy_pynacl_and_pydantic_only(tmp_path: Path) -> None:
+    """In a process where all else that is installed cannot be imported: a client of each mechanism."""
     (tmp_path / "words.txt").write_text("".join(f"{item}\n" for item in WORDS.items))
-    campaign = client_of(name).campaign
-    campaign.write(tmp_path / "c.json")
+    expected = []
+    for name in MECHANISMS:
+        campaign = client_of(name).campaign
+        campaign.write(tmp_path / f"{name}.json")
+        expected += [f"{campaign.sealed_bytes('reports')} {campaign.sealed_bytes('discovery')}"] * 3
     program = BLOCKER.format(blocked=SERVER_SIDE)
-    run = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", program, str(tmp_path / "c.json")], capture_output=True, text=True, check=False
-    )
+    files = [str(tmp_path / f"{name}.json") for name in MECHANISMS]
+    run = subprocess.run([sys.executable, "-c", program, *files], capture_output=True, text=True, check=False)  # noqa: S603
     assert run.returncode == 0, run.stderr
-    lengths = f"{campaign.sealed_bytes('reports')} {campaign.sealed_bytes('discovery')}"
-    assert run.stdout.splitlines() == [lengths, lengths, lengths, "[]"]
+    assert run.stdout.splitlines() == [*expected, "[]"]
     assert run.stderr == ""
 
 
@@ -254,12 +258,12 @@ def test_a_dictionary_may_be_given_instead_of_read_if_it_is_the_campaigns() -> N
 def test_what_is_no_campaign_or_no_memory_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     """A path in the place of what is read from it failed at the first report or later."""
     path = str(tmp_path / "campaign.json")
-    with pytest.raises(UsageError, match=r"campaign is a str, must be a Campaign: give Campaign\.read"):
+    with pytest.raises(UsageError, match=r"^campaign is a str.*Campaign\.read"):
         Client(path, policy=Policy.trusting())  # type: ignore[arg-type]
     campaign = Campaign.model_validate(changed("mechanism", MECHANISMS["grr"]))
     for memory in (path, tmp_path, {}):
-        with pytest.raises(UsageError, match=r"must be a memory: give FileMemory"):
+        with pytest.raises(UsageError, match="FileMemory"):
             Client(campaign, policy=Policy.trusting(), dictionary=WORDS, memory=memory)  # type: ignore[arg-type]
     for limit in (0, "5", 1.5):
-        with pytest.raises(UsageError, match="must be a whole number of answers, at least 1"):
+        with pytest.raises(UsageError, match="at least 1"):
             FileMemory(tmp_path, limit)  # type: ignore[arg-type]

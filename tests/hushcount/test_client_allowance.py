@@ -28,13 +28,11 @@ def test_it_makes_the_cap_of_each_stream_and_no_more() -> None:
     client = Client(campaign(), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366)))
     client.report("one")
     for _ in range(2):
-        with pytest.raises(
-            OverCap, match=r"1 more reports of campaign .* where 1 were made: must be at most 1"
-        ) as caught:
+        with pytest.raises(OverCap, match=r"^1 .*reports .*\b1 .*\b1\b") as caught:
             client.report("very secret")
         assert "secret" not in str(caught.value)
     client.discovery_report("very secret")
-    with pytest.raises(OverCap, match="1 more discovery"):
+    with pytest.raises(OverCap, match=r"^1 .*discovery"):
         client.discovery_report(None)
     again = Client(client.campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
     assert len(again.reports(["one"] * 5)) == len(again.discovery_reports([None] * 5)) == 5
@@ -44,7 +42,7 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     client = Client(
         campaign(cap=2), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366))
     )
-    with pytest.raises(OverCap, match="3 more reports"):
+    with pytest.raises(OverCap, match=r"^3 .*reports"):
         client.reports(["one"] * 3)
     with pytest.raises(UsageError):
         client.reports(["one", 2])  # type: ignore[list-item]
@@ -54,22 +52,27 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     assert len(client.reports(["one", "two"])) == len(client.discovery_reports([None, "x"])) == 2
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_each_window_has_its_own_and_a_clock_that_is_set_back_opens_none_again(tmp_path: Path, durable: bool) -> None:
-    allowance = Allowance(HOUR, tmp_path / "made.json" if durable else None)
-    first, second = campaign(cap=2), campaign(cap=2, epoch=2)
-    allowance.take(first, "reports", 1, NOON)
-    allowance.take(first, "reports", 1, NOON + timedelta(minutes=59))
-    # However many epochs are published, a window has one cap: it is what a policy bounds.
-    with pytest.raises(OverCap):
-        allowance.take(second, "reports", 1, NOON)
-    for late in (NOON, NOON + timedelta(minutes=59, seconds=59), NOON - timedelta(days=9)):
-        with pytest.raises(OverCap):
-            allowance.take(first, "reports", 1, late)
-    allowance.take(first, "reports", 2, NOON + HOUR)
-    for late in (NOON + HOUR, NOON):
-        with pytest.raises(OverCap):
-            allowance.take(first, "reports", 1, late)
+def test_each_window_has_its_own_and_a_clock_that_is_set_back_opens_none_again(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            allowance = Allowance(HOUR, home / "made.json" if durable else None)
+            first, second = campaign(cap=2), campaign(cap=2, epoch=2)
+            allowance.take(first, "reports", 1, NOON)
+            allowance.take(first, "reports", 1, NOON + timedelta(minutes=59))
+            # However many epochs are published, a window has one cap: it is what a policy bounds.
+            with pytest.raises(OverCap):
+                allowance.take(second, "reports", 1, NOON)
+            for late in (NOON, NOON + timedelta(minutes=59, seconds=59), NOON - timedelta(days=9)):
+                with pytest.raises(OverCap):
+                    allowance.take(first, "reports", 1, late)
+            allowance.take(first, "reports", 2, NOON + HOUR)
+            for late in (NOON + HOUR, NOON):
+                with pytest.raises(OverCap):
+                    allowance.take(first, "reports", 1, late)
 
 
 def test_with_a_file_it_outlives_the_process_and_names_no_value(tmp_path: Path) -> None:
@@ -89,36 +92,53 @@ def test_with_a_file_it_outlives_the_process_and_names_no_value(tmp_path: Path) 
         client.report("one")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"[" * 200_000, b'{"window": "20261121T120000Z", "reports": {"a": -1}}', b" " * (2 << 20)]
-)
-def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "made.json"
-    path.write_bytes(content)
-    path.chmod(0o600)
-    with pytest.raises(FormatError, match="is damaged"):
-        Client(campaign(), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(path=path)).report("one")
-    assert path.read_bytes() == content
+def test_a_damaged_file_is_refused_and_left_as_it_is(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, content in enumerate(
+        [
+            b"",
+            b"[]",
+            b"[" * 200_000,
+            b'{"window": "20261121T120000Z", "reports": {"a": -1}}',
+            b" " * (2 << 20),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(content=content[:60]):
+            path = home / "made.json"
+            path.write_bytes(content)
+            path.chmod(0o600)
+            with pytest.raises(FormatError, match=r"made\.json"):
+                Client(campaign(), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(path=path)).report(
+                    "one"
+                )
+            assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_many_threads_make_the_cap_together(tmp_path: Path, durable: bool) -> None:
-    path = tmp_path / "made.json" if durable else None
-    client = Client(
-        campaign(cap=5), policy=Policy.trusting(), dictionary=WORDS, allowance=Allowance(timedelta(days=366), path)
-    )
+def test_many_threads_make_the_cap_together(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            path = home / "made.json" if durable else None
+            client = Client(
+                campaign(cap=5),
+                policy=Policy.trusting(),
+                dictionary=WORDS,
+                allowance=Allowance(timedelta(days=366), path),
+            )
+            with ThreadPoolExecutor(8) as threads:
+                assert sum(threads.map(makes, [client] * 20)) == 5
 
-    def makes(_: int) -> bool:
-        try:
-            client.report("one")
-        except OverCap:
-            return False
-        return True
 
-    with ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(makes, range(20))) == 5
+def makes(client: Client) -> bool:
+    try:
+        client.report("one")
+    except OverCap:
+        return False
+    return True
 
 
 def test_a_window_shorter_than_a_second_is_refused() -> None:
-    with pytest.raises(ValueError, match="window is 0:00:00, must be at least 1 second"):
+    with pytest.raises(ValueError, match=r"^window is 0:00:00.* 1 second"):
         Allowance(timedelta())

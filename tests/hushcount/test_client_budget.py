@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,6 +22,7 @@ from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.memory import FileMemory, Memory, ProcessMemory
 from hushcount.policy import Policy
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data
+from tests.hushcount.forked import fork
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER
 
 CERTAIN = 40.0
@@ -154,30 +153,37 @@ def test_what_is_over_the_cap_or_wrong_is_not_charged() -> None:
 
 def test_a_value_too_long_is_refused_whether_or_not_the_budget_is_spent() -> None:
     for budget in (Budget(), Budget(lifetime=0.0)):
-        with pytest.raises(UsageError, match="the value has 1000 UTF-8 bytes"):
+        with pytest.raises(UsageError, match=" 1000 "):
             client_of(budget).discovery_report("x" * 1000)
 
 
 # What is charged does not depend on values.
 
 
-@pytest.mark.parametrize("lifetime", [0.0, 3.5 * CERTAIN, 1000 * CERTAIN])
-@pytest.mark.parametrize("values", [0, 1, 3])
-def test_what_is_charged_and_when_it_is_spent_never_depends_on_a_value(lifetime: float, values: int) -> None:
+def test_what_is_charged_and_when_it_is_spent_never_depends_on_a_value(subtests: pytest.Subtests) -> None:
     """People with any values, new ones and ones that were seen before, are charged alike after every single call."""
-    people = []
-    for person in (VALUES, ["one"] * 9, list(reversed(VALUES)), [f"new {number}" for number in range(9)], [""] * 9):
-        client = client_of(Budget(lifetime=lifetime), ProcessMemory() if values else None, max(values, 1))
-        charges = []
-        for value in person:
-            client.report(value)
-            charges.append((client.spent(), client.allowance._made.read().reports))
-            client.discovery_report(value or None)
-            charges.append((client.spent(), client.allowance._made.read().reports))
-            client.reports([value, "one", value])
-            charges.append((client.spent(), client.allowance._made.read().reports))
-        people.append([(spent.streams, spent.left, made) for spent, made in charges])
-    assert all(charges == people[0] for charges in people)
+    for lifetime in [0.0, 3.5 * CERTAIN, 1000 * CERTAIN]:
+        for values in [0, 1, 3]:
+            with subtests.test(values=values, lifetime=lifetime):
+                people = []
+                for person in (
+                    VALUES,
+                    ["one"] * 9,
+                    list(reversed(VALUES)),
+                    [f"new {number}" for number in range(9)],
+                    [""] * 9,
+                ):
+                    client = client_of(Budget(lifetime=lifetime), ProcessMemory() if values else None, max(values, 1))
+                    charges = []
+                    for value in person:
+                        client.report(value)
+                        charges.append((client.spent(), client.allowance._made.read().reports))
+                        client.discovery_report(value or None)
+                        charges.append((client.spent(), client.allowance._made.read().reports))
+                        client.reports([value, "one", value])
+                        charges.append((client.spent(), client.allowance._made.read().reports))
+                    people.append([(spent.streams, spent.left, made) for spent, made in charges])
+                assert all(charges == people[0] for charges in people)
 
 
 def test_a_memory_that_fails_has_charged_more_and_not_less(tmp_path: Path) -> None:
@@ -186,7 +192,7 @@ def test_a_memory_that_fails_has_charged_more_and_not_less(tmp_path: Path) -> No
     full.keep(bytes(32), b"of another campaign")
     client = client_of(Budget(lifetime=3 * CERTAIN), full)
     for _ in range(2):
-        with pytest.raises(HushcountError, match="the memory holds 1 answers, its limit"):
+        with pytest.raises(HushcountError, match=" 1 answers"):
             client.report("one")
     assert client.spent().epsilon == 2 * CERTAIN
 
@@ -229,7 +235,7 @@ def kill_everywhere(folder: Path, stream: str, remembering: bool) -> int:
         client = of_folder(place, remembering)
         client.discovery_report("x") if stream == "reports" else client.report("one")
         reading, writing = os.pipe()
-        child = os.fork()
+        child = fork()
         if child == 0:
             report_and_die(place, stream, remembering, point, writing)
             os._exit(0)
@@ -253,24 +259,13 @@ def kill_everywhere(folder: Path, stream: str, remembering: bool) -> int:
     raise AssertionError
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from tests.hushcount.test_client_budget import kill_everywhere
-print(kill_everywhere(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "True"))
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 @pytest.mark.long(but=("reports-False",))
 @pytest.mark.parametrize(("stream", "remembering"), [("reports", False), ("reports", True), ("discovery", False)])
 def test_a_process_killed_at_any_point_has_charged_what_left_it(tmp_path: Path, stream: str, remembering: bool) -> None:
     """The decision, the allowance, the charge, the draw, the memory, the report: nothing leaves before the charge."""
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path), stream, str(remembering)]
-    ran = subprocess.run(command, timeout=600, capture_output=True, text=True, check=False)  # noqa: S603  # our script
-    assert ran.returncode == 0, ran.stderr
     # Of each file: its lock, the new one, its mode, its sync, its name, the folder's sync, the temporary one.
-    assert int(ran.stdout) > (30 if remembering else 20)
+    assert kill_everywhere(tmp_path, stream, remembering) > (30 if remembering else 20)
 
 
 def test_a_charge_that_cannot_be_written_lets_nothing_out(tmp_path: Path) -> None:
@@ -281,14 +276,14 @@ def test_a_charge_that_cannot_be_written_lets_nothing_out(tmp_path: Path) -> Non
     (tmp_path / "there" / "budget.json").unlink()
     (tmp_path / "there" / "budget.json").mkdir()
     for make in (client.report, client.discovery_report):
-        with pytest.raises(HushcountError, match="cannot read budget file"):
+        with pytest.raises(HushcountError, match="budget file"):
             make("one")
 
 
 def test_one_file_for_two_uses_is_refused_and_hangs_nobody(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     client = client_of(Budget(path), allowance=Allowance(YEAR, path))
-    with pytest.raises(FormatError, match="is damaged or of another version"):
+    with pytest.raises(FormatError, match=r"budget file .*all\.json"):
         for _ in range(2):
             client.report("one")
 
@@ -303,39 +298,42 @@ def test_threads_make_as_many_reports_as_the_budget_lets_them(tmp_path: Path) ->
 # Opting out.
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_forgetting_stops_everything_and_deletes_what_is_of_values(tmp_path: Path, durable: bool) -> None:
-    path = tmp_path / "memory.json"
-    memory = FileMemory(path) if durable else ProcessMemory()
-    budget = Budget(tmp_path / "budget.json" if durable else None, lifetime=3 * CERTAIN)
-    queue = Waiting()
-    client = client_of(budget, memory, queue=queue)
-    queue.reports.append(client.report("one"))
-    client.forget()
-    client.forget()
-    assert queue.reports == []
-    assert not path.exists() if durable else memory.get(bytes(32)) is None and not memory._answers  # type: ignore[union-attr]
-    # The allowance is not taken, so that it stays this error.
-    others = [client, client_of(budget)]
-    if durable:
-        others.append(client_of(Budget(budget.path)))
-    for other, _ in product(others, range(3)):
-        for make in (other.report, other.discovery_report):
-            with pytest.raises(OptedOut):
-                make("one")
-    assert client.allowance._made.read().reports.popitem()[1] == 1
-    assert client.spent().words()[0] == "You opted out: this device makes no report until you opt in again."
-    # New answers in the same epoch are charged, and the budget is the old one.
-    budget.opt_in()
-    assert shown(client, client.reports(["two"])) == ["two"]
-    assert client.spent().epsilon == 2 * CERTAIN
-    client.forget()
-    budget.opt_in()
-    client.report("one")
-    assert shown(client, client.reports(["one"])) == ["one"]
-    client.forget()
-    budget.opt_in()
-    assert shown(client, client.reports(["one"])) == ["other"]
+def test_forgetting_stops_everything_and_deletes_what_is_of_values(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            path = home / "memory.json"
+            memory = FileMemory(path) if durable else ProcessMemory()
+            budget = Budget(home / "budget.json" if durable else None, lifetime=3 * CERTAIN)
+            queue = Waiting()
+            client = client_of(budget, memory, queue=queue)
+            queue.reports.append(client.report("one"))
+            client.forget()
+            client.forget()
+            assert queue.reports == []
+            assert not path.exists() if durable else memory.get(bytes(32)) is None and not memory._answers  # type: ignore[union-attr]
+            # The allowance is not taken, so that it stays this error.
+            others = [client, client_of(budget)]
+            if durable:
+                others.append(client_of(Budget(budget.path)))
+            for other, _ in product(others, range(3)):
+                for make in (other.report, other.discovery_report):
+                    with pytest.raises(OptedOut):
+                        make("one")
+            assert client.allowance._made.read().reports.popitem()[1] == 1
+            assert "opted out" in client.spent().words()[0]
+            # New answers in the same epoch are charged, and the budget is the old one.
+            budget.opt_in()
+            assert shown(client, client.reports(["two"])) == ["two"]
+            assert client.spent().epsilon == 2 * CERTAIN
+            client.forget()
+            budget.opt_in()
+            client.report("one")
+            assert shown(client, client.reports(["one"])) == ["one"]
+            client.forget()
+            budget.opt_in()
+            assert shown(client, client.reports(["one"])) == ["other"]
 
 
 def test_forgetting_that_is_interrupted_has_stopped_everything_and_is_completed_by_another_call() -> None:
@@ -359,7 +357,7 @@ def test_forgetting_that_is_interrupted_has_stopped_everything_and_is_completed_
 
 def test_a_memory_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
     (tmp_path / "memory.json").mkdir()
-    with pytest.raises(HushcountError, match=r"cannot remove memory file .*, remove it by hand"):
+    with pytest.raises(HushcountError, match="memory file"):
         FileMemory(tmp_path / "memory.json").forget()
     FileMemory(tmp_path / "none.json").forget()
 
@@ -374,9 +372,9 @@ def test_a_client_counts_what_it_spends_unless_it_is_of_many() -> None:
     many = client_of(None, uncapped=True)
     many.reports(["one"] * 2000)
     for use in (many.spent, many.forget):
-        with pytest.raises(UsageError, match="such a client counts nothing"):
+        with pytest.raises(UsageError, match="uncapped"):
             use()
-    with pytest.raises(UsageError, match="uncapped=True counts nothing"):
+    with pytest.raises(UsageError, match="uncapped=True"):
         client_of(Budget(), uncapped=True)
 
 
@@ -384,5 +382,5 @@ def test_a_memory_must_be_able_to_forget() -> None:
     class Old:
         get = keep = None
 
-    with pytest.raises(UsageError, match="memory is a Old, must be a memory"):
+    with pytest.raises(UsageError, match=r"^memory is a Old"):
         client_of(Budget(), Old())  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from tests.support.words import SeededWords
 ITEMS = tuple(f"item {number}" for number in range(100))
 DICTIONARY = Dictionary(ITEMS)
 EPSILON, SIZE = 2.0, 12
-REPORTS, CLIENTS = 200, 40
+REPORTS, CLIENTS = 112, 20
 
 
 def campaign_of(epoch: int = 1, values: int = 0) -> Campaign:
@@ -129,35 +130,37 @@ def test_an_answer_is_repeated_under_a_fresh_seal() -> None:
     assert len({plain(client, ["item 1"])[0] for _ in range(50)} | set(plain(client, ["item 1"] * 50))) == 1
 
 
-@pytest.mark.parametrize("batch", [True, False])
-def test_each_value_has_an_answer_of_its_own_whatever_the_order(batch: bool) -> None:
+def test_each_value_has_an_answer_of_its_own_whatever_the_order(subtests: pytest.Subtests) -> None:
     """Three values and 300 reports: the answers of the first three, again and again."""
-    memory = ProcessMemory()
-    client = client_of(memory)
-    values = ["item 1", "item 2", "item 3"] * 100
-    sent = plain(client, values) if batch else [plain(client, [value])[0] for value in values]
-    assert sent == sent[:3] * 100
-    assert len(memory._answers) == 3
-    assert plain(client, ["item 2", "item 1"]) == [sent[1], sent[0]]
-    assert plain(client, []) == []
+    for batch in [True, False]:
+        with subtests.test(batch=batch):
+            memory = ProcessMemory()
+            client = client_of(memory)
+            values = ["item 1", "item 2", "item 3"] * 100
+            sent = plain(client, values) if batch else [plain(client, [value])[0] for value in values]
+            assert sent == sent[:3] * 100
+            assert len(memory._answers) == 3
+            assert plain(client, ["item 2", "item 1"]) == [sent[1], sent[0]]
+            assert plain(client, []) == []
 
 
-@pytest.mark.parametrize("values", [1, 3])
-def test_a_value_beyond_those_of_the_campaign_is_answered_as_the_last_of_them(values: int) -> None:
+def test_a_value_beyond_those_of_the_campaign_is_answered_as_the_last_of_them(subtests: pytest.Subtests) -> None:
     """So that an epoch never costs more than is stated, and no client falls silent over it."""
-    memory = ProcessMemory()
-    client = client_of(memory, values=values)
-    first = plain(client, ["item 1", "item 2", "item 3"][:values])
-    later = [plain(client, [f"item {number}"])[0] for number in range(10, 30)]
-    assert set(later) == {first[-1]}
-    assert plain(client, ["item 1", "item 2", "item 3"][:values]) == first
-    assert len(memory._answers) == values
+    for values in [1, 3]:
+        with subtests.test(values=values):
+            memory = ProcessMemory()
+            client = client_of(memory, values=values)
+            first = plain(client, ["item 1", "item 2", "item 3"][:values])
+            later = [plain(client, [f"item {number}"])[0] for number in range(10, 30)]
+            assert set(later) == {first[-1]}
+            assert plain(client, ["item 1", "item 2", "item 3"][:values]) == first
+            assert len(memory._answers) == values
 
 
 def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
-    with pytest.raises(UsageError, match=r"is of clients that remember: give a memory, as in"):
+    with pytest.raises(UsageError, match=r"FileMemory"):
         Client(campaign_of(values=1), policy=Policy.trusting(), dictionary=DICTIONARY)
-    with pytest.raises(UsageError, match=r"is of clients that do not remember: give no memory"):
+    with pytest.raises(UsageError, match="do not remember"):
         Client(campaign_of(), policy=Policy.trusting(), dictionary=DICTIONARY, memory=ProcessMemory())
 
 
@@ -183,7 +186,7 @@ def test_another_epoch_is_answered_afresh() -> None:
 
 def test_answers_have_the_law_of_fresh_reports() -> None:
     """A report of a client with an empty memory supports its item with p; fails with probability below 1e-6."""
-    number = 4000
+    number = 1500
     client = client_of(None)
     mechanism = client.campaign.require_frequency()
     items = np.full(1, 7, dtype=np.uint64)
@@ -210,39 +213,47 @@ def test_two_histories_of_answers_are_told_apart_by_no_more_than_the_long_run_ep
 # The memory itself.
 
 
-@pytest.fixture(params=["process", "file"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Memory:
-    return ProcessMemory(3) if request.param == "process" else FileMemory(tmp_path / "memory", 3)
+@pytest.fixture
+def memories(tmp_path: Path) -> dict[str, Memory]:
+    return {"process": ProcessMemory(3), "file": FileMemory(tmp_path / "memory", 3)}
 
 
-def test_what_is_kept_first_stays(memory: Memory) -> None:
-    assert memory.get(b"k" * 32) is None
-    assert memory.keep(b"k" * 32, b"first") == b"first"
-    assert memory.keep(b"k" * 32, b"second") == b"first"
-    assert memory.get(b"k" * 32) == b"first"
-    assert memory.get(b"l" * 32) is None
+def test_what_is_kept_first_stays(subtests: pytest.Subtests, memories: dict[str, Memory]) -> None:
+    for kind, memory in memories.items():
+        with subtests.test(kind=kind):
+            assert memory.get(b"k" * 32) is None
+            assert memory.keep(b"k" * 32, b"first") == b"first"
+            assert memory.keep(b"k" * 32, b"second") == b"first"
+            assert memory.get(b"k" * 32) == b"first"
+            assert memory.get(b"l" * 32) is None
 
 
-def test_a_full_memory_takes_no_further_value_and_forgets_none(memory: Memory) -> None:
-    for number in range(3):
-        memory.keep(bytes([number]) * 32, bytes([number]))
-    with pytest.raises(HushcountError, match="the memory holds 3 answers, its limit"):
-        memory.keep(b"n" * 32, b"n")
-    assert memory.keep(bytes(32), b"other") == b"\0"
-    assert [memory.get(bytes([number]) * 32) for number in range(3)] == [b"\0", b"\1", b"\2"]
-    assert memory.get(b"n" * 32) is None
+def test_a_full_memory_takes_no_further_value_and_forgets_none(
+    subtests: pytest.Subtests, memories: dict[str, Memory]
+) -> None:
+    for kind, memory in memories.items():
+        with subtests.test(kind=kind):
+            for number in range(3):
+                memory.keep(bytes([number]) * 32, bytes([number]))
+            with pytest.raises(HushcountError, match=" 3 answers"):
+                memory.keep(b"n" * 32, b"n")
+            assert memory.keep(bytes(32), b"other") == b"\0"
+            assert [memory.get(bytes([number]) * 32) for number in range(3)] == [b"\0", b"\1", b"\2"]
+            assert memory.get(b"n" * 32) is None
 
 
-@pytest.mark.parametrize("free", range(4))
-def test_a_full_memory_silences_a_client_for_every_value_or_for_none(memory: Memory, free: int) -> None:
+def test_a_full_memory_silences_a_client_for_every_value_or_for_none(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """At every fill level: who fell silent over some values only would tell which ones it has answered before."""
-    for number in range(3 - free):
-        memory.keep(bytes([number]) * 32, b"of another epoch")
-    client = client_of(memory, values=4)
-    if free > 1:
-        plain(client, ["item 1"])
-    silent = [falls_silent(client, value) for value in ("item 1", "item 2", "item 3", "item 4", "item 5", "unlisted")]
-    assert silent == [free == 0] * 6
+    for free in range(4):
+        for memory in (ProcessMemory(3), FileMemory(tmp_path / str(free), 3)):
+            with subtests.test(free=free, memory=type(memory).__name__):
+                for number in range(3 - free):
+                    memory.keep(bytes([number]) * 32, b"of another epoch")
+                client = client_of(memory, values=4)
+                if free > 1:
+                    plain(client, ["item 1"])
+                asked = ("item 1", "item 2", "item 3", "item 4", "item 5", "unlisted")
+                assert [falls_silent(client, value) for value in asked] == [free == 0] * 6
 
 
 def test_a_memory_that_cannot_be_written_answers_a_further_value_as_the_last(tmp_path: Path) -> None:
@@ -267,28 +278,25 @@ def falls_silent(client: Client, value: str) -> bool:
     return False
 
 
-def test_of_many_threads_all_send_the_first_answer(memory: Memory) -> None:
+def test_of_many_threads_all_send_the_first_answer(subtests: pytest.Subtests, memories: dict[str, Memory]) -> None:
     """And no more than one answer is drawn for good, whoever comes first."""
-    client = client_of(memory)
-    sent: list[bytes] = []
-    barrier = threading.Barrier(8)
+    for kind, memory in memories.items():
+        with subtests.test(kind=kind):
+            client = client_of(memory)
+            barrier = threading.Barrier(8)
 
-    def send() -> None:
-        barrier.wait()
-        sent.extend(plain(client, ["item 5"]))
+            def send(client: Client, barrier: threading.Barrier) -> bytes:
+                barrier.wait(60)
+                return plain(client, ["item 5"])[0]
 
-    threads = [threading.Thread(target=send) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(sent) == 8
-    assert len(set(sent)) == 1
+            with ThreadPoolExecutor(8) as threads:
+                sent = list(threads.map(send, [client] * 8, [barrier] * 8))
+            assert len(set(sent)) == 1
 
 
 def test_a_limit_below_one_is_refused(tmp_path: Path) -> None:
     for make in (lambda: ProcessMemory(0), lambda: FileMemory(tmp_path / "m", 0)):
-        with pytest.raises(ValueError, match="limit is 0, must be a whole number of answers, at least 1"):
+        with pytest.raises(ValueError, match=r"^limit is 0.* 1$"):
             make()
 
 
@@ -320,7 +328,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     damaged += [b"[]", b"{}", b"null", b'{"format": 1, "key": 5, "answers": [], "digest": ""}', b"\xff\xfe"]
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(FormatError, match="is damaged or of another version") as caught:
+        with pytest.raises(FormatError, match=r"memory file .*/memory") as caught:
             client_of(FileMemory(path)).report("item 1")
         assert sent.hex() not in str(caught.value)
         assert path.read_bytes() == content
@@ -334,15 +342,15 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     client = client_of(FileMemory(path))
     client.report("item 1")
     path.chmod(0o640)
-    with pytest.raises(UsageError, match="has mode 0640, must be 0600"):
+    with pytest.raises(UsageError, match=r"0640.*0600"):
         client.report("item 1")
 
 
 def test_where_nothing_can_be_kept_nothing_is_sent(tmp_path: Path) -> None:
-    with pytest.raises(HushcountError, match="nothing may be sent"):
+    with pytest.raises(HushcountError, match="memory file"):
         client_of(FileMemory(tmp_path / "absent" / "memory")).report("item 1")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="cannot read memory file"):
+    with pytest.raises(UsageError, match="memory file"):
         client_of(FileMemory(tmp_path / "folder")).report("item 1")
 
 
@@ -351,7 +359,7 @@ def test_an_answer_of_another_length_is_refused() -> None:
         def get(self, key: bytes) -> bytes | None:
             return b"short"
 
-    with pytest.raises(UsageError, match="an answer of 0 bytes, the campaign's have"):
+    with pytest.raises(UsageError, match=" 0 bytes"):
         client_of(Wrong()).report("item 1")
 
 
@@ -359,5 +367,5 @@ def test_a_path_may_be_a_text_and_what_is_no_path_is_one_sentence(tmp_path: Path
     memory = FileMemory(str(tmp_path / "memory.bin"))  # type: ignore[arg-type]
     assert memory.keep(bytes(32), b"answer") == FileMemory(tmp_path / "memory.bin").get(bytes(32)) == b"answer"
     for wrong in (7, None, ""):
-        with pytest.raises(UsageError, match="must name the file of the memory"):
+        with pytest.raises(UsageError, match=r"^path is "):
             FileMemory(wrong)  # type: ignore[arg-type]

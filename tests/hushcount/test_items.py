@@ -57,7 +57,7 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
 
 def test_a_dictionary_is_refused_at_its_first_line_that_is_no_item(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_bytes(b"a\n\x01\na\n\xff\n")
-    with pytest.raises(UsageError, match=r"^line 2 of dictionary \S*words.txt .*: remove it$"):
+    with pytest.raises(UsageError, match=r"^line 2 .*words\.txt"):
         read_dictionary(tmp_path / "words.txt")
 
 
@@ -76,38 +76,34 @@ def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) 
             TrackedItem(item=value, source="given")
 
 
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        ("", "is empty"),
-        ("cafe\u0301", "is not in Unicode's normal form NFC"),
-        ("a\nb", "a control character"),
-        ("a\u2028", "a separator of lines"),
-        ("\u202egpj", "a control of direction"),
-        ("\ud800", "a lone surrogate"),
-        ("\ufeffa", "a byte order mark"),
-        ("pay\u200bpal", "an invisible character"),
-        ("pay\u200dpal", "an invisible character"),
-        ("\u200d\u0645", "an invisible character"),
-        ("a\u00adb", "an invisible character"),
-        ("a\u200f", "an invisible character"),
-        ("a\ufeffb", "an invisible character"),
-        ("\U000e0061", "an invisible character"),
-        ("\u3164", "an invisible character"),
-        ("a\u034fb", "an invisible character"),
-        ("x" * (MOST_ITEM_BYTES + 1), "more than 4,096 bytes"),
-        ("é" * (MOST_ITEM_BYTES // 2 + 1), "more than 4,096 bytes"),
-    ],
-)
-def test_why_a_string_may_be_no_item(value: str, says: str) -> None:
-    assert says in str(fault_of_item(value))
+def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
+    for value, says in [
+        ("", "empty"),
+        ("cafe\u0301", "NFC"),
+        ("a\nb", "control character"),
+        ("a\u2028", "separator"),
+        ("\u202egpj", "direction"),
+        ("\ud800", "surrogate"),
+        ("\ufeffa", "byte order mark"),
+        ("pay\u200bpal", "invisible"),
+        ("pay\u200dpal", "invisible"),
+        ("\u200d\u0645", "invisible"),
+        ("a\u00adb", "invisible"),
+        ("a\u200f", "invisible"),
+        ("a\ufeffb", "invisible"),
+        ("\U000e0061", "invisible"),
+        ("\u3164", "invisible"),
+        ("a\u034fb", "invisible"),
+        ("x" * (MOST_ITEM_BYTES + 1), "4,096"),
+        ("é" * (MOST_ITEM_BYTES // 2 + 1), "4,096"),
+    ]:
+        with subtests.test(value=value[:40]):
+            assert says in str(fault_of_item(value))
 
 
-@pytest.mark.parametrize(
-    "value", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]
-)
-def test_what_joins_letters_in_a_script_is_part_of_it(value: str) -> None:
-    assert may_be_item(value)
+def test_what_joins_letters_in_a_script_is_part_of_it() -> None:
+    for value in ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]:
+        assert may_be_item(value)
 
 
 def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:
@@ -116,27 +112,30 @@ def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> Non
 
 
 def test_two_items_alike_are_named_by_their_lines_alone() -> None:
-    with pytest.raises(UsageError, match=r"^lines 2 and 4 of the list of items are alike in NFC: remove one$"):
+    with pytest.raises(UsageError, match=r"^lines 2 and 4 .*NFC"):
         Dictionary(("a", "b", "c", "b"))
 
 
-@pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
-def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> None:
-    opener = gzip.open if ending == ".txt.gz" else open
-    for name, lines in (
-        ("nfc", ["caf\u00e9", "tea"]),
-        ("nfd", ["cafe\u0301", "tea"]),
-        ("both", ["cafe\u0301", "caf\u00e9"]),
-    ):
-        with opener(tmp_path / f"{name}{ending}", "wb") as stream:
-            stream.write("".join(f"{line}\n" for line in lines).encode())
-    assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
-    assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
-    assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
-    with pytest.raises(UsageError, match=r"^dictionary .* lines 1 and 2 of the list of items are alike in NFC"):
-        read_dictionary(tmp_path / f"both{ending}")
-    with pytest.raises(UsageError, match=r"^lines 1 and 2 of the list of items are alike in NFC: remove one$"):
-        results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
+def test_two_spellings_of_an_item_are_one_item(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, ending in enumerate([".txt", ".txt.gz"]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(ending=ending):
+            opener = gzip.open if ending == ".txt.gz" else open
+            for name, lines in (
+                ("nfc", ["caf\u00e9", "tea"]),
+                ("nfd", ["cafe\u0301", "tea"]),
+                ("both", ["cafe\u0301", "caf\u00e9"]),
+            ):
+                with opener(home / f"{name}{ending}", "wb") as stream:
+                    stream.write("".join(f"{line}\n" for line in lines).encode())
+            assert read_dictionary(home / f"nfd{ending}") == read_dictionary(home / f"nfc{ending}")
+            assert read_dictionary(home / f"nfd{ending}").digest == read_dictionary(home / f"nfc{ending}").digest
+            assert results.read_names(home / f"nfd{ending}")[0] == "caf\u00e9"
+            with pytest.raises(UsageError, match=r"both\.txt.* lines 1 and 2 .*NFC"):
+                read_dictionary(home / f"both{ending}")
+            with pytest.raises(UsageError, match=r"^lines 1 and 2 .*NFC"):
+                results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(home / f"both{ending}"))
 
 
 def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path) -> None:

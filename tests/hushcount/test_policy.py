@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, parse_campaign_signature
+from hushcount.campaigns.delegation import parse_campaign_signature
 from hushcount.campaigns.log import CampaignLog
 from hushcount.client import Client
 from hushcount.discovery.keep_rules import KeepRule
@@ -58,7 +58,7 @@ def accept(one: Policy, campaign: Campaign, log: CampaignLog | None = None) -> N
 
 def test_a_client_without_a_policy_is_refused() -> None:
     for none in (None, 5, "policy.json", {}):
-        with pytest.raises(UsageError, match=r"give policy=Policy\.read"):
+        with pytest.raises(UsageError, match=r"policy=Policy\.read"):
             Client(CAMPAIGN, policy=none, dictionary=WORDS)  # type: ignore[arg-type]
 
 
@@ -68,42 +68,39 @@ def test_a_signed_campaign_within_the_policy_gets_reports() -> None:
     assert len(client.discovery_report("four")) == CAMPAIGN.sealed_bytes("discovery")
 
 
-@pytest.mark.parametrize(
-    ("signature", "says"),
-    [
-        (None, "campaign words is unsigned"),
-        (signed(CAMPAIGN, STRANGER), "trusted are"),
-        (signed(later(CAMPAIGN)), "is wrong: it was altered"),
-        (signed(CAMPAIGN, PUBLISHER), "trusted are"),
-        (delegated(CAMPAIGN, by=STRANGER), "the delegation was signed with key"),
-    ],
-)
-def test_a_campaign_that_the_operator_did_not_sign_is_refused(signature: CampaignSignature | None, says: str) -> None:
-    with pytest.raises(Untrusted, match=says):
-        Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS)
+def test_a_campaign_that_the_operator_did_not_sign_is_refused(subtests: pytest.Subtests) -> None:
+    for signature, says in [
+        (None, "unsigned"),
+        (signed(CAMPAIGN, STRANGER), f"{STRANGER.id}.*{KEY.id}"),
+        (signed(later(CAMPAIGN)), "altered"),
+        (signed(CAMPAIGN, PUBLISHER), f"{PUBLISHER.id}.*{KEY.id}"),
+        (delegated(CAMPAIGN, by=STRANGER), f"delegation .*{STRANGER.id}"),
+    ]:
+        with subtests.test(says=says), pytest.raises(Untrusted, match=says):
+            Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS)
 
 
 def test_a_signature_is_read_from_beside_the_file(tmp_path: Path) -> None:
     path = tmp_path / "campaign.json"
     CAMPAIGN.write(path)
-    with pytest.raises(Untrusted, match="put its signature beside the file"):
+    with pytest.raises(Untrusted, match="unsigned"):
         Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
     (tmp_path / "campaign.json.sig").write_text(signed(CAMPAIGN).text())
     Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
     (tmp_path / "campaign.json.sig").write_text("{}")
-    with pytest.raises(FormatError, match=r"signature .*campaign\.json\.sig is invalid"):
+    with pytest.raises(FormatError, match=r"campaign\.json\.sig"):
         Client(Campaign.read(path), policy=policy(), dictionary=WORDS)
 
 
 def test_the_campaign_of_another_policy_is_refused() -> None:
-    with pytest.raises(Untrusted, match="campaign is words, the policy is for other"):
+    with pytest.raises(Untrusted, match=r"words.*other"):
         accept(policy(campaign_id="other"), CAMPAIGN)
 
 
-@pytest.mark.parametrize("days", [-3, 29])
-def test_a_signature_by_a_key_that_is_not_valid_now_is_refused(days: int) -> None:
-    with pytest.raises(Untrusted, match="fetch the newest campaign"):
-        policy().accept(CAMPAIGN, signed(CAMPAIGN), now=NOW + timedelta(days=days))
+def test_a_signature_by_a_key_that_is_not_valid_now_is_refused(subtests: pytest.Subtests) -> None:
+    for days in [-3, 29]:
+        with subtests.test(days=days), pytest.raises(Untrusted, match=KEY.id):
+            policy().accept(CAMPAIGN, signed(CAMPAIGN), now=NOW + timedelta(days=days))
 
 
 def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +112,7 @@ def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypa
         monkeypatch.setattr("hushcount.client.datetime", Mock(now=Mock(return_value=NOW + timedelta(days=days))))
         for make in (client.report, client.discovery_report):
             if stops:
-                with pytest.raises(Untrusted, match="were valid until"):
+                with pytest.raises(Untrusted, match="valid until"):
                     make("one")
             else:
                 make("one")
@@ -151,27 +148,24 @@ def test_a_signature_with_one_byte_changed_is_refused_or_is_the_same(place: int,
 # Limits.
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"max_epsilon": math.nextafter(3.0, 0)}, "epsilon of a client's frequency reports in a window .* is 3,"),
-        ({"max_discovery_epsilon": 0.99}, "epsilon of discovery .* is 1, the policy allows at most 0.99"),
-        ({"max_delta": 9.99e-7}, "delta of campaign words is 1e-06"),
-        ({"min_batch": 11}, "minimum batch of campaign words is 10, the policy demands at least 11"),
-        ({"max_report_bytes": CAMPAIGN.sealed_bytes("discovery") - 1}, "length of a report in bytes"),
-    ],
-)
-def test_a_campaign_that_costs_more_than_the_policy_allows_is_refused(changes: dict[str, Any], says: str) -> None:
-    accept(policy(max_report_bytes=CAMPAIGN.sealed_bytes("discovery")), CAMPAIGN)
-    (field,) = changes
-    with pytest.raises(Untrusted, match=says) as caught:
-        accept(policy(**changes), CAMPAIGN)
-    assert field in str(caught.value) or field == "max_report_bytes"
+def test_a_campaign_that_costs_more_than_the_policy_allows_is_refused(subtests: pytest.Subtests) -> None:
+    for changes, says in [
+        ({"max_epsilon": math.nextafter(3.0, 0)}, " is 3,.*max_epsilon"),
+        ({"max_discovery_epsilon": 0.99}, r" is 1,.* 0\.99.*max_discovery_epsilon"),
+        ({"max_delta": 9.99e-7}, " is 1e-06.*max_delta"),
+        ({"min_batch": 11}, " is 10,.* 11.*min_batch"),
+        ({"max_report_bytes": CAMPAIGN.sealed_bytes("discovery") - 1}, "bytes"),
+    ]:
+        with subtests.test(changes=changes):
+            accept(policy(max_report_bytes=CAMPAIGN.sealed_bytes("discovery")), CAMPAIGN)
+            (field,) = changes
+            with pytest.raises(Untrusted, match=says) as caught:
+                accept(policy(**changes), CAMPAIGN)
+            assert field in str(caught.value) or field == "max_report_bytes"
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
+def test_each_parameter_that_costs_a_client_has_a_limit(subtests: pytest.Subtests) -> None:
+    for path, value in [
         ("mechanism.epsilon", 1.6),
         ("shuffle.cap", 3),
         ("shuffle.delta", 2e-6),
@@ -180,17 +174,16 @@ def test_a_campaign_that_costs_more_than_the_policy_allows_is_refused(changes: d
         ("discovery.delta", 2e-6),
         ("discovery.relation", "add-remove"),
         ("discovery.max_value_bytes", 300),
-    ],
-)
-def test_each_parameter_that_costs_a_client_has_a_limit(path: str, value: Any) -> None:
-    costly = Campaign.model_validate(changed(path, value))
-    with pytest.raises(Untrusted, match=r"the policy (allows|demands)"):
-        accept(policy(), costly)
+    ]:
+        with subtests.test(path=path):
+            costly = Campaign.model_validate(changed(path, value))
+            with pytest.raises(Untrusted, match=r"the policy (allows|demands)"):
+                accept(policy(), costly)
 
 
 def test_what_clients_that_remember_spend_in_an_epoch_is_bounded() -> None:
     made = {**data(), "memory": True, "memory_values": 3}
-    with pytest.raises(Untrusted, match=r"frequency reports in an epoch of campaign words is 4\.5"):
+    with pytest.raises(Untrusted, match=r"epoch .* is 4\.5"):
         accept(policy(), Campaign.model_validate(made))
     accept(policy(max_epsilon=4.5), Campaign.model_validate(made))
 
@@ -222,27 +215,30 @@ def test_terms_of_a_campaign_allow_it_and_nothing_dearer(tmp_path: Path) -> None
     for path, value in (("mechanism.epsilon", 1.501), ("shuffle.minimum_batch", 9), ("discovery.delta", 1.01e-6)):
         with pytest.raises(Untrusted):
             accept(own, Campaign.model_validate(changed(path, value)))
-    with pytest.raises(UsageError, match="operator_keys is empty"):
+    with pytest.raises(UsageError, match=r"^operator_keys is "):
         terms_of(CAMPAIGN, ())
 
 
 # Rollback and forks.
 
 
-@pytest.mark.parametrize("durable", [False, True])
-def test_an_older_epoch_is_refused_even_if_it_is_signed(tmp_path: Path, durable: bool) -> None:
+def test_an_older_epoch_is_refused_even_if_it_is_signed(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """The older file costs more: whoever hands it out would have clients spend what the operator took back."""
-    path = tmp_path / "newest.json" if durable else None
-    first, second, _ = epochs(3)
-    one = policy(Newest(path))
-    accept(one, first)
-    accept(one, second)
-    again = policy(Newest(path)) if durable else one
-    with pytest.raises(Untrusted, match="epoch 1 of campaign words is older than epoch 3, which was accepted before"):
-        accept(again, first)
-    accept(again, second)
-    with pytest.raises(Untrusted, match="older"):
-        Client(first, policy=again, signature=signed(first), dictionary=WORDS)
+    for number, durable in enumerate([False, True]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(durable=durable):
+            path = home / "newest.json" if durable else None
+            first, second, _ = epochs(3)
+            one = policy(Newest(path))
+            accept(one, first)
+            accept(one, second)
+            again = policy(Newest(path)) if durable else one
+            with pytest.raises(Untrusted, match=r"epoch 1 .*words.* epoch 3"):
+                accept(again, first)
+            accept(again, second)
+            with pytest.raises(Untrusted, match="epoch 1 "):
+                Client(first, policy=again, signature=signed(first), dictionary=WORDS)
 
 
 def test_a_client_that_accepted_nothing_yet_accepts_any_signed_epoch_within_its_policy() -> None:
@@ -258,7 +254,7 @@ def test_another_file_of_the_same_epoch_is_refused() -> None:
     one = policy()
     accept(one, CAMPAIGN)
     twin = Campaign.model_validate(changed("discovery.hash_key", "ac" * 32))
-    with pytest.raises(Untrusted, match="is another file than the one that was accepted before"):
+    with pytest.raises(Untrusted, match="another file"):
         accept(one, twin)
     accept(one, CAMPAIGN.redacted())
 
@@ -269,7 +265,7 @@ def test_an_epoch_with_another_history_is_refused() -> None:
     twin = Campaign.model_validate(changed("discovery.hash_key", "ac" * 32))
     for forked in (later(twin), later(CAMPAIGN, previous=None), later(CAMPAIGN, previous="ab" * 32)):
         for log in (None, log_of([CAMPAIGN]), log_of([twin, forked]), CampaignLog(campaign="words")):
-            with pytest.raises(Untrusted, match="does not continue epoch 2, which was accepted before"):
+            with pytest.raises(Untrusted, match="epoch 2"):
                 accept(one, forked, log)
     accept(one, later(CAMPAIGN))
 
@@ -278,7 +274,7 @@ def test_a_client_that_missed_epochs_needs_the_log() -> None:
     many = epochs(5)
     one = policy()
     accept(one, many[1])
-    with pytest.raises(Untrusted, match="give the campaign's log"):
+    with pytest.raises(Untrusted, match="log"):
         accept(one, many[4])
     # The log as it was published before the newest epoch, or with it, or with one that is yet to begin.
     for known in (4, 5):
@@ -290,9 +286,9 @@ def test_a_client_that_missed_epochs_needs_the_log() -> None:
         other = policy()
         accept(other, many[1])
         accept(other, many[following], log_of(many))
-    with pytest.raises(Untrusted, match="does not continue"):
+    with pytest.raises(Untrusted, match="epoch 3"):
         accept(one, many[4], log_of(many[2:]))
-    with pytest.raises(Untrusted, match="does not continue"):
+    with pytest.raises(Untrusted, match="epoch 3"):
         accept(one, many[4], log_of([*many[:3], many[4]]))
 
 
@@ -313,31 +309,34 @@ def test_several_campaigns_share_a_file(tmp_path: Path) -> None:
     other = Campaign.model_validate({**data(), "id": "other", "epoch": 9})
     accept(policy(newest), CAMPAIGN)
     accept(policy(newest, campaign_id="other"), other)
-    with pytest.raises(Untrusted, match="older than epoch 9"):
+    with pytest.raises(Untrusted, match=r"epoch 8 .*epoch 9"):
         accept(policy(newest, campaign_id="other"), Campaign.model_validate({**data(), "id": "other", "epoch": 8}))
-    with pytest.raises(Untrusted, match="older than epoch 2"):
+    with pytest.raises(Untrusted, match=r"epoch 1 .*epoch 2"):
         accept(policy(newest), Campaign.model_validate({**data(), "epoch": 1}))
     accept(policy(newest), later(CAMPAIGN))
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"campaigns": 5}', '{"campaigns": {"words": {"epoch": 0}}}', "\x00" * 99]
-)
-def test_a_damaged_file_of_heads_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "newest.json"
-    path.write_text(content)
-    path.chmod(0o600)
-    with pytest.raises(FormatError, match=r"newest epoch file .* is damaged or of another version: restore it"):
-        accept(policy(Newest(path)), CAMPAIGN)
+def test_a_damaged_file_of_heads_is_refused(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, content in enumerate(
+        ["", "[]", '{"campaigns": 5}', '{"campaigns": {"words": {"epoch": 0}}}', "\x00" * 99]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(content=content):
+            path = home / "newest.json"
+            path.write_text(content)
+            path.chmod(0o600)
+            with pytest.raises(FormatError, match=r"newest\.json"):
+                accept(policy(Newest(path)), CAMPAIGN)
 
 
 def test_heads_that_cannot_be_kept_make_no_client(tmp_path: Path) -> None:
-    with pytest.raises(HushcountError, match="cannot write newest epoch file"):
+    with pytest.raises(HushcountError, match=r"newest\.json"):
         accept(policy(Newest(tmp_path / "missing" / "newest.json")), CAMPAIGN)
     path = tmp_path / "newest.json"
     accept(policy(Newest(path)), CAMPAIGN)
     path.chmod(0o644)
-    with pytest.raises(UsageError, match="must be 0600"):
+    with pytest.raises(UsageError, match="0600"):
         accept(policy(Newest(path)), CAMPAIGN)
 
 
@@ -379,25 +378,27 @@ def test_a_policy_file_reads_back_and_takes_defaults(tmp_path: Path) -> None:
     assert (read.min_batch, read.max_report_bytes) == (1000, 16384)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"operator_keys": []}, "operator_keys"),
-        ({"max_epsilon": -1}, "max_epsilon is -1: must be at least 0"),
-        ({"max_epsilon": "Infinity"}, "max_epsilon"),
-        ({"max_delta": 1}, "max_delta is 1: must be below 1"),
-        ({"min_batch": 0}, "min_batch is 0: must be at least 1"),
-        ({"campaign_id": ""}, "campaign_id"),
-        ({"newest": {}}, "newest: is no field of this file"),
-        ({"trusts": True}, "trusts: is no field of this file"),
-        ({"_trusts": True}, "_trusts: is no field of this file"),
-        ({"format": 2}, "format is 2: must be 1"),
-    ],
-)
-def test_a_policy_file_that_is_none_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
-    (tmp_path / "policy.json").write_text(json.dumps({**json.loads(policy().text()), **change}))
-    with pytest.raises(FormatError, match=re.escape(says)):
-        Policy.read(tmp_path / "policy.json", Newest())
+def test_a_policy_file_that_is_none_is_refused(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, (change, says) in enumerate(
+        [
+            ({"operator_keys": []}, "operator_keys"),
+            ({"max_epsilon": -1}, "max_epsilon is -1"),
+            ({"max_epsilon": "Infinity"}, "max_epsilon"),
+            ({"max_delta": 1}, "max_delta is 1"),
+            ({"min_batch": 0}, "min_batch is 0"),
+            ({"campaign_id": ""}, "campaign_id"),
+            ({"newest": {}}, "newest"),
+            ({"trusts": True}, "trusts"),
+            ({"_trusts": True}, "_trusts"),
+            ({"format": 2}, "format is 2"),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(change=change):
+            (home / "policy.json").write_text(json.dumps({**json.loads(policy().text()), **change}))
+            with pytest.raises(FormatError, match=re.escape(says)):
+                Policy.read(home / "policy.json", Newest())
 
 
 def test_a_trusting_policy_is_loud_unless_many_clients_are_simulated(caplog: pytest.LogCaptureFixture) -> None:
@@ -405,4 +406,4 @@ def test_a_trusting_policy_is_loud_unless_many_clients_are_simulated(caplog: pyt
     assert caplog.messages == []
     Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS)
     (said,) = caplog.messages
-    assert "believes any campaign file" in said
+    assert "Policy.trusting" in said

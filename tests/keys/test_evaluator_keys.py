@@ -34,7 +34,7 @@ def test_each_epoch_takes_the_next_key_and_then_none_is_left(keys: Path) -> None
     assert next_key([keys], day(1)) == first
     assert next_key([keys], day(1), [first.id]) == second
     # Not the second, though only the third is named: earlier ones served epochs that are not known here.
-    with pytest.raises(UsageError, match=r"no key of the evaluator is left .* holds none"):
+    with pytest.raises(UsageError, match=r"no key of the evaluator"):
         next_key([keys], day(1), [third.id])
     with pytest.raises(UsageError, match=f"holds {second.id} from .* to .*, {third.id} from"):
         next_key([keys], day(30), [first.id])
@@ -58,20 +58,18 @@ def test_no_key_takes_the_place_of_another(keys: Path) -> None:
     assert [listing.state(key, day(35)) for key in listing.keys] == ["expiring"] * 3 + ["active"]
     assert {listing.opened_until(key) for key in listing.keys} == {None}
     first, *_, last = listing.keys
-    with pytest.raises(UsageError, match=r"may answer clients until .* give --early"):
+    with pytest.raises(UsageError, match=r"--early"):
         retire(keys, last.id, now=day(35))
     assert retire(keys, first.id, now=day(35)).retired_at == day(35)
     assert retire(keys, last.id, early=True, now=day(35)).retired_at == day(35)
 
 
 def test_several_at_once_are_the_evaluators_only(tmp_path: Path) -> None:
-    refused(
-        "keys", "new", "--out", tmp_path / "k", "--number", 2, says=["number is 2, must be 1 for the role analyzer"]
-    )
+    refused("keys", "new", "--out", tmp_path / "k", "--number", 2, says=["number is 2", "analyzer"])
     assert not (tmp_path / "k").exists()
     made = done("keys", "new", "--role", "evaluator", "--out", tmp_path / "e", "--number", 2, "--json").json
     assert [key["state"] for key in made["keys"]] == ["active", "active"]
     first = made["keys"][0]["id"]
-    refused("keys", "retire", "--keys", tmp_path / "e", "--id", first, "--yes", says=["hushcount doctor says when"])
+    refused("keys", "retire", "--keys", tmp_path / "e", "--id", first, "--yes", says=["hushcount doctor"])
     done("keys", "retire", "--keys", tmp_path / "e", "--id", first, "--yes", "--early")
     assert len(list((tmp_path / "e").glob("*.key"))) == 1

@@ -7,6 +7,7 @@ import logging
 import socket
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -48,63 +49,62 @@ def test_a_busy_service_is_asked_again_and_a_refusal_is_not(fake: FakeServices, 
         assert len(fake.asked) == asked
 
 
-@services
-def test_no_redirect_is_followed(fake: FakeServices, service: str) -> None:
-    fake.statuses = [307]
-    with pytest.raises(HushcountError, match=r"answered 307|no valid answer: TooManyRedirects"):
-        wrap(service, SECRET, "analyzer", ID)
-    assert len(fake.asked) == 1
+def test_no_redirect_is_followed(subtests: pytest.Subtests, fake: FakeServices) -> None:
+    for service in (GCP, AWS):
+        with subtests.test(service=service):
+            fake.asked.clear()
+            fake.statuses = [307]
+            with pytest.raises(HushcountError, match=r"307|TooManyRedirects"):
+                wrap(service, SECRET, "analyzer", ID)
+            assert len(fake.asked) == 1
 
 
-@services
-@pytest.mark.parametrize(
-    "answer", [[], "x", None, {}, {"plaintext": 5, "Plaintext": 5}, {"plaintext": "é", "Plaintext": "*"}]
-)
-def test_an_answer_that_is_none_is_one_sentence(fake: FakeServices, service: str, answer: object) -> None:
-    fake.answers = [answer]
-    with pytest.raises(HushcountError, match=r"gave no valid answer|answered without [pP]laintext"):
-        unwrap(service, b"wrapped", "analyzer", ID)
+def test_an_answer_that_is_none_is_one_sentence(subtests: pytest.Subtests, fake: FakeServices) -> None:
+    for service, answer in product(
+        (GCP, AWS), ([], "x", None, {}, {"plaintext": 5, "Plaintext": 5}, {"plaintext": "é", "Plaintext": "*"})
+    ):
+        with subtests.test(service=service, answer=answer):
+            fake.answers = [answer]
+            with pytest.raises(HushcountError, match=r"no valid answer|[pP]laintext"):
+                unwrap(service, b"wrapped", "analyzer", ID)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"ciphertextCrc32c": "5"}, "ciphertext that does not match its CRC32C"),
-        ({"ciphertextCrc32c": None}, "ciphertext that does not match its CRC32C"),
-        ({"ciphertext": ""}, "answered without ciphertext"),
-        ({"verifiedPlaintextCrc32c": False}, "did not confirm the CRC32C"),
-        ({"verifiedAdditionalAuthenticatedDataCrc32c": False}, "did not confirm the CRC32C"),
-        ({"name": f"{GCP[10:]}2/cryptoKeyVersions/1"}, "encrypted with another key than projects/p-1/"),
-    ],
-)
-def test_what_was_damaged_or_encrypted_by_another_key_is_refused(
-    fake: FakeServices, change: dict[str, object], says: str
-) -> None:
-    fake.changes = change
-    with pytest.raises(HushcountError, match=says):
-        wrap(GCP, SECRET, "analyzer", ID)
+def test_what_was_damaged_or_encrypted_by_another_key_is_refused(subtests: pytest.Subtests, fake: FakeServices) -> None:
+    for change, says in (
+        ({"ciphertextCrc32c": "5"}, "ciphertext .*CRC32C"),
+        ({"ciphertextCrc32c": None}, "ciphertext .*CRC32C"),
+        ({"ciphertext": ""}, "without ciphertext"),
+        ({"verifiedPlaintextCrc32c": False}, "confirm the CRC32C"),
+        ({"verifiedAdditionalAuthenticatedDataCrc32c": False}, "confirm the CRC32C"),
+        ({"name": f"{GCP[10:]}2/cryptoKeyVersions/1"}, "another key than projects/p-1/"),
+    ):
+        with subtests.test(change=change):
+            fake.changes = change
+            with pytest.raises(HushcountError, match=says):
+                wrap(GCP, SECRET, "analyzer", ID)
 
 
 def test_a_secret_that_was_damaged_on_the_way_back_is_refused(fake: FakeServices) -> None:
     wrapped = wrap(GCP, SECRET, "analyzer", ID)
     fake.changes = {"plaintext": base64.b64encode(bytes([SECRET[0] ^ 1]) + SECRET[1:]).decode()}
-    with pytest.raises(HushcountError, match="plaintext that does not match its CRC32C"):
+    with pytest.raises(HushcountError, match=r"plaintext .*CRC32C"):
         unwrap(GCP, wrapped, "analyzer", ID)
 
 
-@services
-def test_no_message_repeats_what_was_asked_or_who_asked(fake: FakeServices, service: str) -> None:
+def test_no_message_repeats_what_was_asked_or_who_asked(subtests: pytest.Subtests, fake: FakeServices) -> None:
     """The fake puts the request into its error, as a service may."""
-    fake.statuses = [403]
-    with pytest.raises(HushcountError) as caught:
-        wrap(service, SECRET, "analyzer", ID)
-    assert base64.b64encode(SECRET) in fake.bodies[-1]
-    said = str(caught.value) + repr(caught.value.__dict__)
-    assert "PERMISSION_DENIED" in said
-    for hidden in HIDDEN:
-        assert hidden not in said
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None, "the library's error, with request and answer"
+    for service in (GCP, AWS):
+        with subtests.test(service=service):
+            fake.statuses = [403]
+            with pytest.raises(HushcountError) as caught:
+                wrap(service, SECRET, "analyzer", ID)
+            assert base64.b64encode(SECRET) in fake.bodies[-1]
+            said = str(caught.value) + repr(caught.value.__dict__)
+            assert "PERMISSION_DENIED" in said
+            for hidden in HIDDEN:
+                assert hidden not in said
+            assert caught.value.__cause__ is None
+            assert caught.value.__context__ is None, "the library's error, with request and answer"
 
 
 @services
@@ -135,7 +135,7 @@ def test_wrong_credentials_are_refused_by_the_service(fake: FakeServices, monkey
     monkeypatch.setattr("tests.support.fake_kms.TOKEN", "another")
     wrap(GCP, SECRET, "analyzer", ID)
     monkeypatch.setattr("tests.support.fake_kms.REFRESH_TOKEN", "another")
-    with pytest.raises(HushcountError, match=r"no credentials for Google Cloud KMS: .*gcloud auth") as caught:
+    with pytest.raises(HushcountError, match=r"Google Cloud KMS: .*gcloud auth") as caught:
         wrap(GCP, SECRET, "analyzer", ID)
     assert REFRESH_TOKEN not in str(caught.value)
 
@@ -148,45 +148,56 @@ def test_credentials_that_are_missing_or_none_are_named_and_not_repeated(
         wrap(AWS, SECRET, "analyzer", ID)
     assert "hidden" not in str(caught.value)
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(UsageError, match=r"no credentials for AWS KMS.*AWS_SECRET_ACCESS_KEY"):
+    with pytest.raises(UsageError, match=r"AWS KMS.*AWS_SECRET_ACCESS_KEY"):
         wrap(AWS, SECRET, "analyzer", ID)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(UsageError, match="no credentials for AWS KMS"):
+    with pytest.raises(UsageError, match="credentials for AWS KMS"):
         wrap(AWS, SECRET, "analyzer", ID)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/none/hidden.json")
-    with pytest.raises(HushcountError, match="no credentials for Google Cloud KMS") as caught:
+    with pytest.raises(HushcountError, match="credentials for Google Cloud KMS") as caught:
         wrap(GCP, SECRET, "analyzer", ID)
     assert "hidden" not in str(caught.value)
     assert not fake.asked
 
 
-@pytest.mark.parametrize(
-    "service",
-    [
-        "vault://x", "gcp-kms://", "gcp-kms://projects/p/locations/l/keyRings/r", "aws-kms://", "env:X", "",
+def test_a_service_that_is_none_is_refused_before_anything_is_asked(
+    subtests: pytest.Subtests, fake: FakeServices
+) -> None:
+    for service in (
+        "vault://x",
+        "gcp-kms://",
+        "gcp-kms://projects/p/locations/l/keyRings/r",
+        "aws-kms://",
+        "env:X",
+        "",
         "gcp-kms://projects/p/locations/l/keyRings/r/cryptoKeys/k/../../x",
         "gcp-kms://projects/a b/locations/l/keyRings/r/cryptoKeys/k",
-        "aws-kms://arn:aws:kms:eu@evil.example:123456789012:key/1", "aws-kms://arn:aws:s3:eu-1:123456789012:key/1",
-    ],
-)  # fmt: skip
-def test_a_service_that_is_none_is_refused_before_anything_is_asked(fake: FakeServices, service: str) -> None:
-    with pytest.raises(UsageError, match=r"key service is|key of Google Cloud KMS is|key of AWS KMS is"):
-        wrap(service, SECRET, "analyzer", ID)
-    assert not fake.asked
+        "aws-kms://arn:aws:kms:eu@evil.example:123456789012:key/1",
+        "aws-kms://arn:aws:s3:eu-1:123456789012:key/1",
+    ):
+        with subtests.test(service=service):
+            with pytest.raises(UsageError, match=r"key service is|key of Google Cloud KMS is|key of AWS KMS is"):
+                wrap(service, SECRET, "analyzer", ID)
+            assert not fake.asked
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["http://kms.example", "ftp://127.0.0.1", "kms.example", "https://me:hidden@kms.example", "https://[", "https://"],
-)
 def test_secrets_go_over_https_or_stay_on_this_machine(
-    fake: FakeServices, monkeypatch: pytest.MonkeyPatch, url: str
+    subtests: pytest.Subtests, fake: FakeServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for service, variable in VARIABLES.items():
-        monkeypatch.setenv(variable, url)
-        with pytest.raises(UsageError, match=f"{variable} is .*must be https") as caught:
-            wrap(service, SECRET, "analyzer", ID)
-        assert "hidden" not in str(caught.value)
+    for url in (
+        "http://kms.example",
+        "ftp://127.0.0.1",
+        "kms.example",
+        "https://me:hidden@kms.example",
+        "https://[",
+        "https://",
+    ):
+        with subtests.test(url=url):
+            for service, variable in VARIABLES.items():
+                monkeypatch.setenv(variable, url)
+                with pytest.raises(UsageError, match=f"{variable} is .*https") as caught:
+                    wrap(service, SECRET, "analyzer", ID)
+                assert "hidden" not in str(caught.value)
 
 
 def test_an_unsafe_address_in_the_aws_configuration_is_refused_too(
@@ -195,45 +206,50 @@ def test_an_unsafe_address_in_the_aws_configuration_is_refused_too(
     monkeypatch.delenv("AWS_ENDPOINT_URL_KMS")
     (tmp_path / "config").write_text("[default]\nendpoint_url = http://kms.example\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    with pytest.raises(UsageError, match=r"endpoint URL of AWS KMS is 'http://kms\.example', must be https"):
+    with pytest.raises(UsageError, match=r"AWS KMS is 'http://kms\.example'.*https"):
         wrap(AWS, SECRET, "analyzer", ID)
 
 
-@services
 def test_a_service_that_is_not_there_is_one_sentence(
-    fake: FakeServices, service: str, monkeypatch: pytest.MonkeyPatch
+    subtests: pytest.Subtests, fake: FakeServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLES[service], "http://127.0.0.1:9")
-    with pytest.raises(HushcountError, match=r"KMS at 127\.0\.0\.1:9 gave no valid answer: Connection refused"):
-        wrap(service, SECRET, "analyzer", ID)
+    for service in (GCP, AWS):
+        # A port that is held, and at which nobody listens.
+        with subtests.test(service=service), socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{held.getsockname()[1]}"
+            monkeypatch.setenv(VARIABLES[service], f"http://{address}")
+            with pytest.raises(HushcountError, match=rf"KMS at {address} .*Connection refused"):
+                wrap(service, SECRET, "analyzer", ID)
 
 
-@services
 def test_a_service_that_never_answers_is_given_up(
-    fake: FakeServices, service: str, monkeypatch: pytest.MonkeyPatch
+    subtests: pytest.Subtests, fake: FakeServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cloud, "SECONDS", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv(VARIABLES[service], f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(HushcountError, match=r"gave no valid answer: Read ?[tT]imeout"):
-            wrap(service, SECRET, "analyzer", ID)
-        silent.settimeout(0)
-        for _ in range(cloud.ATTEMPTS):
-            silent.accept()[0].close()
-        with pytest.raises(BlockingIOError):
-            silent.accept()
+    for service in (GCP, AWS):
+        with subtests.test(service=service):
+            monkeypatch.setattr(cloud, "SECONDS", 0.05)
+            with socket.create_server(("127.0.0.1", 0)) as silent:
+                monkeypatch.setenv(VARIABLES[service], f"http://127.0.0.1:{silent.getsockname()[1]}")
+                with pytest.raises(HushcountError, match=r"Read ?[tT]imeout"):
+                    wrap(service, SECRET, "analyzer", ID)
+                silent.settimeout(0)
+                for _ in range(cloud.ATTEMPTS):
+                    silent.accept()[0].close()
+                with pytest.raises(BlockingIOError):
+                    silent.accept()
 
 
-@pytest.mark.parametrize(
-    ("service", "module", "extra"),
-    [(GCP, "google.cloud.kms_v1", "gcp"), (AWS, "boto3", "aws"), (AWS, "botocore.config", "aws")],
-)
-def test_a_library_that_is_missing_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, service: str, module: str, extra: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UsageError, match=rf"not installed: pip install 'hushcount-server\[{extra}\]'"):
-        wrap(service, SECRET, "analyzer", ID)
+def test_a_library_that_is_missing_is_one_sentence(subtests: pytest.Subtests) -> None:
+    for service, module, extra in (
+        (GCP, "google.cloud.kms_v1", "gcp"),
+        (AWS, "boto3", "aws"),
+        (AWS, "botocore.config", "aws"),
+    ):
+        with subtests.test(module=module), pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(UsageError, match=rf"pip install 'hushcount-server\[{extra}\]'"):
+                wrap(service, SECRET, "analyzer", ID)
 
 
 def test_no_library_of_a_service_is_imported_before_it_is_asked(tmp_path: Path) -> None:

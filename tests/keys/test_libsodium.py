@@ -18,13 +18,19 @@ def sealed_rows(plain: Octets) -> Octets:
     return Sealer(PUBLIC).seal_many(plain)
 
 
-@pytest.mark.parametrize("length", [0, 1, 20, 100, 1000])
-def test_boxes_of_the_public_function_open(length: int) -> None:
-    plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
-    theirs = b"".join(crypto_box_seal(row.tobytes(), PUBLIC) for row in plain)
-    opened, good = open_rows(np.frombuffer(theirs, np.uint8).reshape(7, -1), PUBLIC, SECRET)
-    assert good.all()
-    assert np.array_equal(opened, plain)
+def test_boxes_of_the_public_function_open() -> None:
+    for length in (
+        0,
+        1,
+        20,
+        100,
+        1000,
+    ):
+        plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
+        theirs = b"".join(crypto_box_seal(row.tobytes(), PUBLIC) for row in plain)
+        opened, good = open_rows(np.frombuffer(theirs, np.uint8).reshape(7, -1), PUBLIC, SECRET)
+        assert good.all()
+        assert np.array_equal(opened, plain)
 
 
 def test_rows_of_any_layout_are_read_as_they_are() -> None:
@@ -61,7 +67,7 @@ def test_keys_of_wrong_length_are_refused_without_naming_them() -> None:
     rows = np.zeros((1, 60), dtype=np.uint8)
     for key in (b"", SECRET[:31], SECRET + b"x"):
         for work in (lambda k=key: open_rows(rows, PUBLIC, k), lambda k=key: open_rows(rows, k, SECRET)):
-            with pytest.raises(ValueError, match=f"{len(key)} bytes, must have 32") as caught:
+            with pytest.raises(ValueError, match=f"{len(key)} bytes.* 32") as caught:
                 work()
             assert not key or repr(key) not in str(caught.value)
 

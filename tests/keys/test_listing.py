@@ -107,43 +107,39 @@ def test_a_signing_key_is_no_key_that_clients_seal_to_and_the_other_way() -> Non
     for role in SIGNING_ROLES:
         part = listed(1, 0, 1, role=role).part
         assert isinstance(part, VerifyKeyPart)
-        with pytest.raises(ValueError, match="but the key has id"):
+        with pytest.raises(ValueError, match="has id"):
             PublicKeyPart.model_validate(part.model_dump())
-    with pytest.raises(ValueError, match="but the key has id"):
+    with pytest.raises(ValueError, match="has id"):
         VerifyKeyPart.model_validate(listed(1, 0, 1).part.model_dump())
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"id": "0" * 16}, "but the key has id"),
+def test_a_damaged_listing_is_refused_with_its_file_and_field(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for change, says in (
+        ({"id": "0" * 16}, "has id"),
         ({"key": "ab"}, "key"),
         ({"role": "collector"}, "role"),
         ({"overlap_seconds": -1}, "overlap_seconds"),
         ({"retired_at": "2026-01-01T00:00:00"}, "time zone"),
         ({"not_before": "2026-01-01T00:00:00"}, "time zone"),
-        ({"not_after": "2020-01-01T00:00:00Z"}, "must be later than not_before"),
+        ({"not_after": "2020-01-01T00:00:00Z"}, "not_before"),
         ({"secret": "ab" * 32}, "secret"),
-    ],
-)
-def test_a_damaged_listing_is_refused_with_its_file_and_field(
-    tmp_path: Path, change: dict[str, object], says: str
-) -> None:
-    entry = listed(1, 0, 30).model_dump(mode="json")
-    whole = KeyListing.model_validate({"keys": [entry]})
-    (tmp_path / "public.json").write_text(whole.model_dump_json())
-    assert read_listing(tmp_path) == whole
-    (tmp_path / "public.json").write_text(json.dumps({"keys": [{**entry, **change}]}))
-    with pytest.raises(UsageError, match=says) as caught:
-        read_listing(tmp_path)
-    assert str(tmp_path / "public.json") in str(caught.value)
-    assert "ab" * 32 not in str(caught.value)
+    ):
+        with subtests.test(change=change):
+            entry = listed(1, 0, 30).model_dump(mode="json")
+            whole = KeyListing.model_validate({"keys": [entry]})
+            (tmp_path / "public.json").write_text(whole.model_dump_json())
+            assert read_listing(tmp_path) == whole
+            (tmp_path / "public.json").write_text(json.dumps({"keys": [{**entry, **change}]}))
+            with pytest.raises(UsageError, match=says) as caught:
+                read_listing(tmp_path)
+            assert str(tmp_path / "public.json") in str(caught.value)
+            assert "ab" * 32 not in str(caught.value)
 
 
 def test_an_id_or_a_beginning_listed_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="an id is listed twice"):
+    with pytest.raises(ValueError, match="twice"):
         KeyListing(keys=(listed(1, 0, 30), listed(1, 1, 30)))
-    with pytest.raises(ValueError, match="begin at the same time"):
+    with pytest.raises(ValueError, match="same time"):
         KeyListing(keys=(listed(1, 0, 30), listed(2, 0, 30)))
 
 
@@ -155,6 +151,6 @@ def test_a_campaign_takes_the_key_that_is_active_when_it_begins(tmp_path: Path) 
     assert read_public([tmp_path], day(10)).analyzer == (first[0].part,)
     assert read_public([tmp_path], day(20)).analyzer == (later[0].part,)
     assert read_public([tmp_path], day(20)).aux_server == (later[1].part,)
-    with pytest.raises(UsageError, match="no analyzer key that is active at 2026-04-20") as caught:
+    with pytest.raises(UsageError, match=r"analyzer key .*2026-04-20") as caught:
         read_public([tmp_path], day(50))
     assert first[0].id in str(caught.value)

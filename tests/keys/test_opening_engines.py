@@ -42,14 +42,16 @@ def sealed() -> Octets:
     return boxes(500)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 500])
-def test_the_lanes_of_this_machine_open_and_refuse_what_libsodium_does(count: int) -> None:
-    engine, rows = OpeningEngine("lanes", of_this_machine().open_rows), boxes(count)
-    wanted, found = KEY.open_rows(rows), KEY.open_rows(rows, engine)
-    assert np.array_equal(wanted.plain, found.plain)
-    assert np.array_equal(wanted.opened, found.opened)
-    assert count < 8 or 0 < wanted.opened.sum() < count
-    assert found.rescued == 0
+def test_the_lanes_of_this_machine_open_and_refuse_what_libsodium_does(subtests: pytest.Subtests) -> None:
+    engine = OpeningEngine("lanes", of_this_machine().open_rows)
+    for count in (0, 1, 7, 8, 9, 500):
+        with subtests.test(count=count):
+            rows = boxes(count)
+            wanted, found = KEY.open_rows(rows), KEY.open_rows(rows, engine)
+            assert np.array_equal(wanted.plain, found.plain)
+            assert np.array_equal(wanted.opened, found.opened)
+            assert count < 8 or 0 < wanted.opened.sum() < count
+            assert found.rescued == 0
 
 
 def test_what_the_lanes_refuse_libsodium_opens_and_it_is_counted(sealed: Octets) -> None:
@@ -75,9 +77,8 @@ def test_few_boxes_are_opened_by_libsodium_and_nothing_is_made(
     put_lanes(monkeypatch, lambda: pytest.fail("the lanes were made"), ENOUGH)
     with caplog.at_level(logging.INFO):
         assert [engine_for(count) for count in (0, 1, ENOUGH - 1)] == [LIBSODIUM] * 3
-    assert caplog.messages == [
-        "sealed reports are opened by libsodium: making the lanes does not pay below 32,768 boxes"
-    ]
+    (said,) = caplog.messages
+    assert all(part in said for part in ("libsodium", "lanes", "32,768"))
 
 
 def test_many_boxes_are_opened_in_lanes(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -85,7 +86,9 @@ def test_many_boxes_are_opened_in_lanes(monkeypatch: pytest.MonkeyPatch, caplog:
     put_lanes(monkeypatch, lambda: lanes, ENOUGH)
     with caplog.at_level(logging.INFO):
         assert engine_for(ENOUGH) == engine_for(ENOUGH + 1) == OpeningEngine("lanes", lanes.open_rows)
-    assert caplog.messages == ["sealed reports are opened in lanes"]
+    (said,) = caplog.messages
+    assert "lanes" in said
+    assert "libsodium" not in said
 
 
 def test_a_machine_without_lanes_opens_by_libsodium_and_says_why_once(
@@ -100,7 +103,9 @@ def test_a_machine_without_lanes_opens_by_libsodium_and_says_why_once(
     put_lanes(monkeypatch, none)
     with caplog.at_level(logging.INFO):
         assert [engine_for(ENOUGH) for _ in range(3)] == [LIBSODIUM] * 3
-    assert caplog.messages == ["sealed reports are opened by libsodium: this processor has no avx512ifma"]
+    (said,) = caplog.messages
+    assert "libsodium" in said
+    assert "avx512ifma" in said
     assert len(asked) == 1
 
 
@@ -113,7 +118,7 @@ def test_lanes_that_fail_their_test_are_a_warning_that_a_command_shows(
     put_lanes(monkeypatch, faulty)
     assert [engine_for(ENOUGH) for _ in range(3)] == [LIBSODIUM] * 3
     (said,) = (record.message for record in caplog.records if record.levelno == logging.WARNING)
-    assert "nothing is lost: the code failed its test: a product differs; report this as a bug" in said
+    assert "the code failed its test: a product differs" in said
 
 
 def test_the_environment_turns_the_lanes_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -121,7 +126,9 @@ def test_the_environment_turns_the_lanes_off(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setenv(VARIABLE, "libsodium")
     with caplog.at_level(logging.INFO):
         assert engine_for(ENOUGH) == LIBSODIUM
-    assert caplog.messages == ["sealed reports are opened by libsodium: HUSHCOUNT_OPENING says so"]
+    (said,) = caplog.messages
+    assert "libsodium" in said
+    assert "HUSHCOUNT_OPENING" in said
 
 
 def test_an_empty_variable_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,15 +137,12 @@ def test_an_empty_variable_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert engine_for(1).name == "lanes"
 
 
-@pytest.mark.parametrize("value", ["lanes", "Libsodium", " ", "1"])
-def test_no_other_value_is_taken(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    put_lanes(monkeypatch, lambda: pytest.fail("the lanes were made"))
-    monkeypatch.setenv(VARIABLE, value)
-    with pytest.raises(UsageError) as caught:
-        engine_for(0)
-    assert str(caught.value) == (
-        f"HUSHCOUNT_OPENING is {value!r}, must be libsodium or empty: unset it, or set it to libsodium"
-    )
+def test_no_other_value_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("lanes", "Libsodium", " ", "1"):
+        put_lanes(monkeypatch, lambda: pytest.fail("the lanes were made"))
+        monkeypatch.setenv(VARIABLE, value)
+        with pytest.raises(UsageError, match=f"HUSHCOUNT_OPENING is {value!r}.*libsodium"):
+            engine_for(0)
 
 
 def test_several_threads_make_the_lanes_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +166,7 @@ def test_several_threads_make_the_lanes_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 _IN_CHILDREN = """
-import os, sys, threading, time
+import os, sys, threading
 import numpy as np
 from hushcount.wire.sealing import Sealer
 from keys import opening_engines
@@ -171,11 +175,11 @@ from keys.private import PrivateKey
 
 key = PrivateKey.generate()
 sealed = Sealer(key.public_key).seal_many(np.zeros((100, 30), np.uint8))
-began, real = threading.Event(), compiled.make_lanes
+began, forked, real = threading.Event(), threading.Event(), compiled.make_lanes
 
 def make():
     began.set()
-    time.sleep(0.3)
+    assert forked.wait(60)
     return real()
 
 def opens():
@@ -184,6 +188,7 @@ def opens():
 
 def child():
     if not (pid := os.fork()):
+        forked.set()
         os._exit(0 if opens() else 1)
     return pid
 
@@ -193,6 +198,7 @@ thread = threading.Thread(target=opens)
 thread.start()
 began.wait()
 children.append(child())                        # another thread makes it
+forked.set()
 thread.join()
 children += [child(), child()]                  # all inherit it, and work at once
 assert opens()

@@ -66,16 +66,16 @@ def test_no_text_of_a_key_shows_it(key: PrivateKey | SigningKey, caplog: pytest.
     assert shows(str(list(SECRET)))
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_key_refuses_pickle(key: PrivateKey | SigningKey, protocol: int) -> None:
-    with pytest.raises(TypeError, match="must not be pickled") as caught:
-        pickle.dumps([key], protocol)
-    assert not shows(str(caught.value))
+def test_a_key_refuses_pickle(key: PrivateKey | SigningKey) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="pickled") as caught:
+            pickle.dumps([key], protocol)
+        assert not shows(str(caught.value))
 
 
 def test_a_key_refuses_to_be_copied_or_taken_apart(key: PrivateKey | SigningKey) -> None:
     for duplicate in (copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="must not be pickled or copied"):
+        with pytest.raises(TypeError, match="copied"):
             duplicate(key)
     with pytest.raises(TypeError):
         vars(key)
@@ -98,7 +98,7 @@ def test_keys_are_not_compared_by_what_they_hold(key: PrivateKey | SigningKey) -
 def test_a_secret_of_wrong_length_is_refused_without_naming_it() -> None:
     for length in (0, 31, 33):
         for kind in (PrivateKey, SigningKey):
-            with pytest.raises(ValueError, match=f"{length} bytes, must have 32") as caught:
+            with pytest.raises(ValueError, match=f"{length} bytes.* 32") as caught:
                 kind(SECRET[:length] if length < 33 else SECRET + b"\x01")
             assert not shows(str(caught.value))
 
@@ -117,19 +117,23 @@ def test_opening_fails_in_one_way_only(opener: PrivateKey) -> None:
     assert [opener.open(box) for box in bad] == [None] * len(bad)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey, threads: int) -> None:
-    other = PrivateKey.generate()
-    plain = np.random.default_rng(1).integers(0, 256, (23, 9), dtype=np.uint8)
-    sealed = Sealer(opener.public_key).seal_many(plain, threads)
-    assert sealed.shape == (23, 9 + SEAL_BYTES)
-    sealed[4] = np.frombuffer(Sealer(other.public_key).seal(plain[4].tobytes()), np.uint8)
-    sealed[7, 40] ^= 1
-    parts = in_chunks(opener.open_rows, sealed, threads)
-    found, opened = (np.concatenate([getattr(part, name) for part in parts]) for name in ("plain", "opened"))
-    assert list(np.flatnonzero(~opened)) == [4, 7]
-    assert np.array_equal(found[opened], plain[opened])
-    assert not found[~opened].any()
+def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey) -> None:
+    for threads in (
+        1,
+        2,
+        5,
+    ):
+        other = PrivateKey.generate()
+        plain = np.random.default_rng(1).integers(0, 256, (23, 9), dtype=np.uint8)
+        sealed = Sealer(opener.public_key).seal_many(plain, threads)
+        assert sealed.shape == (23, 9 + SEAL_BYTES)
+        sealed[4] = np.frombuffer(Sealer(other.public_key).seal(plain[4].tobytes()), np.uint8)
+        sealed[7, 40] ^= 1
+        parts = in_chunks(opener.open_rows, sealed, threads)
+        found, opened = (np.concatenate([getattr(part, name) for part in parts]) for name in ("plain", "opened"))
+        assert list(np.flatnonzero(~opened)) == [4, 7]
+        assert np.array_equal(found[opened], plain[opened])
+        assert not found[~opened].any()
 
 
 def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
@@ -160,13 +164,20 @@ def test_keys_are_fresh_and_valid_from_now_for_the_days_asked(tmp_path: Path) ->
     assert len({part.key for keys in (first, second) for part in (*keys.analyzer, *keys.aux_server)}) == 4
 
 
-@pytest.mark.parametrize("name", ["analyzer-0123456789abcdef.key", "old.key", "public.json"])
-def test_no_key_file_is_ever_overwritten(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("old")
-    with pytest.raises(UsageError, match="never overwritten"):
-        store.create(tmp_path, days=1)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_text() == "old"
+def test_no_key_file_is_ever_overwritten(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for name in (
+        "analyzer-0123456789abcdef.key",
+        "old.key",
+        "public.json",
+    ):
+        with subtests.test(name=name):
+            here = tmp_path / name
+            here.mkdir()
+            (here / name).write_text("old")
+            with pytest.raises(UsageError, match=name):
+                store.create(here, days=1)
+            assert [path.name for path in here.iterdir()] == [name]
+            assert (here / name).read_text() == "old"
 
 
 def test_a_reference_holds_no_secret_and_may_be_pickled(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_retired_key_is_known_as_such_even_if_its_file_comes_back(tmp_path: Pa
     path = key_file(keys, "analyzer")
     retire(keys, public.analyzer[0].id, now=YESTERDAY + timedelta(days=31))
     for _ in range(2):
-        with pytest.raises(RetiredKey, match=r"was retired on .*cannot be opened any more") as caught:
+        with pytest.raises(RetiredKey) as caught:
             campaign_key(keys, "analyzer", public.analyzer)
         assert caught.value.id == public.analyzer[0].id
         assert caught.value.exit_status == 1
@@ -59,33 +59,45 @@ def test_a_party_may_have_its_key_file_without_any_listing(tmp_path: Path, publi
     assert campaign_key(tmp_path / "keys", "analyzer", public.analyzer).read().id == public.analyzer[0].id
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
-def test_a_key_file_that_others_may_use_is_refused(tmp_path: Path, public: PublicFile, mode: int) -> None:
-    key_file(tmp_path / "keys", "analyzer").chmod(mode)
-    with pytest.raises(UsageError, match=f"has mode {mode:04o}, must be 0600: chmod 600"):
-        campaign_key(tmp_path / "keys", "analyzer", public.analyzer)
-
-
-@pytest.mark.parametrize("change", [{"role": "aux_server"}, {"id": "0" * 16}, {"role": None}, {"id": None}])
-def test_a_key_file_that_says_it_is_another_key_is_refused(
-    tmp_path: Path, public: PublicFile, change: dict[str, object]
+def test_a_key_file_that_others_may_use_is_refused(
+    subtests: pytest.Subtests, tmp_path: Path, public: PublicFile
 ) -> None:
-    path = key_file(tmp_path / "keys", "analyzer")
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(
-        UsageError, match=r"holds another key, must hold analyzer key .*: restore the file of that name"
+    for mode in (
+        0o640,
+        0o604,
+        0o660,
+        0o610,
     ):
-        campaign_key(tmp_path / "keys", "analyzer", public.analyzer)
+        with subtests.test(mode=mode):
+            key_file(tmp_path / "keys", "analyzer").chmod(mode)
+            with pytest.raises(UsageError, match=f"mode {mode:04o}.*0600: chmod 600"):
+                campaign_key(tmp_path / "keys", "analyzer", public.analyzer)
+
+
+def test_a_key_file_that_says_it_is_another_key_is_refused(
+    subtests: pytest.Subtests, tmp_path: Path, public: PublicFile
+) -> None:
+    for change in (
+        {"role": "aux_server"},
+        {"id": "0" * 16},
+        {"role": None},
+        {"id": None},
+    ):
+        with subtests.test(change=change):
+            path = key_file(tmp_path / "keys", "analyzer")
+            path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+            with pytest.raises(UsageError, match=r"another key.* analyzer key "):
+                campaign_key(tmp_path / "keys", "analyzer", public.analyzer)
 
 
 def test_a_directory_with_other_keys_says_which_it_has(tmp_path: Path, public: PublicFile) -> None:
     other = create(tmp_path / "other", days=1)
-    with pytest.raises(UsageError, match="has no key file") as caught:
+    with pytest.raises(UsageError, match="no key file") as caught:
         campaign_key(tmp_path / "keys", "analyzer", other.analyzer)
     assert other.analyzer[0].id in str(caught.value)
     assert public.analyzer[0].id in str(caught.value)
     assert public.aux_server[0].id not in str(caught.value)
-    with pytest.raises(UsageError, match=r"cannot read key file .*No such file"):
+    with pytest.raises(UsageError, match=r"No such file"):
         campaign_key(tmp_path / "none", "analyzer", other.analyzer)
 
 
@@ -111,30 +123,39 @@ def test_a_key_may_come_from_an_environment_variable(
         campaign_key("env:HUSHCOUNT_TEST_KEY", "analyzer", create(tmp_path / "other", days=1).analyzer)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "", " \n", "z" * 64, "ab" * 31, "ab" * 33, "AB" * 32, "{", "[]", "null", "5", '{"role": "analyzer"}',
+def test_a_variable_that_holds_no_key_is_named_and_not_repeated(
+    subtests: pytest.Subtests, public: PublicFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content in (
+        "",
+        " \n",
+        "z" * 64,
+        "ab" * 31,
+        "ab" * 33,
+        "AB" * 32,
+        "{",
+        "[]",
+        "null",
+        "5",
+        '{"role": "analyzer"}',
         '{"role": "analyzer", "id": "0", "secret": 5}',
         '{"role": "analyzer", "id": "0", "secret": "' + "cd" * 31 + '"}',
         '{"role": "analyzer", "id": "0", "wrapped_by": "gcp-kms://x", "wrapped": "*"}',
-        '{"role": "analyzer", "id": "0", "wrapped_by": "gcp-kms://x", "wrapped": "é"}', "[" * 100_000,
+        '{"role": "analyzer", "id": "0", "wrapped_by": "gcp-kms://x", "wrapped": "é"}',
+        "[" * 100_000,
         '{"role": "analyzer", "id": "0", "wrapped_by": "vault://x", "wrapped": "YQ=="}',
-    ],
-)  # fmt: skip
-def test_a_variable_that_holds_no_key_is_named_and_not_repeated(
-    public: PublicFile, monkeypatch: pytest.MonkeyPatch, content: str
-) -> None:
-    monkeypatch.setenv("HUSHCOUNT_TEST_KEY", content)
-    with pytest.raises(UsageError, match=r"variable HUSHCOUNT_TEST_KEY|key service is") as caught:
-        campaign_key("env:HUSHCOUNT_TEST_KEY", "analyzer", public.analyzer)
-    for hidden in ("cdcdcdcd", "abababab", "zzzz", "[["):
-        assert hidden not in str(caught.value)
+    ):
+        with subtests.test(content=content):
+            monkeypatch.setenv("HUSHCOUNT_TEST_KEY", content)
+            with pytest.raises(UsageError, match=r"variable HUSHCOUNT_TEST_KEY|key service is") as caught:
+                campaign_key("env:HUSHCOUNT_TEST_KEY", "analyzer", public.analyzer)
+            for hidden in ("cdcdcdcd", "abababab", "zzzz", "[["):
+                assert hidden not in str(caught.value)
 
 
 def test_a_variable_that_is_not_set_is_named(public: PublicFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HUSHCOUNT_TEST_KEY", raising=False)
-    with pytest.raises(UsageError, match="environment variable HUSHCOUNT_TEST_KEY is not set"):
+    with pytest.raises(UsageError, match="HUSHCOUNT_TEST_KEY is not set"):
         campaign_key("env:HUSHCOUNT_TEST_KEY", "analyzer", public.analyzer)
 
 
@@ -146,9 +167,9 @@ def test_a_key_of_the_other_role_is_no_key(tmp_path: Path, public: PublicFile, m
 
 def test_who_signs_opens_nothing_and_who_opens_signs_nothing(tmp_path: Path, public: PublicFile) -> None:
     keys = tmp_path / "keys"
-    with pytest.raises(UsageError, match="is of the operator, must be of a role that opens reports"):
+    with pytest.raises(UsageError, match="of the operator"):
         key_reference(keys, "operator").read()
-    with pytest.raises(UsageError, match="is of the analyzer, must be of a role that signs"):
+    with pytest.raises(UsageError, match="of the analyzer"):
         key_reference(keys, "analyzer").read_signing()
 
 
@@ -162,9 +183,9 @@ def test_the_active_signing_key_is_found_in_both_kinds_of_places(
         monkeypatch.setenv("HUSHCOUNT_TEST_KEY", content)
         assert active_key("env:HUSHCOUNT_TEST_KEY", "shuffler").read_signing().id == listed.id
     monkeypatch.setenv("HUSHCOUNT_TEST_KEY", key_file(keys, "operator").read_text())
-    with pytest.raises(UsageError, match="holds 0 keys of the shuffler, must hold one"):
+    with pytest.raises(UsageError, match="0 keys of the shuffler"):
         active_key("env:HUSHCOUNT_TEST_KEY", "shuffler")
-    with pytest.raises(UsageError, match="has no active key of the shuffler"):
+    with pytest.raises(UsageError, match="active key of the shuffler"):
         active_key(keys, "shuffler", YESTERDAY + timedelta(days=30))
 
 

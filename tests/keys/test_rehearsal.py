@@ -60,7 +60,7 @@ def arguments(world: Path, keys: tuple[str, ...] = ("analyzer", "aux"), name: st
 def test_before_the_switch_every_party_opens_what_clients_will_send(world: Path) -> None:
     """Clients refuse the campaign today: its keys are pending. The rehearsal does not, and leaves nothing behind."""
     before = files_under(world)
-    with pytest.raises(UsageError, match="no key of the campaign is valid"):
+    with pytest.raises(UsageError, match="valid"):
         Client(Campaign.read(world / "next.json"), policy=Policy.trusting()).report("alpha")
     told = rehearse(world)
     assert told["passed"] is True
@@ -83,14 +83,14 @@ def test_each_party_may_rehearse_alone_with_its_own_key(world: Path, party: str)
     assert told["role"].replace("_", "-") == party
     run = refused(*arguments(world, (other,)), "--party", party, status=1)
     assert "FAILED: " in run.out
-    assert "has no key file" in run.out
+    assert "no key file" in run.out
 
 
 def test_the_auxiliary_server_needs_neither_hash_key_nor_dictionary(world: Path) -> None:
     done("campaign", "redact", "--campaign", world / "next.json", "--out", world / "redacted.json")
     Chain(world / "next.json", world).dictionary.unlink()
     rehearse(world, "--party", "aux-server", keys=("aux",), name="redacted")
-    refused(*arguments(world, ("analyzer",), "redacted"), "--party", "analyzer", says=["holds no hash key"])
+    refused(*arguments(world, ("analyzer",), "redacted"), "--party", "analyzer", says=["hash key"])
 
 
 def test_a_dictionary_that_did_not_come_along_fails_the_analyzer(world: Path) -> None:
@@ -171,7 +171,7 @@ def test_campaigns_of_every_kind_can_be_rehearsed(world: Path, options: dict[str
 
 def test_the_auxiliary_server_has_nothing_to_rehearse_without_discovery(world: Path) -> None:
     campaign(world, "plain", mechanism="grr", dictionary=world / "words.txt")
-    refused(*arguments(world, ("aux",), "plain"), "--party", "aux-server", says=["carries no discovery reports"])
+    refused(*arguments(world, ("aux",), "plain"), "--party", "aux-server", says=["discovery"])
 
 
 def test_no_batch_of_the_real_campaign_takes_rehearsed_reports(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,5 +212,5 @@ def test_keys_may_come_from_the_environment(world: Path, monkeypatch: pytest.Mon
     run = done(*asked, "--keys", "env:HUSHCOUNT_TEST_OTHER", "--keys", "env:HUSHCOUNT_TEST_AUX")
     assert "auxiliary server: opened" in run.out
     run = refused(*asked, "--keys", "env:HUSHCOUNT_TEST_OTHER", status=1)
-    assert "FAILED: environment variable HUSHCOUNT_TEST_OTHER holds no key" in run.out
+    assert "HUSHCOUNT_TEST_OTHER" in run.out
     assert secret[:16] not in run.out + run.err

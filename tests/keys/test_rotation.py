@@ -119,36 +119,32 @@ def test_a_directory_whose_keys_have_all_ended_can_be_rotated(keys: Path) -> Non
     assert states(keys, 100) == ["expiring", "active"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "now", "says"),
-    [
-        ({"begins": day(9)}, 10, "must not be before now"),
-        ({"begins": day(31)}, 10, "between the two clients would have no key"),
-        ({"overlap": timedelta(0)}, 10, "overlap is 0:00:00, must be at least 1s"),
-        ({"days": 0}, 10, "days is 0, must be at least 1"),
-        ({"days": 10**7}, 10, "before the year 10000"),
-        ({}, 0, "began in this very second"),
-        ({"wrap": "vault://x"}, 10, "key service is 'vault://x'"),
-    ],
-)
-def test_dates_that_cannot_be_meant_are_refused_and_nothing_changes(
-    keys: Path, arguments: dict[str, object], now: float, says: str
-) -> None:
-    before = files_under(keys)
-    with pytest.raises(UsageError, match=says):
-        rotate(keys, **{"overlap": WEEK, **arguments}, now=day(now))  # type: ignore[arg-type]
-    assert files_under(keys) == before
+def test_dates_that_cannot_be_meant_are_refused_and_nothing_changes(subtests: pytest.Subtests, keys: Path) -> None:
+    for arguments, now, says in (
+        ({"begins": day(9)}, 10, "before now"),
+        ({"begins": day(31)}, 10, "no key"),
+        ({"overlap": timedelta(0)}, 10, "overlap is 0:00:00.* 1s"),
+        ({"days": 0}, 10, "days is 0"),
+        ({"days": 10**7}, 10, "year 10000"),
+        ({}, 0, "second"),
+        ({"wrap": "vault://x"}, 10, "'vault://x'"),
+    ):
+        with subtests.test(arguments=arguments, now=now):
+            before = files_under(keys)
+            with pytest.raises(UsageError, match=says):
+                rotate(keys, **{"overlap": WEEK, **arguments}, now=day(now))  # type: ignore[arg-type]
+            assert files_under(keys) == before
 
 
 def test_a_second_pending_key_and_a_role_without_keys_are_refused(tmp_path: Path) -> None:
     create(tmp_path, days=30, roles=("analyzer",), now=START)
     rotate(tmp_path, overlap=WEEK, begins=day(20), now=day(1))
     before = files_under(tmp_path)
-    with pytest.raises(UsageError, match="is pending until 2026-03-21"):
+    with pytest.raises(UsageError, match="pending until 2026-03-21"):
         rotate(tmp_path, overlap=WEEK, begins=day(25), now=day(2))
-    with pytest.raises(UsageError, match="has no key of the role shuffler"):
+    with pytest.raises(UsageError, match="role shuffler"):
         rotate(tmp_path, ("shuffler",), overlap=WEEK, now=day(21))
-    with pytest.raises(UsageError, match="must be one that hushcount keys new made"):
+    with pytest.raises(UsageError, match="hushcount keys new"):
         rotate(tmp_path / "none", overlap=WEEK)
     assert files_under(tmp_path) == before
 
@@ -217,7 +213,7 @@ def test_while_the_overlap_lasts_only_early_retires(keys: Path, now: float) -> N
     rotate(keys, ("analyzer",), overlap=WEEK, now=day(10))
     old = read_listing(keys).of("analyzer")[0]
     before = files_under(keys)
-    with pytest.raises(UsageError, match="is still opened with until 2026-03-18"):
+    with pytest.raises(UsageError, match="until 2026-03-18"):
         retire(keys, old.id, now=day(now))
     assert files_under(keys) == before
     retire(keys, old.id, early=True, now=day(now))
@@ -228,7 +224,7 @@ def test_the_active_key_is_never_retired(keys: Path) -> None:
     (key,) = read_listing(keys).of("analyzer")
     before = files_under(keys)
     for early in (False, True):
-        with pytest.raises(UsageError, match="is the active one, which clients seal to: hushcount keys rotate"):
+        with pytest.raises(UsageError, match=r"active.*hushcount keys rotate"):
             retire(keys, key.id, early=early, now=day(10))
     assert files_under(keys) == before
     retire(keys, key.id, now=day(30))
@@ -245,9 +241,9 @@ def test_a_pending_key_may_be_taken_back(keys: Path) -> None:
 def test_a_key_is_retired_once_and_an_unknown_one_never(keys: Path) -> None:
     (key,) = read_listing(keys).of("shuffler")
     retire(keys, key.id, now=day(31))
-    with pytest.raises(UsageError, match="was retired on 2026-04-01"):
+    with pytest.raises(UsageError, match="2026-04-01"):
         retire(keys, key.id, now=day(32))
-    with pytest.raises(UsageError, match="lists no key 0000000000000000"):
+    with pytest.raises(UsageError, match="0000000000000000"):
         retire(keys, "0" * 16, now=day(32))
 
 
@@ -287,7 +283,7 @@ def test_the_commands_show_states_and_ask_before_they_destroy(tmp_path: Path) ->
     assert files_under(keys) == before
     assert f"Destroy the analyzer key {pending}?" in run.err
     active = data["keys"][0]["id"]
-    refused("keys", "retire", "--keys", keys, "--id", active, "--yes", says=["is the active one"])
+    refused("keys", "retire", "--keys", keys, "--id", active, "--yes", says=[active, "hushcount keys rotate"])
     assert "retired on" in done("keys", "retire", "--keys", keys, "--id", pending, "--yes").out
     (left,) = keys.glob("*.key")
     assert active in left.name
@@ -295,17 +291,15 @@ def test_the_commands_show_states_and_ask_before_they_destroy(tmp_path: Path) ->
     assert secret not in shown.out + json.dumps(data)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--overlap", "soon"), "overlap: duration is 'soon'"),
-        (("--overlap", "7d", "--begins", "tomorrow"), "begins is 'tomorrow', must be a time with its zone"),
-        (("--overlap", "7d", "--begins", "2099-01-01T00:00:00"), "must be a time with its zone"),
-        (("--overlap", "7d", "--begins", "2001-01-01T00:00:00Z"), "must not be before now"),
-    ],
-)
-def test_a_rotation_that_is_misspelt_is_one_sentence(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
+def test_a_rotation_that_is_misspelt_is_one_sentence(subtests: pytest.Subtests, tmp_path: Path) -> None:
     done("keys", "new", "--out", tmp_path / "keys")
     before = files_under(tmp_path)
-    refused("keys", "rotate", "--keys", tmp_path / "keys", *options, says=[says])
-    assert files_under(tmp_path) == before
+    for options, says in (
+        (("--overlap", "soon"), "overlap: duration is 'soon'"),
+        (("--overlap", "7d", "--begins", "tomorrow"), "begins is 'tomorrow'"),
+        (("--overlap", "7d", "--begins", "2099-01-01T00:00:00"), "begins is '2099-01-01T00:00:00'"),
+        (("--overlap", "7d", "--begins", "2001-01-01T00:00:00Z"), "before now"),
+    ):
+        with subtests.test(options=options):
+            refused("keys", "rotate", "--keys", tmp_path / "keys", *options, says=[says])
+            assert files_under(tmp_path) == before

@@ -26,16 +26,20 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServices]:
         yield services
 
 
-@pytest.mark.parametrize("source", [SOURCE, Path(SOURCE)], ids=["text", "as a path option leaves it"])
-def test_a_key_in_the_secret_manager_opens_by_reference(fake: FakeServices, tmp_path: Path, source: str | Path) -> None:
+def test_a_key_in_the_secret_manager_opens_by_reference(
+    subtests: pytest.Subtests, fake: FakeServices, tmp_path: Path
+) -> None:
     public = create(tmp_path / "keys", days=1)
     fake.secrets[NAME] = key_file(tmp_path / "keys", "analyzer").read_bytes()
-    reference = campaign_key(source, "analyzer", public.analyzer)
-    assert reference.read().id == public.analyzer[0].id
-    assert fake.asked[-1] == f"/v1/{NAME}:access"
-    secret = reference.read().secret_for_storage()
-    for hidden in (secret, secret.hex().encode(), base64.b64encode(secret), TOKEN.encode()):
-        assert hidden not in pickle.dumps(reference) + repr(reference).encode()
+    # As text, and as an option of a path leaves it.
+    for source in (SOURCE, Path(SOURCE)):
+        with subtests.test(source=source):
+            reference = campaign_key(source, "analyzer", public.analyzer)
+            assert reference.read().id == public.analyzer[0].id
+            assert fake.asked[-1] == f"/v1/{NAME}:access"
+            secret = reference.read().secret_for_storage()
+            for hidden in (secret, secret.hex().encode(), base64.b64encode(secret), TOKEN.encode()):
+                assert hidden not in pickle.dumps(reference) + repr(reference).encode()
 
 
 def test_bare_digits_and_signing_keys_may_be_there_too(fake: FakeServices, tmp_path: Path) -> None:
@@ -61,22 +65,25 @@ def test_a_job_opens_with_it(fake: FakeServices, tmp_path: Path) -> None:
     assert summary(results)["accepted"] == 60
 
 
-@pytest.mark.parametrize(
-    "source", ["gcp-secret://", "gcp-secret://projects/p/secrets/s", "gcp-secret://projects/p/secrets/s/versions/x"]
-)
 def test_a_reference_that_is_none_is_refused_before_anything_is_asked(
-    fake: FakeServices, tmp_path: Path, source: str
+    subtests: pytest.Subtests, fake: FakeServices, tmp_path: Path
 ) -> None:
     public = create(tmp_path / "keys", days=1)
-    with pytest.raises(UsageError, match="must be gcp-secret://projects/P/secrets/S/versions/V"):
-        campaign_key(source, "analyzer", public.analyzer)
-    assert fake.asked == []
+    for source in (
+        "gcp-secret://",
+        "gcp-secret://projects/p/secrets/s",
+        "gcp-secret://projects/p/secrets/s/versions/x",
+    ):
+        with subtests.test(source=source):
+            with pytest.raises(UsageError, match="gcp-secret://projects/P/secrets/S/versions/V"):
+                campaign_key(source, "analyzer", public.analyzer)
+            assert fake.asked == []
 
 
 def test_what_is_missing_or_is_another_is_one_sentence_that_tells_nothing(fake: FakeServices, tmp_path: Path) -> None:
     public = create(tmp_path / "keys", days=1)
     other = create(tmp_path / "other", days=1)
-    with pytest.raises(HushcountError, match=r"Google Secret Manager at .* answered 404 NOT_FOUND"):
+    with pytest.raises(HushcountError, match=r"Google Secret Manager at .* 404 NOT_FOUND"):
         campaign_key(SOURCE, "analyzer", public.analyzer)
     fake.secrets[NAME] = b"\xff\xfe no text"
     with pytest.raises(HushcountError, match="without text"):
@@ -89,25 +96,21 @@ def test_what_is_missing_or_is_another_is_one_sentence_that_tells_nothing(fake: 
     assert secret.hex() not in str(caught.value) + repr(caught.value.__dict__)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
+def test_a_damaged_answer_is_refused(subtests: pytest.Subtests, fake: FakeServices, tmp_path: Path) -> None:
+    public = create(tmp_path / "keys", days=1)
+    fake.secrets[NAME] = key_file(tmp_path / "keys", "analyzer").read_bytes()
+    for change, says in (
         ({"dataCrc32c": "5"}, "does not match its CRC32C"),
         ({"data": ""}, "without data"),
         ({"data": 5}, "no valid answer"),
-    ],
-)
-def test_a_damaged_answer_is_refused(fake: FakeServices, tmp_path: Path, change: dict[str, object], says: str) -> None:
-    public = create(tmp_path / "keys", days=1)
-    fake.secrets[NAME] = key_file(tmp_path / "keys", "analyzer").read_bytes()
-    fake.changes = change
-    with pytest.raises(HushcountError, match=says):
-        campaign_key(SOURCE, "analyzer", public.analyzer)
+    ):
+        with subtests.test(change=change):
+            fake.changes = change
+            with pytest.raises(HushcountError, match=says):
+                campaign_key(SOURCE, "analyzer", public.analyzer)
 
 
 def test_a_library_that_is_missing_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud.secretmanager_v1", None)
-    with pytest.raises(
-        UsageError, match=r"Google Secret Manager is not installed: pip install 'hushcount-server\[gcp\]'"
-    ):
+    with pytest.raises(UsageError, match=r"Google Secret Manager .*pip install 'hushcount-server\[gcp\]'"):
         campaign_key(SOURCE, "analyzer", create(tmp_path / "keys", days=1).analyzer)

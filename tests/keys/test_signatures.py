@@ -51,7 +51,7 @@ def test_other_bytes_or_another_purpose_do_not(payload: bytes, other: bytes, mad
     signature = KEY.sign(payload, made)
     if (payload, made) == (other, asked):
         return
-    with pytest.raises(SignatureError, match="is wrong: it was altered, or signed as something else"):
+    with pytest.raises(SignatureError, match="is wrong"):
         verify((part(KEY),), other, asked, signature)
 
 
@@ -72,9 +72,9 @@ def test_what_is_signed_names_its_purpose_without_doubt(
 
 def test_only_trusted_keys_count() -> None:
     signature = KEY.sign(b"manifest", "manifest")
-    with pytest.raises(SignatureError, match=f"signed with key {KEY.id}, trusted are {OTHER.id}"):
+    with pytest.raises(SignatureError, match=f"{KEY.id}.*{OTHER.id}"):
         verify((part(OTHER),), b"manifest", "manifest", signature)
-    with pytest.raises(SignatureError, match="trusted are none"):
+    with pytest.raises(SignatureError, match="none"):
         verify((), b"manifest", "manifest", signature)
     forged = Signature(key_id=KEY.id, signature=OTHER.sign(b"manifest", "manifest").signature)
     with pytest.raises(SignatureError, match="is wrong"):
@@ -101,7 +101,7 @@ def test_a_reference_signs_and_the_directory_verifies(tmp_path: Path) -> None:
     signature = reference.sign(b"manifest", "manifest")
     for place in (tmp_path, tmp_path / "public.json"):
         assert verify(verify_keys(place, "shuffler"), b"manifest", "manifest", signature).id == reference.id
-    with pytest.raises(UsageError, match="lists no key of the operator"):
+    with pytest.raises(UsageError, match="key of the operator"):
         verify_keys(tmp_path, "operator")
 
 
@@ -116,28 +116,36 @@ def test_keys_of_every_state_verify_but_a_retired_one(tmp_path: Path) -> None:
         verify(verify_keys(tmp_path, "operator"), b"x", "campaign", signature)
     retire(tmp_path, old.key_id)
     verify(verify_keys(tmp_path, "operator"), b"x", "campaign", new)
-    with pytest.raises(SignatureError, match="trusted are"):
+    with pytest.raises(SignatureError, match="trusted"):
         verify(verify_keys(tmp_path, "operator"), b"x", "campaign", old)
 
 
-@pytest.mark.parametrize("damage", ["mode", "other role", "changed", "missing"])
-def test_a_signing_key_file_that_cannot_be_used_signs_nothing(tmp_path: Path, damage: str) -> None:
-    create(tmp_path, days=30, roles=("operator", "shuffler"))
-    path = key_file(tmp_path, "operator")
-    record = json.loads(path.read_text())
-    reference = active_key(tmp_path, "operator")
-    if damage == "mode":
-        path.chmod(0o644)
-    elif damage == "other role":
-        path.write_bytes(key_file(tmp_path, "shuffler").read_bytes())
-    elif damage == "changed":
-        path.write_text(json.dumps({**record, "secret": record["secret"][::-1]}))
-    else:
-        path.unlink()
-    with pytest.raises(UsageError, match=r"mode 0644|holds another key|No such file") as caught:
-        reference.sign(b"x", "campaign")
-    for text in (record["secret"], record["secret"][::-1]):
-        assert text[:16] not in str(caught.value)
+def test_a_signing_key_file_that_cannot_be_used_signs_nothing(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for damage in (
+        "mode",
+        "other role",
+        "changed",
+        "missing",
+    ):
+        with subtests.test(damage=damage):
+            here = tmp_path / damage
+            here.mkdir()
+            create(here, days=30, roles=("operator", "shuffler"))
+            path = key_file(here, "operator")
+            record = json.loads(path.read_text())
+            reference = active_key(here, "operator")
+            if damage == "mode":
+                path.chmod(0o644)
+            elif damage == "other role":
+                path.write_bytes(key_file(here, "shuffler").read_bytes())
+            elif damage == "changed":
+                path.write_text(json.dumps({**record, "secret": record["secret"][::-1]}))
+            else:
+                path.unlink()
+            with pytest.raises(UsageError, match=r"mode 0644|holds another key|No such file") as caught:
+                reference.sign(b"x", "campaign")
+            for text in (record["secret"], record["secret"][::-1]):
+                assert text[:16] not in str(caught.value)
 
 
 # Campaign files.
@@ -160,7 +168,7 @@ def test_one_signature_serves_the_whole_and_the_redacted_file(campaign: Path, tm
     done("campaign", "verify", "--campaign", tmp_path / "redacted.toml", "--signature", signature, *trusted)
     keys = verify_keys(tmp_path / "operator", "operator")
     assert verify_campaign(keys, Campaign.read(campaign), read_campaign_signature(signature))[0].id == made["key"]
-    refused("campaign", "sign", "--campaign", campaign, "--keys", tmp_path / "operator", says=["never overwritten"])
+    refused("campaign", "sign", "--campaign", campaign, "--keys", tmp_path / "operator", says=["exists"])
 
 
 def test_a_campaign_that_was_altered_does_not_verify(campaign: Path, tmp_path: Path) -> None:
@@ -170,22 +178,25 @@ def test_a_campaign_that_was_altered_does_not_verify(campaign: Path, tmp_path: P
     data["mechanism"]["epsilon"] = 8.0
     campaign.write_text(json.dumps(data))
     verify_it = ("campaign", "verify", "--campaign", campaign, "--keys", tmp_path / "operator")
-    refused(*verify_it, status=1, says=["the signature of the campaign by key", "is wrong"])
+    refused(*verify_it, status=1, says=["signature of the campaign", "is wrong"])
     done("keys", "new", "--role", "operator", "--out", tmp_path / "another")
-    refused(*verify_it[:-1], tmp_path / "another", status=1, says=["trusted are"])
-    refused(*verify_it[:-1], tmp_path / "keys", says=["lists no key of the operator"])
+    refused(*verify_it[:-1], tmp_path / "another", status=1, says=["trusted"])
+    refused(*verify_it[:-1], tmp_path / "keys", says=["key of the operator"])
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"key_id": "0", "signature": "0"}', "\xff", "[" * 100_000])
-def test_a_signature_file_that_is_none_is_one_sentence(campaign: Path, tmp_path: Path, content: str) -> None:
+def test_a_signature_file_that_is_none_is_one_sentence(
+    subtests: pytest.Subtests, campaign: Path, tmp_path: Path
+) -> None:
     done("keys", "new", "--role", "operator", "--out", tmp_path / "operator")
     path = tmp_path / "words.json.sig"
     verify_it = ("campaign", "verify", "--campaign", campaign, "--keys", tmp_path / "operator")
-    refused(*verify_it, says=[f"cannot read signature {path}"])
-    path.write_bytes(content.encode("latin-1"))
-    refused(*verify_it, says=[f"signature {path} "])
-    with pytest.raises(FormatError):
-        read_campaign_signature(path)
+    refused(*verify_it, says=[f"signature {path}", "No such file"])
+    for content in ("", "{}", "[]", '{"key_id": "0", "signature": "0"}', "\xff", "[" * 100_000):
+        with subtests.test(content=content[:40]):
+            path.write_bytes(content.encode("latin-1"))
+            refused(*verify_it, says=[f"signature {path} "])
+            with pytest.raises(FormatError):
+                read_campaign_signature(path)
 
 
 def test_an_opening_partys_key_signs_no_campaign(campaign: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_an_app_begins_with_one_command(home: Path) -> None:
     assert len(client.report("alpha")) == client.campaign.sealed_bytes("reports")
     refused(
         "campaign", "policy", "--campaign", home / "words.json", "--keys", home / "operator", "--out",
-        home / "policy.json", says=["policy", "exists and is never overwritten"],
+        home / "policy.json", says=["policy", "exists"],
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_a_publisher_signs_the_next_epoch_and_clients_follow(home: Path) -> None
 def test_a_publisher_cannot_sign_a_dearer_epoch(home: Path) -> None:
     path = following(home, "--cap", 3)
     by = ("--keys", home / "publisher", "--delegation", delegated(home))
-    says = ["the publisher may change the dictionary only"]
+    says = ["dictionary"]
     refused("campaign", "sign", "--campaign", path, *by, status=1, says=says)
     assert not Path(f"{path}.sig").exists()
 
@@ -90,18 +90,18 @@ def test_a_publisher_cannot_sign_beyond_its_last_epoch_nor_with_another_key(home
     path = following(home)
     sign_it = ("campaign", "sign", "--campaign", path)
     by = ("--keys", home / "publisher", "--delegation", delegated(home, 1))
-    refused(*sign_it, *by, status=1, says=["epoch of campaign words is 2, the publisher may sign up to 1"])
+    refused(*sign_it, *by, status=1, says=["campaign words is 2", "up to 1"])
     done("keys", "new", "--role", "publisher", "--out", home / "another")
     by = ("--keys", home / "another", "--delegation", delegated(home))
-    refused(*sign_it, *by, status=1, says=["the operator must delegate anew"])
+    refused(*sign_it, *by, status=1, says=["delegate"])
     refused(*sign_it, "--keys", home / "operator", "--delegation", delegated(home, 5), says=["no active key"])
 
 
 def test_an_epoch_follows_one_of_the_same_campaign_before_it(home: Path) -> None:
     new = ("campaign", "new", "--mechanism", "grr", "--epsilon", 1, "--dictionary", home / "words.txt", "--keys",
            home / "keys", "--out", home / "x.json", "--after", home / "words.json")  # fmt: skip
-    refused(*new, "--id", "other", says=["after is a file of campaign words, must be of other"])
-    refused(*new, "--id", "words", "--epoch", 1, says=["epoch is 1, must be above 1"])
+    refused(*new, "--id", "other", says=["campaign words", "other"])
+    refused(*new, "--id", "words", "--epoch", 1, says=["epoch is 1"])
 
 
 def test_a_policy_lists_what_the_campaign_costs(home: Path) -> None:

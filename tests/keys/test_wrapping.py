@@ -34,10 +34,10 @@ def test_what_is_wrapped_unwraps_for_the_same_role_and_key_only(fake: FakeServic
         (service[:-1] + OTHER, "analyzer", ID),
     ):
         with pytest.raises(
-            HushcountError, match=r"answered 400 (INVALID_ARGUMENT|InvalidCiphertextException|AccessDeniedException)"
+            HushcountError, match=r"400 (INVALID_ARGUMENT|InvalidCiphertextException|AccessDeniedException)"
         ):
             unwrap(name, wrapped, role, id)
-    with pytest.raises(HushcountError, match="answered 400"):
+    with pytest.raises(HushcountError, match="400"):
         unwrap(service, wrapped[:-1] + bytes([wrapped[-1] ^ 1]), "analyzer", ID)
 
 
@@ -84,7 +84,7 @@ def test_a_wrapped_key_in_anothers_place_does_not_open(fake: FakeServices, servi
     store.create(tmp_path, days=1, wrap=service)
     mine, other = (json.loads(key_file(tmp_path, role).read_text()) for role in ("analyzer", "aux_server"))
     key_file(tmp_path, "analyzer").write_text(json.dumps({**mine, "wrapped": other["wrapped"]}))
-    with pytest.raises(HushcountError, match="answered 400"):
+    with pytest.raises(HushcountError, match="400"):
         key_reference(tmp_path, "analyzer").read()
 
 
@@ -96,10 +96,10 @@ def test_what_the_service_returns_must_be_the_key_that_the_file_names(
     store.create(tmp_path, days=1, wrap=service)
     reference = key_reference(tmp_path, "analyzer")
     fake.garbage = SECRET
-    with pytest.raises(UsageError, match="holds another key, must hold analyzer key"):
+    with pytest.raises(UsageError, match=r"another key.* analyzer key"):
         reference.read()
     fake.garbage = SECRET[:31]
-    with pytest.raises(HushcountError, match="unwrapped 31 bytes, must be 32"):
+    with pytest.raises(HushcountError, match=r"31 bytes.* 32"):
         reference.read()
 
 

@@ -14,12 +14,12 @@ STEPS = 600
 SEED = 3
 
 
-@pytest.mark.parametrize("seconds", [4, 30])
-@pytest.mark.long(but=("4",))
-def test_every_promise_holds_for_so_many_seconds(seconds: int) -> None:
-    """`make test-model` searches for an hour."""
-    found = search(SEED, steps=100_000, seconds=seconds)
-    assert found.steps > 0
+@pytest.mark.parametrize("steps", [15, 100])
+@pytest.mark.long(but=("15",))
+def test_every_promise_holds_for_so_many_steps(steps: int) -> None:
+    """`make test-model` searches for an hour; here it is the same search on every machine."""
+    found = search(SEED, steps=steps)
+    assert found.steps >= steps
     assert found.trace is None, f"{found.trace.broken}: {found.trace}"
 
 

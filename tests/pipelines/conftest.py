@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.oracles.catalogue import CATALOGUE
 from tests.support import streams
 from tests.support.jobs import BEAM, Chain, new_campaign, new_keys, values_of, write_lines
 
@@ -55,11 +54,8 @@ REPRESENTATIVE = {
 """Campaigns by name: mechanism, epsilon, further options; one for each way to encode, to answer and to tally. "open"
 has no dictionary."""
 
-MECHANISMS = {
-    **REPRESENTATIVE,
-    **{name: (name, 2.0, POOL if one.seeded else ()) for name, one in CATALOGUE.items() if name not in REPRESENTATIVE},
-}
-"""The same for every frequency oracle."""
+ON_BEAM = (pytest.mark.beam, pytest.mark.long)
+"""Marks of a case that is run once more on Beam's engine: that of the property which an engine could break."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +83,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="session")
 def collected(world: World) -> Callable[[str], Chain]:
-    """Return the chain of a name of MECHANISMS: encoded, shuffled and analysed once.
+    """Return the chain of a name of REPRESENTATIVE: encoded, shuffled and analysed once.
 
     "ais" carries discovery too, and its jobs run on Beam's own engine, whatever --engine says.
     """
 
     @cache
     def run(name: str) -> Chain:
-        mechanism, epsilon, options = MECHANISMS[name]
+        mechanism, epsilon, options = REPRESENTATIVE[name]
         path = new_campaign(
             world.root / f"{name}.json",
             world.keys,
@@ -112,6 +108,11 @@ def collected(world: World) -> Callable[[str], Chain]:
         return chain
 
     return run
+
+
+@pytest.fixture(params=["plain", pytest.param("beam", marks=ON_BEAM)])
+def either_engine() -> None:
+    """Run a test on the engine of all tests, and in the long run on Beam's own, whatever room the test is in."""
 
 
 @pytest.fixture(scope="session")

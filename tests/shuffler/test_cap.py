@@ -153,19 +153,20 @@ def test_which_reports_of_a_client_stay_is_uniform_over_runs() -> None:
 # The step.
 
 
-@pytest.mark.parametrize("cap", [1, 2, 3, 100])
-@pytest.mark.parametrize("places", [1, 4])
-def test_the_cap_is_exact_for_every_client(cap: int, places: int) -> None:
-    sent = {1: 1, 2: 2, 3: 3, 256: 4, 1 << 127: 7, (1 << 127) + 1: 5, 1 << 64: 6, 2 << 64: 9, 0: 4}
-    tokens = [token for token, count in sent.items() for _ in range(count)]
-    order = np.random.default_rng(cap).permutation(len(tokens))
-    made = envelopes([tokens[index] for index in order], [int(index) for index in order])
-    out = passed([made[:9], made[9:]], cap, places, KEYS)
-    kept = Counter(tokens[number] for number in out.forwarded)
-    assert kept == {token: min(count, cap) for token, count in sent.items()}
-    assert len(set(out.forwarded)) == len(out.forwarded)
-    lost = len(tokens) - sum(kept.values())
-    assert +out.counts == +Counter({"accepted": len(out.forwarded), "over_cap": lost})
+def test_the_cap_is_exact_for_every_client(subtests: pytest.Subtests) -> None:
+    for cap in [1, 2, 3, 100]:
+        for places in [1, 4]:
+            with subtests.test(places=places, cap=cap):
+                sent = {1: 1, 2: 2, 3: 3, 256: 4, 1 << 127: 7, (1 << 127) + 1: 5, 1 << 64: 6, 2 << 64: 9, 0: 4}
+                tokens = [token for token, count in sent.items() for _ in range(count)]
+                order = np.random.default_rng(cap).permutation(len(tokens))
+                made = envelopes([tokens[index] for index in order], [int(index) for index in order])
+                out = passed([made[:9], made[9:]], cap, places, KEYS)
+                kept = Counter(tokens[number] for number in out.forwarded)
+                assert kept == {token: min(count, cap) for token, count in sent.items()}
+                assert len(set(out.forwarded)) == len(out.forwarded)
+                lost = len(tokens) - sum(kept.values())
+                assert +out.counts == +Counter({"accepted": len(out.forwarded), "over_cap": lost})
 
 
 def test_tags_alone_are_given_each_to_the_place_of_its_report_as_often_as_it_was_sent() -> None:

@@ -68,32 +68,34 @@ def joined(places: Mapping[int, Iterable[bytes]]) -> bytes:
     return b"".join(block for blocks in places.values() for block in blocks)
 
 
-@pytest.mark.parametrize("places", [1, 3, 50])
-def test_every_bundle_begins_with_all_places_in_order_whatever_it_holds(places: int) -> None:
+def test_every_bundle_begins_with_all_places_in_order_whatever_it_holds(subtests: pytest.Subtests) -> None:
     """An engine may go by the order in which places first came; it is the same for all."""
-    dofn = Separate(SEALED, places, (KEYS.ciphertexts, KEYS.tokens))
-    for _ in range(2):
-        dofn.start_bundle()
-        for place, sealed in enumerate((5, 6, 7)):
-            main, _ = outputs(dofn.process(envelopes([1], [sealed]).tobytes()))
-            begins = [(at, b"") for at in range(places)] if place == 0 else []
-            assert main[: len(begins)] == begins
-            assert [numbers(block) for _, block in main[len(begins) :]] == [[sealed]]
+    for places in [1, 3, 50]:
+        with subtests.test(places=places):
+            dofn = Separate(SEALED, places, (KEYS.ciphertexts, KEYS.tokens))
+            for _ in range(2):
+                dofn.start_bundle()
+                for place, sealed in enumerate((5, 6, 7)):
+                    main, _ = outputs(dofn.process(envelopes([1], [sealed]).tobytes()))
+                    begins = [(at, b"") for at in range(places)] if place == 0 else []
+                    assert main[: len(begins)] == begins
+                    assert [numbers(block) for _, block in main[len(begins) :]] == [[sealed]]
 
 
-@pytest.mark.parametrize("places", [1, 3])
-def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(places: int) -> None:
-    values = [number << 150 | number for number in range(50)]
-    dofn = TagReleased(SEALED, places, KEYS.ciphertexts)
-    for _ in range(2):
-        dofn.start_bundle()
-        for part in (values[:20], values[20:]):
-            main, _ = outputs(dofn.process(b"".join(number.to_bytes(SEALED, "little") for number in part)))
-            begins = [(at, b"") for at in range(places)] if part == values[:20] else []
-            assert main[: len(begins)] == begins
-            tagged = {number: plain_tag(number.to_bytes(SEALED, "little"), KEYS.ciphertexts) for number in part}
-            assert records(b"".join(block for _, block in main), TAG_BYTES) == sorted(tagged.values())
-            copies = passed([envelopes(range(len(part)), part)], 1, places, KEYS).sealed
-            for place, block in main[len(begins) :]:
-                of_place = [tagged[number] for each in copies[place] for number in numbers(each)]
-                assert records(block, TAG_BYTES) == sorted(of_place)
+def test_of_earlier_reports_only_tags_go_on_each_to_the_place_of_its_copies(subtests: pytest.Subtests) -> None:
+    for places in [1, 3]:
+        with subtests.test(places=places):
+            values = [number << 150 | number for number in range(50)]
+            dofn = TagReleased(SEALED, places, KEYS.ciphertexts)
+            for _ in range(2):
+                dofn.start_bundle()
+                for part in (values[:20], values[20:]):
+                    main, _ = outputs(dofn.process(b"".join(number.to_bytes(SEALED, "little") for number in part)))
+                    begins = [(at, b"") for at in range(places)] if part == values[:20] else []
+                    assert main[: len(begins)] == begins
+                    tagged = {number: plain_tag(number.to_bytes(SEALED, "little"), KEYS.ciphertexts) for number in part}
+                    assert records(b"".join(block for _, block in main), TAG_BYTES) == sorted(tagged.values())
+                    copies = passed([envelopes(range(len(part)), part)], 1, places, KEYS).sealed
+                    for place, block in main[len(begins) :]:
+                        of_place = [tagged[number] for each in copies[place] for number in numbers(each)]
+                        assert records(block, TAG_BYTES) == sorted(of_place)

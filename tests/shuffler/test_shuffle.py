@@ -27,7 +27,7 @@ from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
 from shuffler.separate import Separate
 from shuffler.shuffle import Shuffle
-from tests.support.statistics import FAILURE, chi_square_p
+from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 from tests.support.words import SeededWords
 
 SEALED = 20
@@ -242,19 +242,21 @@ def test_what_is_in_a_shard_depends_on_the_ciphertexts_alone() -> None:
 
 @pytest.mark.long
 def test_over_keys_every_shard_is_equally_likely_for_a_report() -> None:
-    """Six reports over three shards, 4,000 times: chi-square for the first and the last at 1e-6 / 2 each.
+    """Six reports over three shards, so often that a shard that is 30 % too likely is rejected but below 1e-6.
 
-    Power: reports that stay in the shard of the block in which they came are rejected.
+    Chi-square for the first and the last at 1e-6 / 2 each. Power: reports that stay in the shard of the block in which
+    they came are rejected.
     """
+    draws = draws_to_tell_apart(np.ones(3) / 3, np.array([1.3, 0.85, 0.85]) / 3, np.array([0.7, 1.15, 1.15]) / 3)
     made, seen = envelopes(range(6), range(6)), np.zeros((2, 3), dtype=int)
-    for _ in range(4000):
+    for _ in range(draws):
         for shard, block in passed([made[:3], made[3:]], 1, 3, run_keys(SystemWords())).shards.items():
             for number in {0, 5}.intersection(numbers(block)):
                 seen[number % 4, shard] += 1
-    assert (seen.sum(axis=1) == 4000).all()
+    assert (seen.sum(axis=1) == draws).all()
     for observed in seen:
         assert chi_square_p(observed, np.ones(3)) > FAILURE / 2
-    assert chi_square_p(np.array([4000, 0, 0]), np.ones(3)) < FAILURE / 2
+    assert chi_square_p(np.array([draws, 0, 0]), np.ones(3)) < FAILURE / 2
 
 
 # On an engine.

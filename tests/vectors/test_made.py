@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,49 +13,55 @@ from tests.vectors.make import FOLDER, SUBJECTS, text
 FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "schema.json")
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="ascii"))
 VALIDATOR = Draft202012Validator(SCHEMA)
-every_subject = pytest.mark.parametrize("subject", SUBJECTS)
 
 
 def content(name: str) -> dict[str, Any]:
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
 
 
-@every_subject
-def test_a_second_run_changes_nothing(subject: str) -> None:
-    stored = (FOLDER / f"{subject}.json").read_text(encoding="ascii")
-    assert stored == text(SUBJECTS[subject]()), "run: make vectors"
+def test_a_second_run_changes_nothing(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            stored = (FOLDER / f"{subject}.json").read_text(encoding="ascii")
+            assert stored == text(SUBJECTS[subject]()), "run: make vectors"
 
 
 def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_file_is_valid(path: Path) -> None:
-    assert VALIDATOR.is_valid(json.loads(path.read_text(encoding="ascii")))
+def test_every_file_is_valid(subtests: pytest.Subtests) -> None:
+    for path in FILES:
+        with subtests.test(path=path.stem):
+            assert VALIDATOR.is_valid(json.loads(path.read_text(encoding="ascii")))
 
 
-@every_subject
-def test_the_schema_refuses_a_reason_that_it_does_not_name(subject: str) -> None:
-    data = content(subject)
-    short = {**data, "accept": data["accept"][:1], "refuse": data["refuse"][:1]}
-    assert VALIDATOR.is_valid(short)
-    short["refuse"][0]["reason"] = "no_such_reason"
-    assert not VALIDATOR.is_valid(short)
+def test_the_schema_refuses_a_reason_that_it_does_not_name(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            data = content(subject)
+            short = {**data, "accept": data["accept"][:1], "refuse": data["refuse"][:1]}
+            assert VALIDATOR.is_valid(short)
+            short["refuse"][0]["reason"] = "no_such_reason"
+            assert not VALIDATOR.is_valid(short)
 
 
-@every_subject
-def test_every_reason_of_the_schema_is_that_of_an_entry(subject: str) -> None:
-    part = SCHEMA["$defs"][subject]["properties"]["refuse"]["items"]
-    part = SCHEMA["$defs"][part["$ref"].split("/")[-1]] if "$ref" in part else part
-    assert set(part["properties"]["reason"]["enum"]) == {entry["reason"] for entry in content(subject)["refuse"]}
+def test_every_reason_of_the_schema_is_that_of_an_entry(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            part = SCHEMA["$defs"][subject]["properties"]["refuse"]["items"]
+            part = SCHEMA["$defs"][part["$ref"].split("/")[-1]] if "$ref" in part else part
+            assert set(part["properties"]["reason"]["enum"]) == {
+                entry["reason"] for entry in content(subject)["refuse"]
+            }
 
 
-@every_subject
-def test_no_entry_is_there_twice(subject: str) -> None:
-    for kind in ("accept", "refuse"):
-        lines = [json.dumps(entry) for entry in content(subject)[kind]]
-        assert len(set(lines)) == len(lines)
+def test_no_entry_is_there_twice(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            for kind in ("accept", "refuse"):
+                lines = [json.dumps(entry) for entry in content(subject)[kind]]
+                assert len(set(lines)) == len(lines)
 
 
 def test_at_least_as_much_is_refused_as_accepted() -> None:

@@ -268,19 +268,21 @@ CAMPAIGNS = {entry["name"]: entry["file"] for entry in content("campaigns")["acc
 REPORTS = content("reports")
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_stranger_makes_what_must_be_accepted(subject: str) -> None:
-    for entry in content(subject)["accept"]:
-        made = READERS[subject](entry)
-        assert made == {name: entry[name] for name in made}, entry
+def test_a_stranger_makes_what_must_be_accepted(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            for entry in content(subject)["accept"]:
+                made = READERS[subject](entry)
+                assert made == {name: entry[name] for name in made}, entry
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_stranger_refuses_the_rest_for_the_same_reasons(subject: str) -> None:
-    for entry in content(subject)["refuse"]:
-        with pytest.raises(Refused) as refused:
-            READERS[subject](entry)
-        assert refused.value.reason == entry["reason"], entry
+def test_a_stranger_refuses_the_rest_for_the_same_reasons(subtests: pytest.Subtests) -> None:
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            for entry in content(subject)["refuse"]:
+                with pytest.raises(Refused) as refused:
+                    READERS[subject](entry)
+                assert refused.value.reason == entry["reason"], entry
 
 
 def test_a_stranger_finds_the_normal_forms() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -67,12 +66,13 @@ FREE = {"epoch", "previous", "dictionary.items", "dictionary.digest", "mechanism
 """What a publisher may change."""
 
 
-@pytest.mark.parametrize("path", CHANGES)
-def test_the_terms_change_with_everything_but_what_a_publisher_may_change(path: str) -> None:
-    # Another key of an evaluator is free if the delegation lists it; another hash never is.
-    reference = with_change("discovery.hash") if path == "keys.evaluator" else data()
-    same = Campaign.model_validate(with_change(path)).terms == Campaign.model_validate(reference).terms
-    assert same == (path in FREE)
+def test_the_terms_change_with_everything_but_what_a_publisher_may_change(subtests: pytest.Subtests) -> None:
+    for path in CHANGES:
+        with subtests.test(path=path):
+            # Another key of an evaluator is free if the delegation lists it; another hash never is.
+            reference = with_change("discovery.hash") if path == "keys.evaluator" else data()
+            same = Campaign.model_validate(with_change(path)).terms == Campaign.model_validate(reference).terms
+            assert same == (path in FREE)
 
 
 def test_a_dictionary_that_goes_changes_the_terms() -> None:
@@ -88,16 +88,19 @@ def test_the_redacted_file_has_the_same_terms_and_head() -> None:
     assert (campaign.redacted().terms, campaign.redacted().head) == (campaign.terms, campaign.head)
 
 
-@pytest.mark.parametrize("previous", ["", "ab", "AB" * 32, "0x" + "ab" * 31, 5])
-def test_a_previous_head_that_is_none_is_refused(previous: Any) -> None:
-    with pytest.raises(ValidationError, match="previous"):
-        Campaign.model_validate({**data(), "previous": previous})
+def test_a_previous_head_that_is_none_is_refused(subtests: pytest.Subtests) -> None:
+    for previous in ["", "ab", "AB" * 32, "0x" + "ab" * 31, 5]:
+        with subtests.test(previous=previous), pytest.raises(ValidationError, match="previous"):
+            Campaign.model_validate({**data(), "previous": previous})
 
 
-@pytest.mark.parametrize("size", [2**53, -(2**53), 10**18])
-def test_an_integer_that_javascript_would_round_is_refused(size: int) -> None:
-    with pytest.raises(ValidationError, match=r"s is .* must be within \+-\(2\*\*53 - 1\), or a text of its digits"):
-        Campaign.model_validate(changed("mechanism.parameters.s", size))
+def test_an_integer_that_javascript_would_round_is_refused(subtests: pytest.Subtests) -> None:
+    for size in [2**53, -(2**53), 10**18]:
+        with (
+            subtests.test(size=size),
+            pytest.raises(ValidationError, match=r"s is .*2\*\*53"),
+        ):
+            Campaign.model_validate(changed("mechanism.parameters.s", size))
 
 
 def test_an_integer_that_javascript_would_round_travels_as_text() -> None:
@@ -112,15 +115,16 @@ def test_an_integer_that_javascript_would_round_travels_as_text() -> None:
 
 
 def test_a_file_of_the_format_before_says_what_to_do() -> None:
-    with pytest.raises(ValidationError, match="make the campaign with hushcount campaign new"):
+    with pytest.raises(ValidationError, match="hushcount campaign new"):
         Campaign.model_validate({**data(), "format": 1})
 
 
-@pytest.mark.parametrize("order", [(1, 1), (2, 1), (1, 3, 2)])
-def test_a_log_with_epochs_out_of_order_is_refused(order: tuple[int, ...]) -> None:
-    entries = [{"epoch": epoch, "fingerprint": "ab" * 32} for epoch in order]
-    with pytest.raises(FormatError, match="epochs must ascend"):
-        parse_log(json.dumps({"campaign": "words", "entries": entries}).encode(), "the log")
+def test_a_log_with_epochs_out_of_order_is_refused(subtests: pytest.Subtests) -> None:
+    for order in [(1, 1), (2, 1), (1, 3, 2)]:
+        with subtests.test(order=order):
+            entries = [{"epoch": epoch, "fingerprint": "ab" * 32} for epoch in order]
+            with pytest.raises(FormatError, match="ascend"):
+                parse_log(json.dumps({"campaign": "words", "entries": entries}).encode(), "the log")
 
 
 def test_the_longest_log_fits_its_bound_and_a_longer_one_is_refused() -> None:
@@ -133,9 +137,9 @@ def test_the_longest_log_fits_its_bound_and_a_longer_one_is_refused() -> None:
     assert len(parse_log(text, "the log").entries) == MOST_EPOCHS
     longer = json.loads(text)
     longer["entries"].insert(0, copy.deepcopy(longer["entries"][0]) | {"epoch": 1})
-    with pytest.raises(FormatError, match=f"entries: must hold at most {MOST_EPOCHS}"):
+    with pytest.raises(FormatError, match=f"entries.* {MOST_EPOCHS}"):
         parse_log(json.dumps(longer).encode(), "the log")
-    with pytest.raises(FormatError, match="the log has more than 8,388,608 bytes"):
+    with pytest.raises(FormatError, match=r"log .*8,388,608"):
         parse_log(text + b" " * LOG_BYTES, "the log")
 
 

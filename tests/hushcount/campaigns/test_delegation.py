@@ -48,14 +48,17 @@ def test_a_publisher_may_sign_the_next_epoch_with_another_dictionary() -> None:
         assert [key.id for key in vouching] == [PUBLISHER.id, KEY.id]
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [("mechanism.epsilon", 1.51), ("shuffle.cap", 3), ("discovery.epsilon", 2.0), ("shuffle.minimum_batch", 9)],
-)
-def test_a_publisher_that_raises_a_price_is_refused(path: str, value: float) -> None:
-    costly = Campaign.model_validate(changed(path, value))
-    with pytest.raises(SignatureError, match="the publisher may change the dictionary only"):
-        verify_campaign(TRUSTED, costly, delegated(costly, delegation_for(CAMPAIGN)))
+def test_a_publisher_that_raises_a_price_is_refused(subtests: pytest.Subtests) -> None:
+    for path, value in [
+        ("mechanism.epsilon", 1.51),
+        ("shuffle.cap", 3),
+        ("discovery.epsilon", 2.0),
+        ("shuffle.minimum_batch", 9),
+    ]:
+        with subtests.test(path=path):
+            costly = Campaign.model_validate(changed(path, value))
+            with pytest.raises(SignatureError, match="dictionary only"):
+                verify_campaign(TRUSTED, costly, delegated(costly, delegation_for(CAMPAIGN)))
 
 
 def test_a_delegation_that_was_altered_or_made_by_another_is_refused() -> None:
@@ -73,7 +76,7 @@ def test_a_delegation_that_was_altered_or_made_by_another_is_refused() -> None:
 
 def test_a_signature_by_another_than_the_publisher_is_refused() -> None:
     """Not even the operator's other key may sign in the publisher's place, nor the delegation's own signature."""
-    with pytest.raises(SignatureError, match=f"key is {STRANGER.id}, the operator delegated to {PUBLISHER.id}"):
+    with pytest.raises(SignatureError, match=f"{STRANGER.id}.*{PUBLISHER.id}"):
         verify_campaign(TRUSTED, CAMPAIGN, delegated(CAMPAIGN, key=STRANGER))
     swapped = CampaignSignature(
         **Signature(key_id=PUBLISHER.id, signature=signed(CAMPAIGN).signature).model_dump(),
@@ -86,25 +89,26 @@ def test_a_signature_by_another_than_the_publisher_is_refused() -> None:
 def test_a_delegation_ends_with_its_last_epoch() -> None:
     delegation = delegation_for(CAMPAIGN, last_epoch=2)
     verify_campaign(TRUSTED, CAMPAIGN, delegated(CAMPAIGN, delegation))
-    with pytest.raises(SignatureError, match="epoch of campaign words is 3, the publisher may sign up to 2"):
+    with pytest.raises(SignatureError, match=r"words is 3,.* 2"):
         verify_campaign(TRUSTED, grown(), delegated(grown(), delegation))
 
 
 def test_a_delegation_for_another_campaign_is_refused() -> None:
     other = Campaign.model_validate(changed("id", "other"))
     for made in (delegation_for(other), delegation_for(CAMPAIGN, campaign="other")):
-        with pytest.raises(SignatureError, match="the operator delegated campaign other"):
+        with pytest.raises(SignatureError, match="other"):
             verify_campaign(TRUSTED, CAMPAIGN, delegated(CAMPAIGN, made))
 
 
-@pytest.mark.parametrize("days", [-15, 35, 70])
-def test_both_keys_must_be_valid_now(days: int) -> None:
+def test_both_keys_must_be_valid_now(subtests: pytest.Subtests) -> None:
     """The publisher's for 30 days from yesterday, the operator's for 60 from ten days ago."""
-    with pytest.raises(SignatureError, match="fetch the newest campaign"):
-        verify_campaign(TRUSTED, CAMPAIGN, delegated(CAMPAIGN), NOW + timedelta(days=days))
-    short = (public_part(KEY, -1, 2),)
-    with pytest.raises(SignatureError, match=f"key {KEY.id}, valid from"):
-        verify_campaign(short, CAMPAIGN, delegated(CAMPAIGN), NOW + timedelta(days=3))
+    for days in [-15, 35, 70]:
+        with subtests.test(days=days):
+            with pytest.raises(SignatureError, match="fetch the newest campaign"):
+                verify_campaign(TRUSTED, CAMPAIGN, delegated(CAMPAIGN), NOW + timedelta(days=days))
+            short = (public_part(KEY, -1, 2),)
+            with pytest.raises(SignatureError, match=KEY.id):
+                verify_campaign(short, CAMPAIGN, delegated(CAMPAIGN), NOW + timedelta(days=3))
 
 
 def test_the_operator_signs_the_canonical_json_of_the_rest() -> None:

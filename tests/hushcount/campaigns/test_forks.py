@@ -25,9 +25,8 @@ def seen(*files: tuple[int, int], place: str = "a") -> Seen:
 HISTORY = ((1, 10), (2, 20), (4, 40))
 
 
-@pytest.mark.parametrize(
-    ("other", "epoch"),
-    [
+def test_two_logs_are_one_history_if_one_begins_with_the_other(subtests: pytest.Subtests) -> None:
+    for other, epoch in [
         (HISTORY, None),
         (HISTORY[:2], None),
         ((), None),
@@ -39,14 +38,11 @@ HISTORY = ((1, 10), (2, 20), (4, 40))
         (((1, 10), (4, 40)), 2),
         (((1, 10), (2, 20), (3, 30), (4, 40)), 3),
         (((1, 10), (2, 20), (5, 50)), 4),
-    ],
-)
-def test_two_logs_are_one_history_if_one_begins_with_the_other(
-    other: tuple[tuple[int, int], ...], epoch: int | None
-) -> None:
-    for one, two in ((HISTORY, other), (other, HISTORY)):
-        fork = fork_of(seen(*one), seen(*two, place="b"))
-        assert (None if fork is None else fork.epoch) == epoch
+    ]:
+        with subtests.test(other=other):
+            for one, two in ((HISTORY, other), (other, HISTORY)):
+                fork = fork_of(seen(*one), seen(*two, place="b"))
+                assert (None if fork is None else fork.epoch) == epoch
 
 
 def test_a_campaign_file_stands_for_all_before_it() -> None:

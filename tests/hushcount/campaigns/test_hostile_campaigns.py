@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -49,32 +48,42 @@ def dictionary_part(**changes: Any) -> dict[str, Any]:
     return {"path": "words.txt", "items": len(WORDS.items), "digest": WORDS.digest, **changes}
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "items"),
-    [
-        ({"name": "gcms", "parameters": {"k": 1024, "m": 1 << 20, "s": 282_000, "seed": SEED}}, 3),
-        ({"name": "gcms", "parameters": {"k": 1 << 24, "m": 1024, "s": 3, "seed": SEED}}, 3),
-        ({"name": "rappor", "parameters": {"k": 64, "m": 1 << 24, "seed": SEED}}, 3),
-        ({"name": "oue", "parameters": {}}, (1 << 24) - 1),
-        ({"name": "oue", "parameters": {}}, 1 << 31),
-        ({"name": "ss", "parameters": {"s": 1 << 22}}, (1 << 24) - 1),
-        ({"name": "ss", "parameters": {"s": 100_000}}, 1 << 19),
-        ({"name": "gcms", "parameters": {"k": 10**4000, "m": 1024, "s": 3, "seed": SEED}}, 3),
-    ],
-)
 def test_a_mechanism_that_would_hang_or_fill_a_client_is_refused_when_it_is_read(
-    tmp_path: Path, mechanism: dict[str, Any], items: int
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=r"must be|too many|is not JSON"):
-        Campaign.read(
-            written(tmp_path, mechanism={"epsilon": 1.0, **mechanism}, dictionary=dictionary_part(items=items))
-        )
+    for number, (mechanism, items) in enumerate(
+        [
+            ({"name": "gcms", "parameters": {"k": 1024, "m": 1 << 20, "s": 282_000, "seed": SEED}}, 3),
+            ({"name": "gcms", "parameters": {"k": 1 << 24, "m": 1024, "s": 3, "seed": SEED}}, 3),
+            ({"name": "rappor", "parameters": {"k": 64, "m": 1 << 24, "seed": SEED}}, 3),
+            ({"name": "oue", "parameters": {}}, (1 << 24) - 1),
+            ({"name": "oue", "parameters": {}}, 1 << 31),
+            ({"name": "ss", "parameters": {"s": 1 << 22}}, (1 << 24) - 1),
+            ({"name": "ss", "parameters": {"s": 100_000}}, 1 << 19),
+            ({"name": "gcms", "parameters": {"k": 10**4000, "m": 1024, "s": 3, "seed": SEED}}, 3),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with (
+            subtests.test(name=mechanism["name"], items=items),
+            pytest.raises(UsageError, match=r"must be|too many|is not JSON"),
+        ):
+            Campaign.read(
+                written(home, mechanism={"epsilon": 1.0, **mechanism}, dictionary=dictionary_part(items=items))
+            )
 
 
-@pytest.mark.parametrize("path", ["../words.txt", "/etc/passwd", "a/words.txt", "..", "", ".words", "a\\b", "C:words"])
-def test_a_dictionary_lies_beside_its_campaign_file_under_a_plain_name(tmp_path: Path, path: str) -> None:
-    with pytest.raises(UsageError, match=r"dictionary\.path"):
-        Campaign.read(written(tmp_path, dictionary=dictionary_part(path=path)))
+def test_a_dictionary_lies_beside_its_campaign_file_under_a_plain_name(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for number, path in enumerate(
+        ["../words.txt", "/etc/passwd", "a/words.txt", "..", "", ".words", "a\\b", "C:words"]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(path=path), pytest.raises(UsageError, match=r"dictionary\.path"):
+            Campaign.read(written(home, dictionary=dictionary_part(path=path)))
 
 
 def pipe(path: Path) -> None:
@@ -97,40 +106,48 @@ def more_items(path: Path) -> None:
     path.write_text("".join(f"{item}\n" for item in (*WORDS.items, LINE)))
 
 
-@pytest.mark.parametrize("make", [pipe, endless, one_long_line, another_file, more_items])
 def test_a_file_that_is_not_the_dictionary_is_refused_and_nothing_of_it_is_told(
-    tmp_path: Path, make: Callable[[Path], None]
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    make(tmp_path / "words.txt")
-    with pytest.raises(UsageError) as caught:
-        Client(Campaign.read(written(tmp_path)), policy=Policy.trusting())
-    told = str(caught.value)
-    assert str(tmp_path / "words.txt") in told
-    assert LINE not in told
-    if make is another_file:
-        assert Dictionary((LINE, f"{LINE} and more", "third")).digest not in told
+    for number, make in enumerate([pipe, endless, one_long_line, another_file, more_items]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(make=make.__name__):
+            make(home / "words.txt")
+            with pytest.raises(UsageError) as caught:
+                Client(Campaign.read(written(home)), policy=Policy.trusting())
+            told = str(caught.value)
+            assert str(home / "words.txt") in told
+            assert LINE not in told
+            if make is another_file:
+                assert Dictionary((LINE, f"{LINE} and more", "third")).digest not in told
 
 
-@pytest.mark.parametrize("line", [b"x", b"y" * 100 + b"\n"])
-def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_not_unpacked(tmp_path: Path, line: bytes) -> None:
+def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_not_unpacked(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     path = tmp_path / "words.txt.gz"
-    with gzip.open(path, "wb", compresslevel=1) as stream:
-        for _ in range(1 << 5):
-            stream.write(line * ((1 << 22) // len(line)))
-    with pytest.raises(UsageError, match=r"too long|more items than the 3"):
-        read_dictionary(path, 3)
+    for line, refusal in ((b"x", "too long"), (b"y" * 100 + b"\n", "than the 3")):
+        with gzip.open(path, "wb", compresslevel=1) as stream:
+            for _ in range(1 << 3):
+                stream.write(line * ((1 << 22) // len(line)))
+        with subtests.test(line=line), pytest.raises(UsageError, match=refusal):
+            read_dictionary(path, 3)
 
 
-@pytest.mark.parametrize("items", [1, 2, 4])
 def test_a_campaign_that_says_another_number_of_items_than_its_file_has_makes_no_client(
-    tmp_path: Path, items: int
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
     """With fewer, who holds a later item could report nothing, and who is silent would tell."""
-    (tmp_path / "words.txt").write_text("".join(f"{item}\n" for item in WORDS.items))
-    campaign = Campaign.read(written(tmp_path, dictionary=dictionary_part(items=items)))
-    for given_one in (None, WORDS):
-        with pytest.raises(UsageError, match=r"is not the campaign's|has more items"):
-            Client(campaign, policy=Policy.trusting(), dictionary=given_one)
+    for number, items in enumerate([1, 2, 4]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(items=items):
+            (home / "words.txt").write_text("".join(f"{item}\n" for item in WORDS.items))
+            campaign = Campaign.read(written(home, dictionary=dictionary_part(items=items)))
+            for given_one in (None, WORDS):
+                with pytest.raises(UsageError, match=r"is not the campaign's|has more items"):
+                    Client(campaign, policy=Policy.trusting(), dictionary=given_one)
 
 
 numbers = st.integers(-1, 40) | st.sampled_from([64, 1000, 1 << 14, 1 << 17, 1 << 20, 1 << 31, 1 << 62])

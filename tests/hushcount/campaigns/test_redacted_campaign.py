@@ -58,7 +58,7 @@ def test_exactly_one_of_key_and_commitment_is_given() -> None:
     none = data()
     del none["discovery"]["hash_key"]
     for wrong in (none, changed("discovery.hash_key_commitment", "00" * 32)):
-        with pytest.raises(ValueError, match="of them are given, must be 1 where hash is keyed"):
+        with pytest.raises(ValueError, match=r"1 .*keyed"):
             Campaign.model_validate(wrong)
 
 
@@ -70,7 +70,7 @@ def test_without_discovery_there_is_nothing_to_withhold() -> None:
 
 
 def test_clients_refuse_it() -> None:
-    with pytest.raises(UsageError, match="holds no hash key: it is for the shuffler and the auxiliary server"):
+    with pytest.raises(UsageError, match="hash key"):
         Client(Campaign.model_validate(data()).redacted(), policy=Policy.trusting(), dictionary=WORDS)
 
 

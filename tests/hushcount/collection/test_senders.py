@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,14 @@ def test_of_several_ways_the_weakest_counts_and_of_none_the_weakest_that_there_i
     assert weakest([]) == "none"
 
 
-@pytest.mark.parametrize("said", [{KEY: wrong} for wrong in ("CLIENT-TOKEN", None, ["client-token"], 1)] + [{}])
-def test_a_summary_that_does_not_say_it_counts_as_the_weakest(said: dict[str, object]) -> None:
-    once = {"allotments": {"reports": 1, "discovery": 1}}
-    assert told_in(said) == told_in({**once, **said}) == UNBOUND
-    with pytest.raises(UsageError, match="any one client could reveal a value"):
-        require_told_apart(told_in(said), uncapped=False)
-    require_told_apart(told_in(said), uncapped=True)
+def test_a_summary_that_does_not_say_it_counts_as_the_weakest(subtests: pytest.Subtests) -> None:
+    for said in [{KEY: wrong} for wrong in ("CLIENT-TOKEN", None, ["client-token"], 1)] + [{}]:
+        with subtests.test(said=said):
+            once = {"allotments": {"reports": 1, "discovery": 1}}
+            assert told_in(said) == told_in({**once, **said}) == UNBOUND
+            with pytest.raises(UsageError, match="--uncapped"):
+                require_told_apart(told_in(said), uncapped=False)
+            require_told_apart(told_in(said), uncapped=True)
 
 
 def test_clients_are_told_apart_by_default() -> None:
@@ -82,24 +84,31 @@ def test_the_segments_of_a_window_are_what_their_manifests_say_and_the_weakest_w
     assert senders_of(str(tmp_path), ["reports/one-1.blocks"]).way == "none"
 
 
-@pytest.mark.parametrize("way", ["none", "bearer"])
-@pytest.mark.parametrize(
-    ("mechanism", "relation"),
-    [("grr", "replace-one"), ("grr", "add-remove"), ("grr", None), (None, "replace-one"), (None, "add-remove")],
-)
 def test_where_no_client_is_told_from_another_nothing_speaks_of_a_client(
-    tmp_path: Path, way: Authentication, mechanism: str | None, relation: str | None
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    campaign = made(tmp_path, mechanism, relation)
-    for reports in (None, 100_000) if mechanism else (None,):
-        stated = statement(campaign, reports, Senders(way)).data()
-        said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
-        said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
-        assert not any("one client" in text or "a client that" in text.lower() for text in said)
-        assert all("(nothing enforces this limit)" in text for text in said if "person who" in text)
-        assert f"authentication {way}" in stated["sentences"][0]
-        if mechanism:
-            assert stated["local"]["epsilon"] == stated["local"]["epsilon_per_report"]
+    homes = (tmp_path / str(number) for number in count())
+    for way in ["none", "bearer"]:
+        for mechanism, relation in [
+            ("grr", "replace-one"),
+            ("grr", "add-remove"),
+            ("grr", None),
+            (None, "replace-one"),
+            (None, "add-remove"),
+        ]:
+            home = next(homes)
+            home.mkdir()
+            with subtests.test(way=way, mechanism=mechanism, relation=relation):
+                campaign = made(home, mechanism, relation)
+                for reports in (None, 100_000) if mechanism else (None,):
+                    stated = statement(campaign, reports, Senders(way)).data()
+                    said = [*stated["plain"], *stated["sentences"][1:], stated["unit"]]
+                    said += [part["unit"] for part in stated.values() if isinstance(part, dict)]
+                    assert not any("one client" in text or "a client that" in text.lower() for text in said)
+                    assert all("(nothing enforces this limit)" in text for text in said if "person who" in text)
+                    assert f"authentication {way}" in stated["sentences"][0]
+                    if mechanism:
+                        assert stated["local"]["epsilon"] == stated["local"]["epsilon_per_report"]
 
 
 def made(directory: Path, mechanism: str | None, relation: str | None) -> Campaign:

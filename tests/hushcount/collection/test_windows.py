@@ -37,10 +37,13 @@ def test_a_day_begins_at_midnight_utc_wherever_the_clock_stands() -> None:
     assert window_at(east, timedelta(hours=1)).name == "20261121T230000Z"
 
 
-@pytest.mark.parametrize("text", ["", "0h", "1", "h", "1.5h", "-1h", "1w", " 1h", "1h ", "01h", "1d1h"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be a whole number and s, m, h or d"):
-        duration(text)
+def test_what_is_no_duration_is_refused(subtests: pytest.Subtests) -> None:
+    for text in ["", "0h", "1", "h", "1.5h", "-1h", "1w", " 1h", "1h ", "01h", "1d1h"]:
+        with (
+            subtests.test(text=text),
+            pytest.raises(ValueError, match="s, m, h or d"),
+        ):
+            duration(text)
 
 
 def test_durations_are_what_they_say() -> None:
@@ -50,10 +53,10 @@ def test_durations_are_what_they_say() -> None:
     assert duration("7d") == timedelta(days=7)
 
 
-@pytest.mark.parametrize("name", ["20261121", "20261121T000001Z", "20261121T003000Z", "2026-11-21", "20261121T000000"])
-def test_a_name_of_no_window_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="window is"):
-        named_window(name, timedelta(hours=1))
+def test_a_name_of_no_window_is_refused(subtests: pytest.Subtests) -> None:
+    for name in ["20261121", "20261121T000001Z", "20261121T003000Z", "2026-11-21", "20261121T000000"]:
+        with subtests.test(name=name), pytest.raises(ValueError, match="window is"):
+            named_window(name, timedelta(hours=1))
 
 
 def test_moments_without_a_zone_and_lengths_out_of_range_are_refused() -> None:

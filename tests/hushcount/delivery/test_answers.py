@@ -23,20 +23,21 @@ def refusal(name: str, **headers: str) -> Reply:
     return Reply(refused.reason.status, {"content-type": MEDIA_TYPE.decode(), **headers}, refused.body)
 
 
-@pytest.mark.parametrize("name", sorted(REASONS))
-def test_every_refusal_of_a_collector_has_its_meaning(name: str) -> None:
-    status = REASONS[name].status
-    fates = {
-        "epoch_closed": "closed",
-        "unknown_fingerprint": "closed",
-        "epoch_not_begun": "again",
-        "too_long": "smaller",
-        "too_many_reports_at_once": "smaller",
-    }
-    later = status in (408, 425, 429) or status >= 500
-    assert verdict(refusal(name), 2) == Verdict(fates.get(name, "again" if later else "dropped"), name)
-    if fates.get(name) == "smaller":
-        assert verdict(refusal(name), 1) == Verdict("dropped", name)
+def test_every_refusal_of_a_collector_has_its_meaning(subtests: pytest.Subtests) -> None:
+    for name in sorted(REASONS):
+        with subtests.test(name=name):
+            status = REASONS[name].status
+            fates = {
+                "epoch_closed": "closed",
+                "unknown_fingerprint": "closed",
+                "epoch_not_begun": "again",
+                "too_long": "smaller",
+                "too_many_reports_at_once": "smaller",
+            }
+            later = status in (408, 425, 429) or status >= 500
+            assert verdict(refusal(name), 2) == Verdict(fates.get(name, "again" if later else "dropped"), name)
+            if fates.get(name) == "smaller":
+                assert verdict(refusal(name), 1) == Verdict("dropped", name)
 
 
 def test_only_202_says_that_a_report_is_on_disk() -> None:
@@ -56,11 +57,13 @@ def test_only_200_with_the_right_length_is_an_evaluators_answer(status: int, bod
     assert (right.fate == "sent") == (status == 200 and kind == "application/octet-stream")
 
 
-@pytest.mark.parametrize(("asked", "waits"), [("5", 5.0), ("999999999999", 999999999999.0), ("0", 0.0)] + [
+def test_retry_after_counts_in_seconds(subtests: pytest.Subtests) -> None:
+    cases = [("5", 5.0), ("999999999999", 999999999999.0), ("0", 0.0)] + [
     (text, 0.0) for text in ("", "-5", "5.5", "1" * 5000, "Wed, 21 Oct 2026 07:28:00 GMT", "\u0665", "1e9", " 5")
-])  # fmt: skip
-def test_retry_after_counts_in_seconds(asked: str, waits: float) -> None:
-    assert verdict(refusal("queue_full", **{"retry-after": asked}), 1) == Verdict("again", "queue_full", waits)
+]  # fmt: skip
+    for asked, waits in cases:
+        with subtests.test(asked=asked):
+            assert verdict(refusal("queue_full", **{"retry-after": asked}), 1) == Verdict("again", "queue_full", waits)
 
 
 @given(st.integers(100, 999), st.binary(max_size=300), st.booleans())
@@ -71,11 +74,12 @@ def test_any_answer_has_a_meaning_and_a_reason_of_letters(status: int, body: byt
     assert given_.reason.replace("_", "").isalnum() or status == 202
 
 
-@pytest.mark.parametrize("name", ["", "A", "a b", "a\n", "x" * 41, "é", 7, None, ["epoch_closed"]])
-def test_a_name_that_no_collector_gives_is_not_repeated(name: object) -> None:
-    kind = f"urn:hushcount:problem:{name}" if isinstance(name, str) else name
-    reply = Reply(400, {"content-type": "application/problem+json"}, json.dumps({"type": kind}).encode())
-    assert verdict(reply, 1) == Verdict("again", "no_collector")
+def test_a_name_that_no_collector_gives_is_not_repeated(subtests: pytest.Subtests) -> None:
+    for name in ["", "A", "a b", "a\n", "x" * 41, "é", 7, None, ["epoch_closed"]]:
+        with subtests.test(name=name):
+            kind = f"urn:hushcount:problem:{name}" if isinstance(name, str) else name
+            reply = Reply(400, {"content-type": "application/problem+json"}, json.dumps({"type": kind}).encode())
+            assert verdict(reply, 1) == Verdict("again", "no_collector")
 
 
 def test_pauses_double_to_an_hour_and_half_of_each_is_random() -> None:

@@ -44,21 +44,26 @@ def collector() -> Iterator[FakeCollector]:
         yield one
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "budget spent"])
 def test_every_value_has_one_question_and_one_report_of_the_same_sizes(
-    collector: FakeCollector, tmp_path: Path, kind: str
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    spent = Budget(tmp_path / "budget.json", lifetime=0.5) if kind == "budget spent" else None
-    one = sender(collector, tmp_path / "own", budget=spent)
-    one.report(KINDS.get(kind, NEW))
-    assert one.deliver() == Delivery(sent=2)
-    (asked,) = collector.asked
-    assert len(asked.blinded) == 32
-    assert [len(report) for report in collector.received("discovery")] == [oblivious().sealed_bytes("discovery")]
-    assert values(collector) == [NEW if kind == "new" else None]
-    events = ["fetched", "queued", "answered", "sent", "sent"]
-    assert [event.what for event in one.log] == events
-    assert {asked.fingerprint} == {post.fingerprint for post in collector.posts}
+    for number, kind in enumerate([*KINDS, "budget spent"]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with evaluating() as collector, subtests.test(kind=kind):
+            spent = Budget(home / "budget.json", lifetime=0.5) if kind == "budget spent" else None
+            one = sender(collector, home / "own", budget=spent)
+            one.report(KINDS.get(kind, NEW))
+            assert one.deliver() == Delivery(sent=2)
+            (asked,) = collector.asked
+            assert len(asked.blinded) == 32
+            assert [len(report) for report in collector.received("discovery")] == [
+                oblivious().sealed_bytes("discovery")
+            ]
+            assert values(collector) == [NEW if kind == "new" else None]
+            events = ["fetched", "queued", "answered", "sent", "sent"]
+            assert [event.what for event in one.log] == events
+            assert {asked.fingerprint} == {post.fingerprint for post in collector.posts}
 
 
 def test_equal_values_have_one_name_and_each_report_asks_anew(collector: FakeCollector, tmp_path: Path) -> None:
@@ -178,23 +183,26 @@ def test_a_value_that_waited_for_a_campaign_is_asked_for(collector: FakeCollecto
     assert not is_on_disk(tmp_path)
 
 
-@pytest.mark.parametrize("by_site", [True, False])
-def test_the_evaluator_may_have_another_address(collector: FakeCollector, tmp_path: Path, by_site: bool) -> None:
-    with evaluating() as other:
-        address = Site(other.address) if by_site else other.address
-        here = Site(collector.address, app_token="of the collector")  # noqa: S106
-        one = sender(collector, tmp_path, site=here, evaluator=address)
-        one.report(NEW)
-        assert one.deliver() == Delivery(sent=2)
-        assert other.asked[0].authorization is None
-        assert (len(collector.asked), len(other.asked), other.posts, other.gets) == (0, 1, [], [])
-        one.report(NEW)
-        one.deliver()
-        # With the collector's token it could post in the client's name.
-        tokens = [{asked.token for asked in other.asked}, {post.token for post in collector.posts}]
-        assert [len(token) for token in tokens] == [1, 1]
-        assert not tokens[0] & tokens[1]
-    assert values(collector) == [NEW, NEW]
+def test_the_evaluator_may_have_another_address(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, by_site in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with evaluating() as collector, subtests.test(by_site=by_site):
+            with evaluating() as other:
+                address = Site(other.address) if by_site else other.address
+                here = Site(collector.address, app_token="of the collector")  # noqa: S106
+                one = sender(collector, home, site=here, evaluator=address)
+                one.report(NEW)
+                assert one.deliver() == Delivery(sent=2)
+                assert other.asked[0].authorization is None
+                assert (len(collector.asked), len(other.asked), other.posts, other.gets) == (0, 1, [], [])
+                one.report(NEW)
+                one.deliver()
+                # With the collector's token it could post in the client's name.
+                tokens = [{asked.token for asked in other.asked}, {post.token for post in collector.posts}]
+                assert [len(token) for token in tokens] == [1, 1]
+                assert not tokens[0] & tokens[1]
+            assert values(collector) == [NEW, NEW]
 
 
 def test_a_thread_asks_when_a_question_is_due(collector: FakeCollector, tmp_path: Path) -> None:
@@ -207,16 +215,19 @@ def test_a_thread_asks_when_a_question_is_due(collector: FakeCollector, tmp_path
     assert values(collector) == [NEW]
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_the_end_of_a_block_asks_what_is_open(collector: FakeCollector, tmp_path: Path, durable: bool) -> None:
-    home = tmp_path / "own" if durable else None
-    with sender(collector, home, delay=timedelta(hours=1)) as one:
-        one.report(NEW)
-    assert len(collector.questions) == 1
-    if durable:
-        assert collector.posts == []
-        assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
-    assert values(collector) == [NEW]
+def test_the_end_of_a_block_asks_what_is_open(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with evaluating() as collector, subtests.test(durable=durable):
+            home = home / "own" if durable else None
+            with sender(collector, home, delay=timedelta(hours=1)) as one:
+                one.report(NEW)
+            assert len(collector.questions) == 1
+            if durable:
+                assert collector.posts == []
+                assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
+            assert values(collector) == [NEW]
 
 
 def test_without_the_library_the_app_is_told_what_to_install(
@@ -233,9 +244,9 @@ def test_without_the_library_the_app_is_told_what_to_install(
 
 
 def test_spans_that_cannot_be_used_are_refused(collector: FakeCollector) -> None:
-    with pytest.raises(UsageError, match="answer_within is 2 days, 0:00:00, must be from 0 to 1 day"):
+    with pytest.raises(UsageError, match=r"^answer_within is 2 days.* 0 .*1 day"):
         sender(collector, answer_within=timedelta(days=2))
-    with pytest.raises(UsageError, match=r"site is http://evaluator\.example, must begin with https://"):
+    with pytest.raises(UsageError, match=r"http://evaluator\.example.*https://"):
         sender(collector, evaluator="http://evaluator.example")
 
 

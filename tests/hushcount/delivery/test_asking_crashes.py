@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from tests.hushcount.delivery.asking import evaluating, is_on_disk, pass_time, sender, values
 from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, answered, oblivious, refused
-from tests.hushcount.delivery.test_crashes import KILLS, VALUES, end_claims, run
+from tests.hushcount.delivery.test_crashes import VALUES, end_claims, run
 
 # Python 3.12 and later warn of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+KILLS = 15
+"""Fewer may all miss the moment at which a question is open."""
 
 
 @pytest.mark.long

@@ -51,7 +51,7 @@ SENT_AGAIN = {
 REFUSED = {
     "the key is gone": (refused(410, "key_destroyed"), "key_destroyed"),
     "the epoch is over": (refused(409, "epoch_closed"), "epoch_closed"),
-    "no element": (refused(400, "wrong_question"), "wrong_question"),
+    "a wrong question": (refused(400, "wrong_question"), "wrong_question"),
     "who are you": (refused(401, "unauthorised"), "unauthorised"),
     "no evaluator here": (refused(404, "unknown_stream"), "unknown_stream"),
     "one is too many": (refused(413, "too_long"), "too_long"),
@@ -64,78 +64,83 @@ def collector() -> Iterator[FakeCollector]:
         yield one
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_lie_costs_the_values_is_named_and_is_not_asked_for_again(
-    collector: FakeCollector, tmp_path: Path, lie: str
-) -> None:
-    collector.evaluate = LIES[lie]
-    one = sender(collector, tmp_path)
-    one.report(NEW)
-    one.report("one")
-    assert one.deliver() == Delivery(sent=4, blank={"equivocation": 2})
-    assert one.deliver() == Delivery()
-    assert len(collector.asked) == 1
-    assert values(collector) == [None, None]
-    assert told(one, "blank", "answered", "not_answered") == [("blank", "equivocation", 2)]
-    assert NEW not in repr(one.log)
+def test_a_lie_costs_the_values_is_named_and_is_not_asked_for_again(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, (lie, evaluate) in enumerate(LIES.items()):
+        with evaluating() as collector, subtests.test(lie=lie):
+            collector.evaluate = evaluate
+            one = sender(collector, tmp_path if number == 0 else None)
+            one.report(NEW)
+            one.report("one")
+            assert one.deliver() == Delivery(sent=4, blank={"equivocation": 2})
+            assert one.deliver() == Delivery()
+            assert len(collector.asked) == 1
+            assert values(collector) == [None, None]
+            assert told(one, "blank", "answered", "not_answered") == [("blank", "equivocation", 2)]
+            assert NEW not in repr(one.log)
 
 
-@pytest.mark.parametrize("fault", REFUSED)
 def test_what_is_refused_for_good_goes_at_once_with_the_evaluators_word(
-    collector: FakeCollector, tmp_path: Path, fault: str
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    collector.evaluate, reason = REFUSED[fault]
-    one = sender(collector, tmp_path)
-    one.report(NEW)
-    assert one.deliver() == Delivery(sent=2, blank={reason: 1})
-    assert (len(collector.asked), values(collector)) == (1, [None])
+    for number, (fault, (evaluate, reason)) in enumerate(REFUSED.items()):
+        with evaluating() as collector, subtests.test(fault=fault):
+            collector.evaluate = evaluate
+            one = sender(collector, tmp_path if number == 0 else None)
+            one.report(NEW)
+            assert one.deliver() == Delivery(sent=2, blank={reason: 1})
+            assert (len(collector.asked), values(collector)) == (1, [None])
 
 
-@pytest.mark.parametrize("fault", SENT_AGAIN)
 def test_what_may_be_answered_later_is_asked_again_until_its_time_is_up(
-    collector: FakeCollector, tmp_path: Path, fault: str
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    right = collector.evaluate
-    collector.evaluate, reason = SENT_AGAIN[fault]
-    one = sender(collector, tmp_path)
-    one.report(NEW)
-    done = one.deliver()
-    assert (done.sent, done.waiting, done.blank) == (1, 1, {})
-    assert told(one, "not_answered") == [("not_answered", reason, 1)]
-    assert one.deliver() == Delivery(waiting=1), "nothing is asked before the pause is over"
-    assert len(collector.asked) == 1
-    pass_time(one)
-    collector.evaluate = right
-    assert one.deliver() == Delivery(sent=1)
-    assert len(set(collector.questions)) == 1, "the same bytes"
-    assert values(collector) == [NEW]
-    # Another value, and nobody answers until its time is up.
-    collector.evaluate = SENT_AGAIN[fault][0]
-    one.report("also new")
-    assert one.deliver().waiting == 1
-    pass_time(one, 3601.0)
-    assert one.deliver() == Delivery(sent=1, blank={"no_answer": 1})
-    assert values(collector) == [NEW, None]
-    assert not is_on_disk(tmp_path)
+    for number, (fault, (evaluate, reason)) in enumerate(SENT_AGAIN.items()):
+        with evaluating() as collector, subtests.test(fault=fault):
+            right = collector.evaluate
+            collector.evaluate = evaluate
+            one = sender(collector, tmp_path if number == 0 else None)
+            one.report(NEW)
+            done = one.deliver()
+            assert (done.sent, done.waiting, done.blank) == (1, 1, {})
+            assert told(one, "not_answered") == [("not_answered", reason, 1)]
+            assert one.deliver() == Delivery(waiting=1), "nothing is asked before the pause is over"
+            assert len(collector.asked) == 1
+            pass_time(one)
+            collector.evaluate = right
+            assert one.deliver() == Delivery(sent=1)
+            assert len(set(collector.questions)) == 1, "the same bytes"
+            assert values(collector) == [NEW]
+            # Another value, and nobody answers until its time is up.
+            collector.evaluate = evaluate
+            one.report("also new")
+            assert one.deliver().waiting == 1
+            pass_time(one, 3601.0)
+            assert one.deliver() == Delivery(sent=1, blank={"no_answer": 1})
+            assert values(collector) == [NEW, None]
+            assert not is_on_disk(tmp_path)
 
 
-@pytest.mark.parametrize("value", [NEW, "one", "", "longer than the 32 bytes that this campaign allows"])
-@pytest.mark.parametrize(
-    "evaluate", [*LIES.values(), *(fault for fault, _ in (*SENT_AGAIN.values(), *REFUSED.values()))]
-)
 def test_whatever_it_answers_requests_are_the_same_for_every_value(
-    collector: FakeCollector, value: str, evaluate: Evaluate
+    subtests: pytest.Subtests, collector: FakeCollector
 ) -> None:
-    collector.evaluate = evaluate
-    one = sender(collector)
-    one.report(value)
-    one.deliver()
-    assert len(collector.asked) == 1
-    one.deliver(early=True)
-    one.close()
-    assert len(collector.asked) == 1
-    assert [len(asked.blinded) for asked in collector.asked] == [32]
-    assert values(collector) == [None]
+    """Each answer to a new value and to a listed one; one answer of each kind to values that nobody can discover."""
+    answers = LIES | {fault: evaluate for fault, (evaluate, _) in (SENT_AGAIN | REFUSED).items()}
+    kinds = [next(iter(kind)) for kind in (LIES, SENT_AGAIN, REFUSED)]
+    cases = [(fault, value) for fault in answers for value in (NEW, "one")]
+    cases += [(fault, value) for fault in kinds for value in ("", "longer than the 32 bytes of this campaign")]
+    for fault, value in cases:
+        with subtests.test(fault=fault, value=value):
+            collector.evaluate = answers[fault]
+            collector.asked.clear()
+            collector.posts.clear()
+            one = sender(collector)
+            one.report(value)
+            one.deliver()
+            assert len(collector.asked) == 1
+            one.deliver(early=True)
+            one.close()
+            assert [len(asked.blinded) for asked in collector.asked] == [32]
+            assert values(collector) == [None]
 
 
 def test_an_evaluator_that_cannot_be_reached_or_is_slow_holds_no_other_report_up(
@@ -147,7 +152,7 @@ def test_an_evaluator_that_cannot_be_reached_or_is_slow_holds_no_other_report_up
     assert told(one, "not_answered") == [("not_answered", "unreachable", 1)]
     assert len(collector.received("reports")) == 1
     with evaluating(seconds=5.0) as slow:
-        other = sender(collector, tmp_path / "other", evaluator=Site(slow.address, seconds=0.3))
+        other = sender(collector, tmp_path / "other", evaluator=Site(slow.address, seconds=0.1))
         other.report(NEW)
         assert other.deliver() == Delivery(sent=1, waiting=1)
         assert told(other, "not_answered") == [("not_answered", "too_slow", 1)]

@@ -27,7 +27,7 @@ from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, col
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 FORKS = get_context("fork")
 VALUES = ("one", "four", "two", "five")
-KILLS = 15
+KILLS = 10
 ROOMS = (os.sep + "delivery" + os.sep, "client_files.py", "whole_files.py")
 
 

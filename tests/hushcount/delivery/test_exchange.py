@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hushcount.delivery.exchange import NoAnswer, Reply, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.errors import UsageError
-from tests.hushcount.delivery.misbehaving import http, read_request, saying, serving
+from tests.hushcount.delivery.misbehaving import Talk, http, read_request, saying, serving
 
 ASKED = Request("POST", "/v1/x?a=b", {"Client-Token": "t" * 20}, b"body")
 MOST = 1000
@@ -53,9 +53,8 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
     assert other.requests == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "failure"),
-    [
+def test_an_answer_that_is_too_long_or_not_whole_is_refused(subtests: pytest.Subtests) -> None:
+    for answer, failure in [
         (http(200, b"x" * (MOST + 1)), "too_long"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MOST + 1), "too_long"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100_000, "too_long"),
@@ -71,28 +70,30 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
         (b"SSH-2.0-OpenSSH_9.9\r\n", "malformed"),
         (b"<html>", "malformed"),
         (b"", "unreachable"),
-    ],
-)
-def test_an_answer_that_is_too_long_or_not_whole_is_refused(answer: bytes, failure: str) -> None:
-    with serving(saying(answer)) as heard:
-        assert failure_of(heard.site) == failure
+    ]:
+        with subtests.test(answer=answer[:60], failure=failure), serving(saying(answer)) as heard:
+            assert failure_of(heard.site) == failure
 
 
-@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\n", http(200, b"x" * 500)[:-400]])
-def test_a_server_that_sends_a_byte_now_and_then_is_left_when_the_time_is_over(beginning: bytes) -> None:
-    def drip(connection: socket.socket) -> None:
+def dripping(beginning: bytes) -> Talk:
+    def talk(connection: socket.socket) -> None:
         connection.sendall(beginning)
         while True:
             connection.sendall(b"x")
-            time.sleep(0.05)
+            time.sleep(0.02)
 
-    with serving(drip, seconds=0.5) as heard:
-        assert failure_of(heard.site) == "too_slow"
+    return talk
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_left_when_the_time_is_over(subtests: pytest.Subtests) -> None:
+    for beginning in (b"", b"HTTP/1.1 200 OK\r\n", http(200, b"x" * 500)[:-400]):
+        with subtests.test(beginning=beginning), serving(dripping(beginning), seconds=0.2) as heard:
+            assert failure_of(heard.site) == "too_slow"
 
 
 def test_a_server_that_takes_nothing_is_left_when_the_time_is_over() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        site = Site(f"http://127.0.0.1:{listener.getsockname()[1]}", seconds=0.3)
+        site = Site(f"http://127.0.0.1:{listener.getsockname()[1]}", seconds=0.1)
         with pytest.raises(NoAnswer) as raised:
             exchange(site, Request("POST", "/", {}, b"x" * (1 << 24)), MOST)
     assert raised.value.failure == "too_slow"
@@ -107,26 +108,30 @@ def test_any_bytes_are_an_answer_or_no_answer(data: bytes, as_head: bool) -> Non
 def test_nobody_there_is_said_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(NoAnswer, match=rf"^no answer of 127.0.0.1 port {port}: it cannot be reached$"):
+    with pytest.raises(NoAnswer, match=rf"127\.0\.0\.1 port {port}"):
         exchange(Site(f"http://127.0.0.1:{port}"), ASKED, MOST)
 
 
-@pytest.mark.parametrize("address", ["http://collector.example.com", "http://10.0.0.1", "http://[2001:db8::1]:80"])
-def test_plain_http_reaches_this_machine_only(address: str) -> None:
-    with pytest.raises(UsageError, match="must begin with https://"):
-        Site(address)
-    assert Site(address, plain=True).by_tls is False
-    assert [Site(here).by_tls for here in ("http://localhost:1", "http://[::1]:1", "http://127.0.0.1:1")] == [False] * 3
+def test_plain_http_reaches_this_machine_only(subtests: pytest.Subtests) -> None:
+    for address in ["http://collector.example.com", "http://10.0.0.1", "http://[2001:db8::1]:80"]:
+        with subtests.test(address=address):
+            with pytest.raises(UsageError, match="https://"):
+                Site(address)
+            assert Site(address, plain=True).by_tls is False
+            assert [Site(here).by_tls for here in ("http://localhost:1", "http://[::1]:1", "http://127.0.0.1:1")] == [
+                False
+            ] * 3
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "collector", "ftp://x.example", "https://", "https://user@x.example", "https://x.example/?a", "https://x/#a",
-     "https://x.example:0", "https://x.example:99999", "https://x.exa\nmple", "https://x .example", "https://é.example"],
-)  # fmt: skip
-def test_an_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(UsageError, match="site must be an address such as"):
-        Site(address)
+def test_an_address_that_is_none_is_refused(subtests: pytest.Subtests) -> None:
+    cases = [
+        "", "collector", "ftp://x.example", "https://", "https://user@x.example", "https://x.example/?a",
+        "https://x/#a", "https://x.example:0", "https://x.example:99999", "https://x.exa\nmple", "https://x .example",
+        "https://é.example",
+    ]  # fmt: skip
+    for address in cases:
+        with subtests.test(address=address), pytest.raises(UsageError, match=r"^site "):
+            Site(address)
 
 
 def test_a_proxy_of_the_environment_is_used_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import stat
 import time
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,25 @@ def told(one: Sender) -> list[tuple[str, str, int]]:
     return [(event.what, event.reason, event.reports) for event in one.log]
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_a_value_becomes_a_report_of_each_stream_at_the_collector(
-    collector: FakeCollector, tmp_path: Path, durable: bool
-) -> None:
-    one = sender(collector, tmp_path / "own" if durable else None)
-    for value in (VALUE, "four", LONG, ""):
-        one.report(value)
-    assert collector.posts == []
-    assert one.deliver() == Delivery(sent=8)
-    assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
-    assert {len(report) for report in collector.received("discovery")} == {collector.campaign.sealed_bytes("discovery")}
-    assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
-    (token,) = {post.token for post in collector.posts}
-    assert len(token) == 43
-    assert one.deliver() == Delivery()
-    assert one.spent().streams[0].reports == 4
+def test_a_value_becomes_a_report_of_each_stream_at_the_collector(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with collecting() as collector, subtests.test(durable=durable):
+            one = sender(collector, home / "own" if durable else None)
+            for value in (VALUE, "four", LONG, ""):
+                one.report(value)
+            assert collector.posts == []
+            assert one.deliver() == Delivery(sent=8)
+            assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
+            assert {len(report) for report in collector.received("discovery")} == {
+                collector.campaign.sealed_bytes("discovery")
+            }
+            assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
+            (token,) = {post.token for post in collector.posts}
+            assert len(token) == 43
+            assert one.deliver() == Delivery()
+            assert one.spent().streams[0].reports == 4
 
 
 def test_requests_for_documents_show_no_token(collector: FakeCollector, tmp_path: Path) -> None:
@@ -113,25 +117,27 @@ def test_retries_send_the_same_bytes_under_the_same_fingerprint(collector: FakeC
     assert len(set(copies)) == 2
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
-def test_what_may_succeed_later_waits(collector: FakeCollector, status: int) -> None:
-    one = sender(collector)
-    one.report(VALUE)
-    collector.always = (status, "", {"Retry-After": "999999999999"})
-    done = one.deliver()
-    assert (done.sent, done.waiting, done.dropped) == (0, 2, {})
-    assert done.held_until is not None
-    assert done.held_until.timestamp() < time.time() + 86_400
-    assert ("again", f"status_{status}", 1) in told(one)
+def test_what_may_succeed_later_waits(subtests: pytest.Subtests) -> None:
+    for status in [408, 425, 429, 500, 502, 503, 504]:
+        with collecting() as collector, subtests.test(status=status):
+            one = sender(collector)
+            one.report(VALUE)
+            collector.always = (status, "", {"Retry-After": "999999999999"})
+            done = one.deliver()
+            assert (done.sent, done.waiting, done.dropped) == (0, 2, {})
+            assert done.held_until is not None
+            assert done.held_until.timestamp() < time.time() + 86_400
+            assert ("again", f"status_{status}", 1) in told(one)
 
 
-@pytest.mark.parametrize("name", ["unauthorised", "unknown_campaign", "wrong_length", "wrong_type"])
-def test_what_the_collector_refuses_for_good_is_dropped_with_its_name(collector: FakeCollector, name: str) -> None:
-    one = sender(collector)
-    one.report(VALUE)
-    collector.always = (400, name, {})
-    assert one.deliver() == Delivery(dropped={name: 2})
-    assert told(one)[-1] == ("dropped", name, 1)
+def test_what_the_collector_refuses_for_good_is_dropped_with_its_name(subtests: pytest.Subtests) -> None:
+    for name in ["unauthorised", "unknown_campaign", "wrong_length", "wrong_type"]:
+        with collecting() as collector, subtests.test(name=name):
+            one = sender(collector)
+            one.report(VALUE)
+            collector.always = (400, name, {})
+            assert one.deliver() == Delivery(dropped={name: 2})
+            assert told(one)[-1] == ("dropped", name, 1)
 
 
 def test_a_page_that_no_collector_wrote_gives_nothing_up(collector: FakeCollector) -> None:
@@ -291,21 +297,22 @@ def test_a_stale_copy_serves_while_the_collector_fails(collector: FakeCollector,
     assert one.deliver().waiting == 6
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_without_a_campaign_values_wait_if_the_app_keeps_them(
-    collector: FakeCollector, tmp_path: Path, durable: bool
-) -> None:
-    home = tmp_path / "own" if durable else None
-    collector.down = True
-    with pytest.raises(NotYet, match=r"^campaign words is not fetched yet \(the collector answered 503 .*keep_values"):
-        sender(collector, tmp_path / "other").report(VALUE)
-    one = sender(collector, home, keep_values=True)
-    one.report(VALUE)
-    one.report("four")
-    assert one.deliver() == Delivery(waiting=2)
-    collector.down = False
-    one._present._next_attempt = 0.0
-    assert one.deliver() == Delivery(sent=4, remade=4, added=2)
+def test_without_a_campaign_values_wait_if_the_app_keeps_them(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, durable in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with collecting() as collector, subtests.test(durable=durable):
+            home = home / "own" if durable else None
+            collector.down = True
+            with pytest.raises(NotYet, match=r"^campaign words .*503 .*keep_values"):
+                sender(collector, tmp_path / f"other of {durable}").report(VALUE)
+            one = sender(collector, home, keep_values=True)
+            one.report(VALUE)
+            one.report("four")
+            assert one.deliver() == Delivery(waiting=2)
+            collector.down = False
+            one._present._next_attempt = 0.0
+            assert one.deliver() == Delivery(sent=4, remade=4, added=2)
 
 
 def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
@@ -313,7 +320,7 @@ def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
 ) -> None:
     collector.signature = signed(collector.campaign, STRANGER)
     one = sender(collector, tmp_path, keep_values=True)
-    with pytest.raises(Untrusted, match="trusted are"):
+    with pytest.raises(Untrusted, match=KEY.id):
         one.report(VALUE)
     assert one.deliver() == Delivery()
     assert told(one)[0][0] == "refused"
@@ -334,7 +341,7 @@ def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path:
     dear = campaign(collector.campaign, mechanism={"name": "ss", "epsilon": 3.0, "parameters": {"s": 1}})
     collector.epochs.append(dear)
     one.report(VALUE)
-    assert "policy allows at most" in told(one)[-2][1]
+    assert "max_epsilon" in told(one)[-2][1]
     collector.accepted = {collector.epochs[0].fingerprint.hex()}
     assert one.deliver() == Delivery(sent=4)
 
@@ -346,7 +353,7 @@ def test_an_older_epoch_is_refused_also_by_the_next_process(collector: FakeColle
     collector.epochs.pop()
     other = sender(collector, tmp_path)
     other.report(VALUE)
-    assert "is older than epoch 3" in told(other)[0][1]
+    assert "epoch 3" in told(other)[0][1]
 
 
 def test_a_client_that_missed_an_epoch_follows_the_log(collector: FakeCollector, tmp_path: Path) -> None:
@@ -370,7 +377,7 @@ def test_a_full_queue_refuses_before_anything_is_charged(collector: FakeCollecto
     one = sender(collector, most_queued=5)
     one.report(VALUE)
     one.report(VALUE)
-    with pytest.raises(QueueFull, match=r"^4 reports of campaign words wait"):
+    with pytest.raises(QueueFull, match=r"^4 .*words"):
         one.report(VALUE)
     assert one.spent().streams[0].reports == 2
     one.deliver()
@@ -419,47 +426,52 @@ def test_values_wait_while_no_key_vouches_and_other_reports_are_sent(collector: 
     assert one.deliver().waiting == 1
 
 
-@pytest.mark.parametrize("value", ["very\ud800secret", "very\x00secret", "very secret" * 10_000, "", "\ud800"])
-@pytest.mark.parametrize("fetched", [True, False])
-def test_whatever_the_value_is_a_sender_that_keeps_values_acts_alike(
-    collector: FakeCollector, tmp_path: Path, value: str, fetched: bool
-) -> None:
-    one = sender(collector, tmp_path / "own", keep_values=True)
-    collector.down = not fetched
-    one.report(value)
-    collector.down = False
-    one._present._next_attempt = 0.0
-    if fetched:
-        collector.epochs.append(campaign(collector.campaign))
-    done = one.deliver(early=True)
-    assert (done.sent, done.remade, done.waiting) == (2, 2, 0)
-    assert "secret" not in repr(one.log)
-    assert all(b"secret" not in path.read_bytes() for path in (tmp_path / "own").iterdir())
+def test_whatever_the_value_is_a_sender_that_keeps_values_acts_alike(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    homes = (tmp_path / str(number) for number in count())
+    for value in ["very\ud800secret", "very\x00secret", "very secret" * 10_000, "", "\ud800"]:
+        for fetched in [True, False]:
+            home = next(homes)
+            home.mkdir()
+            with collecting() as collector, subtests.test(fetched=fetched, value=value[:40]):
+                one = sender(collector, home / "own", keep_values=True)
+                collector.down = not fetched
+                one.report(value)
+                collector.down = False
+                one._present._next_attempt = 0.0
+                if fetched:
+                    collector.epochs.append(campaign(collector.campaign))
+                done = one.deliver(early=True)
+                assert (done.sent, done.remade, done.waiting) == (2, 2, 0)
+                assert "secret" not in repr(one.log)
+                assert all(b"secret" not in path.read_bytes() for path in (home / "own").iterdir())
 
 
-@pytest.mark.parametrize("durable", [True, False])
 def test_opting_out_empties_the_queue_and_nothing_is_made_or_sent_any_more(
-    collector: FakeCollector, tmp_path: Path, durable: bool
+    subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
-    home = tmp_path / "own" if durable else None
-    budget = Budget(None if home is None else tmp_path / "budget.json")
-    one = sender(collector, home, budget=budget, keep_values=True)
-    one.report("four")
-    token = one._queue.noted_once("token", lambda: "a" * 40)
-    asked = len(collector.gets)
-    one.forget()
-    assert one.deliver() == Delivery()
-    with pytest.raises(OptedOut):
-        one.report(VALUE)
-    assert collector.posts == []
-    assert len(collector.gets) == asked
-    assert one.spent().streams[0].reports == 1
-    if home is not None:
-        assert b"four" not in (home / "queue.sqlite").read_bytes()
-    budget.opt_in()
-    one.report(VALUE)
-    assert one.deliver() == Delivery(sent=2)
-    assert {post.token for post in collector.posts} != {token}
+    for number, durable in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with collecting() as collector, subtests.test(durable=durable):
+            home = home / "own" if durable else None
+            budget = Budget(None if home is None else home / "budget.json")
+            one = sender(collector, home, budget=budget, keep_values=True)
+            one.report("four")
+            token = one._queue.noted_once("token", lambda: "a" * 40)
+            asked = len(collector.gets)
+            one.forget()
+            assert one.deliver() == Delivery()
+            with pytest.raises(OptedOut):
+                one.report(VALUE)
+            assert collector.posts == []
+            assert len(collector.gets) == asked
+            assert one.spent().streams[0].reports == 1
+            if home is not None:
+                assert b"four" not in (home / "queue.sqlite").read_bytes()
+            budget.opt_in()
+            one.report(VALUE)
+            assert one.deliver() == Delivery(sent=2)
+            assert {post.token for post in collector.posts} != {token}
 
 
 def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
@@ -519,18 +531,18 @@ def test_whoever_opts_out_elsewhere_has_what_waits_deleted(collector: FakeCollec
 
 def test_each_report_waits_a_time_of_its_own(collector: FakeCollector) -> None:
     one = sender(collector, delay=timedelta(hours=1))
-    for _ in range(20):
+    for _ in range(24):
         one.report(VALUE)
     now = time.time()
-    assert one.deliver() == Delivery(waiting=40)
+    assert one.deliver() == Delivery(waiting=48)
     claimed = one._queue.claim(now, 100, 10**6, plain=False, early=True)
     assert claimed is not None
     dues = [row.due - now for row in claimed.waiting]
     assert all(-60 < due < 3600 for due in dues)
-    # 20 uniform draws fall into one half of the hour with probability 2e-6 at most.
+    # 24 uniform draws fall into one half of the hour with probability 1.2e-7 at most.
     assert min(dues) < 1800 < max(dues)
     one._queue.give_back(claimed)
-    assert one.deliver(early=True) == Delivery(sent=40)
+    assert one.deliver(early=True) == Delivery(sent=48)
 
 
 def test_a_thread_delivers_and_the_block_ends_it(collector: FakeCollector, tmp_path: Path) -> None:
@@ -558,7 +570,7 @@ def test_a_thread_rests_while_a_value_waits_for_a_campaign(
     collector.down = True
     with sender(collector, keep_values=True) as one:
         one.report(VALUE)
-        time.sleep(0.5)
+        time.sleep(0.2)
         assert len(calls) <= 3
         collector.down = False
         one._present._next_attempt = 0.0
@@ -587,25 +599,23 @@ def test_the_same_by_asyncio(collector: FakeCollector, tmp_path: Path) -> None:
     assert len(set(collector.received())) == 5
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"policy": Policy.trusting()}, "policy must be a Policy that names its campaign"),
-        ({"delay": timedelta(days=2)}, "delay is 2 days"),
-        ({"delay": timedelta(seconds=-1)}, "must be from 0"),
-        ({"most_queued": 0}, "most_queued is 0"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(collector: FakeCollector, options: dict[str, Any], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        sender(collector, **options)
-    with pytest.raises(UsageError, match="a value is a int"):
-        sender(collector).report(5)  # type: ignore[arg-type]
+def test_what_cannot_be_used_is_refused(subtests: pytest.Subtests, collector: FakeCollector) -> None:
+    for options, says in [
+        ({"policy": Policy.trusting()}, "policy"),
+        ({"delay": timedelta(days=2)}, "^delay is 2 days"),
+        ({"delay": timedelta(seconds=-1)}, "^delay is -1 day"),
+        ({"most_queued": 0}, "^most_queued is 0"),
+    ]:
+        with subtests.test(says=says):
+            with pytest.raises(UsageError, match=says):
+                sender(collector, **options)
+            with pytest.raises(UsageError, match="value is a int"):
+                sender(collector).report(5)  # type: ignore[arg-type]
 
 
 def test_a_folder_that_others_can_change_is_refused(collector: FakeCollector, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(UsageError, match="has mode 0777"):
+    with pytest.raises(UsageError, match="0777"):
         sender(collector, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file"):

@@ -25,7 +25,7 @@ from hushcount.maths.probability import spending_probability
 from hushcount.maths.variance import supporting
 from pipelines.cli import app
 
-SHIPPED = [(width, design.size) for width in sources.shipped_widths() for design in sources.shipped_designs(width)]
+SHIPPED = {(width, design.size) for width in sources.shipped_widths() for design in sources.shipped_designs(width)}
 METHODS = ("cyclic", "paper")
 
 
@@ -37,11 +37,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rows_of(design: Design) -> np.ndarray[Any, Any]:
     """Return float64[rows, width]: every row, written out by the rule of the docstring."""
+    blocks, turns = np.array(design.blocks)[:, None, :], np.arange(design.turns)[None, :, None]
+    cells = np.where(blocks < design.turns, (blocks + turns) % design.turns, blocks)
     rows = np.zeros((design.rows, design.width))
-    for number, block in enumerate(design.blocks):
-        for turn in range(design.turns):
-            cells = [(cell + turn) % design.turns if cell < design.turns else cell for cell in block]
-            rows[number * design.turns + turn, cells] = 1.0
+    np.put_along_axis(rows, cells.reshape(design.rows, -1), 1.0, axis=1)
     return rows
 
 
@@ -71,24 +70,20 @@ def deviation(design: Design, weights: np.ndarray[Any, Any] | None = None) -> Fr
 # Balance and rows
 
 
-@pytest.mark.parametrize(("width", "size"), SHIPPED)
-@pytest.mark.long(
-    but=(
-        "10-3",
-        "64-8",
-    )
-)
-def test_a_shipped_design_covers_every_pair_alike(width: int, size: int) -> None:
-    (design,) = (design for design in sources.shipped_designs(width) if design.size == size)
-    rows = rows_of(design)
-    weights = pair_weights(design, rows)
-    found = deviation(design, weights)
-    assert found <= Fraction(1, 10**12)
-    assert design.imbalance == pytest.approx(float(found), rel=1e-9)
-    assert set(weights.diagonal().tolist()) == set(design.cell_weights) == {design.total * size // width}
-    assert np.array_equal(rows.sum(axis=1), np.full(design.rows, size))
-    assert design.rows <= width * (width - 1) // 2 + 1
-    assert len(set(map(bytes, rows.astype(np.uint8)))) == design.rows
+@pytest.mark.parametrize("width", sources.shipped_widths())
+@pytest.mark.long(but=("10", "64"))
+def test_a_shipped_design_covers_every_pair_alike(width: int, subtests: pytest.Subtests) -> None:
+    for design in sources.shipped_designs(width):
+        with subtests.test(design=design.name):
+            rows = rows_of(design)
+            weights = pair_weights(design, rows)
+            found = deviation(design, weights)
+            assert found <= Fraction(1, 10**12)
+            assert design.imbalance == pytest.approx(float(found), rel=1e-9)
+            assert set(weights.diagonal().tolist()) == set(design.cell_weights) == {design.total * design.size // width}
+            assert np.array_equal(rows.sum(axis=1), np.full(design.rows, design.size))
+            assert design.rows <= width * (width - 1) // 2 + 1
+            assert len(set(map(bytes, rows.astype(np.uint8)))) == design.rows
 
 
 def test_the_shipped_designs_are_those_of_common_budgets() -> None:
@@ -114,14 +109,15 @@ def test_a_constructed_design_is_exact(width: int, data: st.DataObject) -> None:
     assert design.rows <= width * (width - 1) // 2 + 1
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("width", "size"), [(4, 2), (6, 3), (8, 3), (9, 4), (12, 3), (12, 7), (15, 5), (16, 4)])
-def test_a_search_finds_a_design_within_the_row_bound(method: search.Method, width: int, size: int) -> None:
-    design = search_design(width, size, method)
-    assert deviation(design) <= Fraction(1, 10**12)
-    assert design.imbalance == pytest.approx(float(deviation(design)), rel=1e-9, abs=1e-18)
-    assert design.rows <= width * (width - 1) // 2 + 1
-    assert (design.turns == 1) == (method == "paper")
+def test_a_search_finds_a_design_within_the_row_bound(subtests: pytest.Subtests) -> None:
+    for method in METHODS:
+        for width, size in ((4, 2), (6, 3), (8, 3), (9, 4), (12, 3), (12, 7), (15, 5), (16, 4)):
+            with subtests.test(method=method, width=width, size=size):
+                design = search_design(width, size, method)
+                assert deviation(design) <= Fraction(1, 10**12)
+                assert design.imbalance == pytest.approx(float(deviation(design)), rel=1e-9, abs=1e-18)
+                assert design.rows <= width * (width - 1) // 2 + 1
+                assert (design.turns == 1) == (method == "paper")
 
 
 @settings(max_examples=30, deadline=None)
@@ -144,7 +140,7 @@ def test_imbalance_is_the_exact_deviation_of_any_weights() -> None:
         blocks = tuple(tuple(sorted(generator.permutation(width)[:4].tolist())) for _ in range(30))
         design = Design(width, 4, turns, blocks, tuple(generator.integers(1, 9, 30).tolist()))
         assert design.imbalance == pytest.approx(float(deviation(design)), rel=1e-15)
-        with pytest.raises(UsageError, match=r"imbalance of the design is .*, must be at most 1e-09"):
+        with pytest.raises(UsageError, match=r"imbalance of the design is .*,.* 1e-09"):
             require_balance(design)
 
 
@@ -155,36 +151,32 @@ def test_odds_are_those_of_the_two_lightest_cells() -> None:
     assert design.odds == max(Fraction(total - other, own) for own in weights for other in weights if own is not other)
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"width": 1025}, r"width is 1025, must be in 2\.\.1024 cells"),
-        ({"size": 4}, r"size is 4, must be in 1\.\.3"),
-        ({"turns": 2}, "turns is 2, must be 1, 3 or 4 for 4 cells"),
+def test_what_is_no_design_raises(subtests: pytest.Subtests) -> None:
+    cases = [
+        ({"width": 1025}, r"width is 1025,.*2\.\.1024"),
+        ({"size": 4}, r"size is 4,.*1\.\.3"),
+        ({"turns": 2}, "turns is 2,.*1, 3 or 4"),
         ({"weights": (1,)}, "2 blocks and 1 weights"),
         ({"blocks": (), "weights": ()}, "0 blocks"),
         ({"weights": (1, 0)}, r"at least 1 .* below 2\*\*62"),
         ({"weights": (1 << 60, 1 << 60)}, r"at least 1 .* below 2\*\*62"),
-        ({"blocks": ((0, 1), (1, 1))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
-        ({"blocks": ((0, 1), (1, 4))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
-        ({"blocks": ((0, 1), (0, 1, 2))}, r"block 1 must be 2 ascending cells in 0\.\.3"),
-    ],
-)
-def test_what_is_no_design_raises(change: dict[str, Any], wrong: str) -> None:
-    with pytest.raises(UsageError, match=wrong):
-        replace(Design(4, 2, 4, ((0, 1), (0, 2)), (2, 1)), **change)
+        ({"blocks": ((0, 1), (1, 1))}, r"block 1 .*\b2\b.* 0\.\.3"),
+        ({"blocks": ((0, 1), (1, 4))}, r"block 1 .*\b2\b.* 0\.\.3"),
+        ({"blocks": ((0, 1), (0, 1, 2))}, r"block 1 .*\b2\b.* 0\.\.3"),
+    ]
+    for change, wrong in cases:
+        with subtests.test(change=change, wrong=wrong), pytest.raises(UsageError, match=wrong):
+            replace(Design(4, 2, 4, ((0, 1), (0, 2)), (2, 1)), **change)
 
 
 def test_a_search_that_finds_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # 64 random pairs out of 28 leave some out, so that the first attempt cannot succeed.
     monkeypatch.setattr(search, "ATTEMPTS", 1)
     told: list[str] = []
-    with pytest.raises(
-        HushcountError, match="no design of width 8 and size 2 in 1 attempts with method paper and seed 0"
-    ):
+    with pytest.raises(HushcountError, match=r"width 8 and size 2 in 1 attempts .*paper .*seed 0"):
         search_design(8, 2, "paper", progress=told.append)
     assert told == ["attempt 1 of 1: 64 blocks, 28 equations"]
-    with pytest.raises(UsageError, match="method is 'quick', must be one of cyclic, paper"):
+    with pytest.raises(UsageError, match=r"method is 'quick',.*cyclic, paper"):
         search_design(8, 2, "quick")  # type: ignore[arg-type]
 
 
@@ -209,35 +201,34 @@ def test_constructed_and_shipped_designs_are_loaded_by_name() -> None:
         assert sources.load_design(design.name) == design
 
 
-def tampered(path: Path, place: str, change: Any) -> Path:
-    data = json.loads(path.read_text())
+def tampered(text: str, place: str, change: Any) -> str:
+    data = json.loads(text)
     part = data["designs"][0]
     part[place] = change(part[place])
-    path.write_text(json.dumps(data))
-    return path
+    return json.dumps(data)
 
 
-@pytest.mark.parametrize(
-    ("place", "change", "wrong"),
-    [
-        ("weights", lambda weights: [weights[0] + 1, *weights[1:]], "digest of the design is"),
-        ("weights", lambda weights: [weights[0], "many"], "is not a file of designs"),
-        ("blocks", lambda blocks: blocks[::-1], "digest of the design is"),
-        ("blocks", lambda blocks: ["ffff", *blocks[1:]], "block 0 must be 4 ascending cells"),
-        ("blocks", lambda blocks: ["00", *blocks[1:]], "every block must be 2 bytes"),
-        ("turns", lambda _: 10, "digest of the design is|turns is"),
-        ("digest", lambda digest: digest[::-1], "digest of the design is"),
-        ("width", lambda _: 12, "digest of the design is|turns is"),
-    ],
-)
-def test_a_tampered_file_is_refused(place: str, change: Any, wrong: str) -> None:
-    design = search_design(10, 4)
-    path = tampered(sources.store_design(design), place, change)
-    with pytest.raises(FormatError, match=wrong):
-        sources.read_designs(path)
-    with pytest.raises(UsageError, match="designs"):
-        for _ in sources.cached_designs():
-            pass
+def test_a_tampered_file_is_refused(subtests: pytest.Subtests) -> None:
+    cases = [
+        ("weights", lambda weights: [weights[0] + 1, *weights[1:]], "digest of the design"),
+        ("weights", lambda weights: [weights[0], "many"], r"\.json\b"),
+        ("blocks", lambda blocks: blocks[::-1], "digest of the design"),
+        ("blocks", lambda blocks: ["ffff", *blocks[1:]], "block 0 .* 4 "),
+        ("blocks", lambda blocks: ["00", *blocks[1:]], "block .* 2 bytes"),
+        ("turns", lambda _: 10, "digest of the design|turns"),
+        ("digest", lambda digest: digest[::-1], "digest of the design"),
+        ("width", lambda _: 12, "digest of the design|turns"),
+    ]
+    path = sources.store_design(search_design(10, 4))
+    genuine = path.read_text()
+    for place, change, wrong in cases:
+        with subtests.test(place=place, wrong=wrong):
+            path.write_text(tampered(genuine, place, change))
+            with pytest.raises(FormatError, match=wrong):
+                sources.read_designs(path)
+            with pytest.raises(UsageError, match="designs"):
+                for _ in sources.cached_designs():
+                    pass
 
 
 def test_an_unbalanced_design_is_refused_though_its_digest_is_right(tmp_path: Path) -> None:
@@ -245,33 +236,32 @@ def test_an_unbalanced_design_is_refused_though_its_digest_is_right(tmp_path: Pa
     first, *others = design.weights
     path = tmp_path / "wrong.json"
     path.write_text(sources.file_text([replace(design, weights=(first + (first >> 20), *others))]))
-    with pytest.raises(FormatError, match=r"imbalance of the design is .*e-\d+, must be at most 1e-09"):
+    with pytest.raises(FormatError, match=r"imbalance of the design is .*e-\d+,.* 1e-09"):
         sources.read_designs(path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2, "designs": []}', '{"designs": [{}]}', "\xff"])
-def test_what_is_no_file_of_designs_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "wrong.json"
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(FormatError, match=r"wrong\.json"):
-        sources.read_designs(path)
+def test_what_is_no_file_of_designs_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text in ("", "{", "[]", '{"format": 2, "designs": []}', '{"designs": [{}]}', "\xff"):
+        with subtests.test(text=text):
+            path = tmp_path / "wrong.json"
+            path.write_bytes(text.encode("latin-1"))
+            with pytest.raises(FormatError, match=r"wrong\.json"):
+                sources.read_designs(path)
 
 
 # Finding
 
 
 def test_an_absent_design_says_what_to_do(cache: Path) -> None:
-    with pytest.raises(
-        UsageError, match=r"design search --width 90 --size 24 takes about 0\.1 s, or use mechanism ais"
-    ):
+    with pytest.raises(UsageError, match=r"design search --width 90 --size 24 .*mechanism ais"):
         sources.find_design(90, 24)
     name = f"90-24-{'0' * 64}"
-    with pytest.raises(UsageError, match=f"design {name} is not on this machine: .* put it at {cache}/{name}.json"):
+    with pytest.raises(UsageError, match=f"design {name} .* {cache}/{name}.json"):
         sources.load_design(name)
     for wrong in ("90-24", f"90-24-{'0' * 63}", f"../90-24-{'0' * 64}", ""):
-        with pytest.raises(UsageError, match="must be width-size-digest"):
+        with pytest.raises(UsageError, match="width-size-digest"):
             sources.load_design(wrong)
-    with pytest.raises(UsageError, match=r"size is 90, must be in 1\.\.89"):
+    with pytest.raises(UsageError, match=r"size is 90,.*1\.\.89"):
         sources.find_design(90, 90)
     assert not cache.exists()
 
@@ -307,11 +297,11 @@ def test_a_dictionary_is_extended_to_the_nearest_design() -> None:
 
 
 def test_what_has_no_design_at_hand_raises() -> None:
-    with pytest.raises(UsageError, match=r"domain is 1022, must be in 2\.\.1021 items .* use mechanism ais"):
+    with pytest.raises(UsageError, match=r"domain is 1022,.*2\.\.1021 .*mechanism ais"):
         sources.nearest_design(1022, 1.0)
     with pytest.raises(UsageError, match=r"domain is 1, "):
         sources.nearest_design(1, 1.0)
-    with pytest.raises(UsageError, match=r"size is 101, must be in 1\.\.100 for 100 items"):
+    with pytest.raises(UsageError, match=r"size is 101,.*1\.\.100"):
         sources.nearest_design(100, 1.0, size=101)
 
 
@@ -327,7 +317,7 @@ def test_the_command_searches_into_the_cache_and_lists_it(cache: Path) -> None:
     assert sources.find_design(12, 4).name == facts["name"]
     listed = json.loads(CliRunner().invoke(app, ["design", "list", "--json"]).stdout)
     assert facts in listed
-    assert {(entry["width"], entry["size"]) for entry in listed} == {*SHIPPED, (12, 4)}
+    assert {(entry["width"], entry["size"]) for entry in listed} == SHIPPED | {(12, 4)}
     assert (
         facts["name"].split("-")[2][:12] in CliRunner().invoke(app, ["design", "list"], env={"COLUMNS": "300"}).stdout
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -38,16 +39,22 @@ def worst(law: CountLaw, epsilon: float, cap: int, *, replace: bool) -> float:
 # Reference values
 
 
-@pytest.mark.parametrize(
-    ("share", "most", "even", "sure", "spread"),
-    [(0.5, 35, 36, 41, 2.80), (0.6, 29, 30, 36, 2.98), (0.7, 25, 27, 35, 3.60), (0.75, 23, 26, 35, 4.20)],
-)
-def test_shares_of_epsilon_make_these_laws(share: float, most: int, even: int, sure: int, spread: float) -> None:
-    law = count_law(Decimal(share), Decimal(1 - share), Fraction(1e-8), 1)
-    assert law.most == most
-    assert law.standard_deviation == pytest.approx(spread, abs=0.005)
-    kept = [law.keep_probability(count) for count in range(100)]
-    assert [next(c for c, chance in enumerate(kept) if chance >= wanted) for wanted in (0.5, 0.95)] == [even, sure]
+def test_shares_of_epsilon_make_these_laws(subtests: pytest.Subtests) -> None:
+    for share, most, even, sure, spread in (
+        (0.5, 35, 36, 41, 2.80),
+        (0.6, 29, 30, 36, 2.98),
+        (0.7, 25, 27, 35, 3.60),
+        (0.75, 23, 26, 35, 4.20),
+    ):
+        with subtests.test(share=share, most=most):
+            law = count_law(Decimal(share), Decimal(1 - share), Fraction(1e-8), 1)
+            assert law.most == most
+            assert law.standard_deviation == pytest.approx(spread, abs=0.005)
+            kept = [law.keep_probability(count) for count in range(100)]
+            assert [next(c for c, chance in enumerate(kept) if chance >= wanted) for wanted in (0.5, 0.95)] == [
+                even,
+                sure,
+            ]
 
 
 def test_the_rule_has_three_fifths() -> None:
@@ -57,25 +64,26 @@ def test_the_rule_has_three_fifths() -> None:
     assert rule.count_law.chance(rule.count_law.most) == pytest.approx(6.53e-9, rel=1e-3)
 
 
-@both_relations
-@pytest.mark.parametrize("cap", [1, 2, 3])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-8), (0.2, 1e-4), (8.0, 0.01), (40.0, 0.3)])
-def test_the_law_is_what_it_says_and_cut_as_soon_as_delta_allows(
-    epsilon: float, delta: float, relation: str, cap: int
-) -> None:
-    rule = ruled(epsilon, delta, cap, relation)
-    law = rule.count_law
-    with localcontext() as context:
-        context.prec = 60
-        for threshold, loss in ((law.right, rule.loss_epsilon), (law.left, rule.gain_epsilon)):
-            assert 0 <= threshold - (-loss).exp() * WORD_VALUES < 1
-        assert rule.loss_epsilon + rule.gain_epsilon <= Decimal(epsilon) / cap * (1 if relation == "replace-one" else 2)
-    exact = fractions(law)
-    tail = sum(exact[law.most - step] for step in range(cap))
-    assert tail <= Fraction(delta)
-    if law.most > cap - 1:
-        shorter = fractions(CountLaw(law.right, law.left, law.most - 1))
-        assert shorter[law.most - 1] > rule.step_delta
+def test_the_law_is_what_it_says_and_cut_as_soon_as_delta_allows(subtests: pytest.Subtests) -> None:
+    for relation in ("add-remove", "replace-one"):
+        for cap in (1, 2, 3):
+            for epsilon, delta in ((1.0, 1e-8), (0.2, 1e-4), (8.0, 0.01), (40.0, 0.3)):
+                with subtests.test(relation=relation, cap=cap, epsilon=epsilon, delta=delta):
+                    rule = ruled(epsilon, delta, cap, relation)
+                    law = rule.count_law
+                    with localcontext() as context:
+                        context.prec = 60
+                        for threshold, loss in ((law.right, rule.loss_epsilon), (law.left, rule.gain_epsilon)):
+                            assert 0 <= threshold - (-loss).exp() * WORD_VALUES < 1
+                        assert rule.loss_epsilon + rule.gain_epsilon <= Decimal(epsilon) / cap * (
+                            1 if relation == "replace-one" else 2
+                        )
+                    exact = fractions(law)
+                    tail = sum(exact[law.most - step] for step in range(cap))
+                    assert tail <= Fraction(delta)
+                    if law.most > cap - 1:
+                        shorter = fractions(CountLaw(law.right, law.left, law.most - 1))
+                        assert shorter[law.most - 1] > rule.step_delta
 
 
 def fractions(law: CountLaw) -> dict[int, Fraction]:
@@ -97,7 +105,6 @@ SETTINGS = [
     (3.0, 1e-6, 2, "replace-one"),
     (5.0, 1e-4, 2, "replace-one"),
     (7.0, 1e-2, 3, "replace-one"),
-    (9.0, 1e-3, 3, "replace-one"),
     (40.0, 0.3, 3, "replace-one"),
     (1.0, 1e-8, 1, "add-remove"),
     (1.0, 1e-6, 2, "add-remove"),
@@ -122,21 +129,19 @@ def test_the_exact_delta_of_the_usual_rule() -> None:
     assert worst(law, 1.0, 1, replace=True) == pytest.approx(6.53e-9, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("right", "left", "shorter"),
-    # More than epsilon for both sides together, on either; delta not kept to; the law of add-remove.
-    [(0.7, 0.4, 0), (0.6, 0.5, 0), (0.6, 0.4, 2), (1.0, 1.0, 0)],
-)
-def test_other_laws_are_rejected(right: float, left: float, shorter: int) -> None:
-    law = count_law(Decimal(right), Decimal(left), Fraction(1e-8), 1)
-    broken = CountLaw(law.right, law.left, law.most - shorter)
-    assert worst(broken, 1.0, 1, replace=True) > 2e-8
+def test_other_laws_are_rejected(subtests: pytest.Subtests) -> None:
+    for right, left, shorter in ((0.7, 0.4, 0), (0.6, 0.5, 0), (0.6, 0.4, 2), (1.0, 1.0, 0)):
+        with subtests.test(right=right, left=left):
+            law = count_law(Decimal(right), Decimal(left), Fraction(1e-8), 1)
+            broken = CountLaw(law.right, law.left, law.most - shorter)
+            assert worst(broken, 1.0, 1, replace=True) > 2e-8
 
 
-@both_relations
-def test_the_law_for_one_report_is_rejected_for_a_client_of_several(relation: str) -> None:
-    law = ruled(1.0, 1e-6, 1, relation).count_law
-    assert worst(law, 1.0, 2, replace=False) > 1e-2
+def test_the_law_for_one_report_is_rejected_for_a_client_of_several(subtests: pytest.Subtests) -> None:
+    for relation in ("add-remove", "replace-one"):
+        with subtests.test(relation=relation):
+            law = ruled(1.0, 1e-6, 1, relation).count_law
+            assert worst(law, 1.0, 2, replace=False) > 1e-2
 
 
 def test_noise_that_is_cut_on_the_left_is_rejected() -> None:
@@ -147,55 +152,61 @@ def test_noise_that_is_cut_on_the_left_is_rejected() -> None:
     assert worst_delta(cut / cut.sum(), 1.0, (1,)) > 1e-4
 
 
-@pytest.mark.parametrize("steps", [(1,), (-1,), (2,), (-3,), (1, -1), (-2, 1)])
-@pytest.mark.long(but=("steps0", "steps1", "steps2", "steps3"))
-def test_the_shortcut_agrees_with_the_sum_over_all_outcomes(steps: tuple[int, ...]) -> None:
-    law = ruled(3.0, 1e-2, 3).count_law
-    noise, found = noise_law(law), 0.0
-    counts = range(max(0, *(-step for step in steps)), 25)
-    places = np.array(np.meshgrid(*[list(counts)] * len(steps))).reshape(len(steps), -1).T
-    for start in places:
-        laws = [outcomes(noise, law.most, at) for at in (start, start + np.array(steps))]
-        found = max(found, float(np.maximum(laws[0] - math.exp(3.0) * laws[1], 0.0).sum()))
-    assert worst_delta(noise, 3.0, steps, range(25)) == pytest.approx(found, rel=1e-9, abs=1e-17)
+def test_the_shortcut_agrees_with_the_sum_over_all_outcomes(subtests: pytest.Subtests) -> None:
+    for steps in ((1,), (-1,), (2,), (-3,), (1, -1), (-2, 1)):
+        with subtests.test(steps=steps):
+            law = ruled(3.0, 1e-2, 3).count_law
+            noise, found = noise_law(law), 0.0
+            counts = range(max(0, *(-step for step in steps)), 25)
+            places = np.array(np.meshgrid(*[list(counts)] * len(steps))).reshape(len(steps), -1).T
+            shown = [outcomes(noise, law.most, count) for count in range(max(counts) + 3)]
+            for start in places:
+                laws = [joint([shown[count] for count in at]) for at in (start, start + np.array(steps))]
+                found = max(found, float(np.maximum(laws[0] - math.exp(3.0) * laws[1], 0.0).sum()))
+            assert worst_delta(noise, 3.0, steps, range(25)) == pytest.approx(found, rel=1e-9, abs=1e-17)
 
 
-def outcomes(noise: np.ndarray, most: int, counts: Iterable[int]) -> np.ndarray:
-    """Return the joint law of what bins of these counts show: counts from B + 1 to B + 30, or nothing, first."""
-    joint = np.ones(1)
-    for count in counts:
-        law = np.zeros(31)
-        for value, chance in zip(range(LEAST, most + 1), noise, strict=True):
-            place = count + value - most
-            law[place if count and place >= 1 else 0] += chance
-        joint = np.multiply.outer(joint, law)
-    return joint.reshape(-1)
+def outcomes(noise: np.ndarray, most: int, count: int) -> np.ndarray:
+    """Return the law of what a bin of this count shows: counts from B + 1 to B + 30, or nothing, first."""
+    law = np.zeros(31)
+    for value, chance in zip(range(LEAST, most + 1), noise, strict=True):
+        place = count + value - most
+        law[place if count and place >= 1 else 0] += chance
+    return law
+
+
+def joint(laws: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the joint law of what several bins show."""
+    return reduce(np.multiply.outer, laws).reshape(-1)
 
 
 # What a count says
 
 
-@pytest.mark.parametrize("law", [ruled(1.0, 1e-8).count_law, ruled(0.3, 1e-4, 2, "add-remove").count_law])
-def test_the_figures_of_a_law_are_its_sums(law: CountLaw) -> None:
-    values = np.arange(-3000, law.most + 1)
-    chances = np.array([law.chance(int(value)) for value in values])
-    mean = float((values * chances).sum())
-    assert chances.sum() == pytest.approx(1.0, rel=1e-12)
-    assert law.chance(law.most + 1) == 0.0
-    assert law.mean == pytest.approx(mean, rel=1e-9, abs=1e-12)
-    assert law.standard_deviation == pytest.approx(float(((values - mean) ** 2 * chances).sum()) ** 0.5, rel=1e-9)
-    for value in (-40, -1, 0, 1, law.most - 1, law.most, law.most + 1):
-        assert law.at_least(value) == pytest.approx(chances[values >= value].sum(), rel=1e-9)
-        assert law.at_most(value) == pytest.approx(chances[values <= value].sum(), rel=1e-9)
-    for wanted in (1e-6, 0.025, 0.5, 0.975, 1 - 1e-6):
-        value = law.quantile(wanted)
-        assert law.at_most(value - 1) < wanted <= law.at_most(value)
-    for count in (1, 5, law.most, law.most + 1, law.most + 9, 10 * law.most):
-        kept = values >= law.threshold - count
-        assert law.keep_probability(count) == pytest.approx(chances[kept].sum(), rel=1e-9)
-        given = float((values * chances)[kept].sum() / chances[kept].sum())
-        assert law.bias(count) == pytest.approx(given - mean, rel=1e-6, abs=1e-9)
-    assert law.keep_probability(0) == 0.0
+def test_the_figures_of_a_law_are_its_sums(subtests: pytest.Subtests) -> None:
+    for law in (ruled(1.0, 1e-8).count_law, ruled(0.3, 1e-4, 2, "add-remove").count_law):
+        with subtests.test(law=law):
+            values = np.arange(-3000, law.most + 1)
+            chances = np.array([law.chance(int(value)) for value in values])
+            mean = float((values * chances).sum())
+            assert chances.sum() == pytest.approx(1.0, rel=1e-12)
+            assert law.chance(law.most + 1) == 0.0
+            assert law.mean == pytest.approx(mean, rel=1e-9, abs=1e-12)
+            assert law.standard_deviation == pytest.approx(
+                float(((values - mean) ** 2 * chances).sum()) ** 0.5, rel=1e-9
+            )
+            for value in (-40, -1, 0, 1, law.most - 1, law.most, law.most + 1):
+                assert law.at_least(value) == pytest.approx(chances[values >= value].sum(), rel=1e-9)
+                assert law.at_most(value) == pytest.approx(chances[values <= value].sum(), rel=1e-9)
+            for wanted in (1e-6, 0.025, 0.5, 0.975, 1 - 1e-6):
+                value = law.quantile(wanted)
+                assert law.at_most(value - 1) < wanted <= law.at_most(value)
+            for count in (1, 5, law.most, law.most + 1, law.most + 9, 10 * law.most):
+                kept = values >= law.threshold - count
+                assert law.keep_probability(count) == pytest.approx(chances[kept].sum(), rel=1e-9)
+                given = float((values * chances)[kept].sum() / chances[kept].sum())
+                assert law.bias(count) == pytest.approx(given - mean, rel=1e-6, abs=1e-9)
+            assert law.keep_probability(0) == 0.0
 
 
 def test_the_bias_falls_from_the_threshold_to_nothing() -> None:
@@ -206,46 +217,48 @@ def test_the_bias_falls_from_the_threshold_to_nothing() -> None:
     assert biases[99] < 1e-6
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.95])
-@pytest.mark.parametrize("law", [ruled(1.0, 1e-8).count_law, ruled(2.0, 1e-4, 2).count_law], ids=["one", "two"])
-def test_intervals_hold_with_their_confidence_given_that_the_bin_is_kept(law: CountLaw, confidence: float) -> None:
-    top = 3 * law.threshold
-    limits = {shown: law.interval(shown, confidence) for shown in range(law.threshold, top + law.most + 1)}
-    assert all(1 <= low <= high for low, high in limits.values())
-    for count in range(1, top + 1):
-        held = sum(
-            law.chance(shown - count)
-            for shown in range(law.threshold, count + law.most + 1)
-            if limits[shown][0] <= count <= limits[shown][1]
-        )
-        assert held / law.keep_probability(count) >= confidence - 1e-9
-    # Far from the threshold they are as long as the noise, and no longer.
-    low, high = law.interval(top, confidence)
-    error = (1 - confidence) / 2
-    assert high - low <= law.quantile(1 - error) - law.quantile(error)
+def test_intervals_hold_with_their_confidence_given_that_the_bin_is_kept(subtests: pytest.Subtests) -> None:
+    for confidence in (0.5, 0.95):
+        for law in (ruled(1.0, 1e-8).count_law, ruled(2.0, 1e-4, 2).count_law):
+            with subtests.test(confidence=confidence, law=law):
+                top = 3 * law.threshold
+                limits = {shown: law.interval(shown, confidence) for shown in range(law.threshold, top + law.most + 1)}
+                assert all(1 <= low <= high for low, high in limits.values())
+                for count in range(1, top + 1):
+                    held = sum(
+                        law.chance(shown - count)
+                        for shown in range(law.threshold, count + law.most + 1)
+                        if limits[shown][0] <= count <= limits[shown][1]
+                    )
+                    assert held / law.keep_probability(count) >= confidence - 1e-9
+                # Far from the threshold they are as long as the noise, and no longer.
+                low, high = law.interval(top, confidence)
+                error = (1 - confidence) / 2
+                assert high - low <= law.quantile(1 - error) - law.quantile(error)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, math.nan])
-def test_an_interval_wants_a_confidence_and_a_count_that_is_shown(confidence: float) -> None:
-    law = ruled(1.0, 1e-8).count_law
-    with pytest.raises(ValueError, match="confidence is"):
-        law.interval(50, confidence)
-    with pytest.raises(ValueError, match="a count of 29 is shown, must be at least 30"):
-        law.interval(29, 0.95)
-    for beyond in ((1 << 62) - 1, 1 << 62, (1 << 63) - 1):
-        with pytest.raises(ValueError, match="too large for an interval"):
-            law.interval(beyond, 0.95)
-    assert law.interval(1 << 61, 0.95)[0] < 1 << 61 < law.interval(1 << 61, 0.95)[1]
-    with pytest.raises(ValueError, match="count is 0, must be at least 1"):
-        law.bias(0)
-    with pytest.raises(ValueError, match="probability is"):
-        law.quantile(confidence)
+def test_an_interval_wants_a_confidence_and_a_count_that_is_shown(subtests: pytest.Subtests) -> None:
+    for confidence in (0.0, 1.0, math.nan):
+        with subtests.test(confidence=confidence):
+            law = ruled(1.0, 1e-8).count_law
+            with pytest.raises(ValueError, match="confidence is"):
+                law.interval(50, confidence)
+            with pytest.raises(ValueError, match=r"29 is shown,.* 30$"):
+                law.interval(29, 0.95)
+            for beyond in ((1 << 62) - 1, 1 << 62, (1 << 63) - 1):
+                with pytest.raises(ValueError, match=f"{beyond}"):
+                    law.interval(beyond, 0.95)
+            assert law.interval(1 << 61, 0.95)[0] < 1 << 61 < law.interval(1 << 61, 0.95)[1]
+            with pytest.raises(ValueError, match=r"count is 0,.*\b1\b"):
+                law.bias(0)
+            with pytest.raises(ValueError, match="probability is"):
+                law.quantile(confidence)
 
 
 def test_only_the_optimal_rule_has_counts() -> None:
-    with pytest.raises(ValueError, match="rule is laplace, must be optimal where counts are released"):
+    with pytest.raises(ValueError, match=r"laplace.*optimal.*counts"):
         KeepRule("laplace", 1.0, 1e-8, counts=True)
-    with pytest.raises(ValueError, match="rule optimal releases no counts"):
+    with pytest.raises(ValueError, match=r"optimal .*counts"):
         _ = KeepRule("optimal", 1.0, 1e-8).count_law
 
 
@@ -262,22 +275,24 @@ def test_noise_is_the_difference_of_two_runs() -> None:
     assert words.used == 12
 
 
-@pytest.mark.parametrize("law", [ruled(1.0, 1e-3).count_law, ruled(2.0, 1e-2, 2, "add-remove").count_law])
-def test_noise_follows_the_law_and_another_is_rejected(law: CountLaw) -> None:
+def test_noise_follows_the_law_and_another_is_rejected(subtests: pytest.Subtests) -> None:
     draws = 40_000
-    drawn = count_noise(law, draws, SystemWords())
-    assert drawn.max() <= law.most
+    # Two laws, and at most 40 values of each: FAILURE in all.
+    for law in (ruled(1.0, 1e-3).count_law, ruled(2.0, 1e-2, 2, "add-remove").count_law):
+        with subtests.test(law=law):
+            drawn = count_noise(law, draws, SystemWords())
+            assert drawn.max() <= law.most
 
-    def least(stated: CountLaw) -> float:
-        return min(
-            float(stats.binomtest(int((drawn >= value).sum()), draws, stated.at_least(value)).pvalue)
-            for value in range(-10, law.most + 1)
-        )
+            more = [(value, int((drawn >= value).sum())) for value in range(-10, law.most + 1)]
 
-    assert least(law) >= FAILURE / 40
-    for factor in (0.7, 1.3):
-        right, left = (int((each / WORD_VALUES) ** factor * WORD_VALUES) for each in (law.right, law.left))
-        assert least(CountLaw(right, left, law.most)) < FAILURE / 40
+            def least(stated: CountLaw, more: list[tuple[int, int]] = more) -> float:
+                tests = (stats.binomtest(number, draws, stated.at_least(value)) for value, number in more)
+                return min(float(test.pvalue) for test in tests)
+
+            assert least(law) >= FAILURE / 80
+            for factor in (0.7, 1.3):
+                right, left = (int((each / WORD_VALUES) ** factor * WORD_VALUES) for each in (law.right, law.left))
+                assert least(CountLaw(right, left, law.most)) < FAILURE / 80
 
 
 def test_bins_show_a_count_above_the_threshold_or_none() -> None:

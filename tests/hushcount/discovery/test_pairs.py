@@ -92,20 +92,19 @@ def test_honest_pairs_are_revealed() -> None:
         assert reveal(pair(value)) == ("accepted", value)
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        FORM.hash("other") + pair("x")[HASH_BYTES:],
-        FORM.hash("x") + SEALER.seal(FORM.binding + FORM.pad("x")),
-        FORM.hash("x") + SEALER.seal_alike(b"another binding!" + FORM.pad("x"), FORM.hash_key),
-        FORM.hash("x") + SEALER.seal_alike(FORM.binding + b"\x01\x00x" + b"\x01" * 23, bytes(32)),
-        FORM.hash("x") + bytes(len(pair("x")) - HASH_BYTES),
-    ],
-    ids=["another hash", "a box of its own", "another campaign", "padding that is not zero", "no box"],
-)
-def test_pairs_that_no_honest_client_makes_are_not_believed(forged: bytes) -> None:
-    assert len(forged) == len(pair("x"))
-    assert reveal(forged) == ("unverified", None)
+def test_pairs_that_no_honest_client_makes_are_not_believed(subtests: pytest.Subtests) -> None:
+    cases = {
+        "another hash": FORM.hash("other") + pair("x")[HASH_BYTES:],
+        "a box of its own": FORM.hash("x") + SEALER.seal(FORM.binding + FORM.pad("x")),
+        "another campaign": FORM.hash("x") + SEALER.seal_alike(b"another binding!" + FORM.pad("x"), FORM.hash_key),
+        "padding that is not zero": FORM.hash("x")
+        + SEALER.seal_alike(FORM.binding + b"\x01\x00x" + b"\x01" * 23, bytes(32)),
+        "no box": FORM.hash("x") + bytes(len(pair("x")) - HASH_BYTES),
+    }
+    for name, forged in cases.items():
+        with subtests.test(name):
+            assert len(forged) == len(pair("x"))
+            assert reveal(forged) == ("unverified", None)
 
 
 def test_a_report_with_no_value_reveals_nothing() -> None:
@@ -123,7 +122,7 @@ def test_what_may_be_no_item_does_not_get_into_a_table() -> None:
 @settings(deadline=None)
 def test_padding_has_one_length_and_comes_back(value: str | None) -> None:
     if value is not None and len(value.encode()) > FORM.max_value_bytes:
-        with pytest.raises(UsageError, match=r"has \d+ UTF-8 bytes, must have at most 24$"):
+        with pytest.raises(UsageError, match=r"\d+ UTF-8 bytes,.* 24$"):
             FORM.pad(value)
         return
     padded = FORM.pad(value)

@@ -15,14 +15,15 @@ FORM = DiscoveryFormat(b"b" * 16, b"k" * 32, 4)
 PAIRS = np.arange(3 * FORM.pair_bytes, dtype=np.uint16).astype(np.uint8).reshape(3, FORM.pair_bytes)
 
 
-@pytest.mark.parametrize("shown", [None, np.array([1, 2**40, 2**62])])
-def test_a_record_is_split_as_it_was_joined(shown: np.ndarray | None) -> None:
-    counts = shown is not None
-    records = join_released(PAIRS, shown)
-    assert records.shape == (3, released_bytes(FORM, counts))
-    split = [split_released(row.tobytes(), FORM, counts) for row in records]
-    assert [pair for pair, _ in split] == [row.tobytes() for row in PAIRS]
-    assert [count for _, count in split] == ([None] * 3 if shown is None else shown.tolist())
+def test_a_record_is_split_as_it_was_joined(subtests: pytest.Subtests) -> None:
+    for shown in (None, np.array([1, 2**40, 2**62])):
+        with subtests.test(shown=shown):
+            counts = shown is not None
+            records = join_released(PAIRS, shown)
+            assert records.shape == (3, released_bytes(FORM, counts))
+            split = [split_released(row.tobytes(), FORM, counts) for row in records]
+            assert [pair for pair, _ in split] == [row.tobytes() for row in PAIRS]
+            assert [count for _, count in split] == ([None] * 3 if shown is None else shown.tolist())
 
 
 def test_counts_are_little_endian() -> None:
@@ -30,12 +31,13 @@ def test_counts_are_little_endian() -> None:
     assert record.tobytes()[FORM.pair_bytes :] == b"\x02\x01" + bytes(6)
 
 
-@pytest.mark.parametrize("counts", [False, True])
-def test_a_record_of_another_length_is_refused(counts: bool) -> None:
-    right = released_bytes(FORM, counts)
-    for length in (0, right - 1, right + 1, released_bytes(FORM, not counts)):
-        with pytest.raises(ValueError, match=f"the record has {length} bytes, must have {right}"):
-            split_released(bytes(length), FORM, counts)
+def test_a_record_of_another_length_is_refused(subtests: pytest.Subtests) -> None:
+    for counts in (False, True):
+        with subtests.test(counts=counts):
+            right = released_bytes(FORM, counts)
+            for length in (0, right - 1, right + 1, released_bytes(FORM, not counts)):
+                with pytest.raises(ValueError, match=f"{length} bytes,.* {right}"):
+                    split_released(bytes(length), FORM, counts)
 
 
 def test_the_auxiliary_server_releases_the_counts_that_bins_show() -> None:

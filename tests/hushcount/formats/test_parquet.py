@@ -21,7 +21,7 @@ def file_of(array: pa.Array) -> bytes:
 def test_a_few_bytes_that_claim_many_rows_are_refused_before_they_are_read() -> None:
     small = file_of(pa.nulls(MOST_ROWS + 1))
     assert len(small) < 1 << 20
-    with pytest.raises(FormatError, match=r"^bomb has 67,108,865 rows, must have 67,108,864 at most$"):
+    with pytest.raises(FormatError, match=r"^bomb .*67,108,865 .*67,108,864"):
         parse_parquet(small, "bomb")
 
 

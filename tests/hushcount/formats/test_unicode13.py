@@ -52,11 +52,12 @@ def test_the_vectors_are_of_the_version_that_a_campaign_names() -> None:
     assert VECTORS["unicode"] == VERSION
 
 
-@pytest.mark.parametrize("vector", VECTORS["values"], ids=lambda vector: vector["about"])
-def test_a_value_and_its_one_spelling(vector: dict[str, str]) -> None:
-    assert canonical(vector["value"]) == vector["canonical"]
-    assert may_be_item(vector["canonical"]) is vector["item"]
-    assert not may_be_item(vector["value"]) or vector["value"] == vector["canonical"]
+def test_a_value_and_its_one_spelling(subtests: pytest.Subtests) -> None:
+    for vector in VECTORS["values"]:
+        with subtests.test(about=vector["about"]):
+            assert canonical(vector["value"]) == vector["canonical"]
+            assert may_be_item(vector["canonical"]) is vector["item"]
+            assert not may_be_item(vector["value"]) or vector["value"] == vector["canonical"]
 
 
 def test_drawn_texts_have_the_form_that_13_0_gives_them() -> None:
@@ -135,11 +136,11 @@ def test_a_value_is_measured_in_its_one_spelling() -> None:
     decomposed = "e\u0301" * (MOST_ITEM_BYTES // 2)
     assert in_bytes(decomposed) > MOST_ITEM_BYTES
     assert may_be_item(canonical(decomposed))
-    assert "more than 4,096 bytes" in str(fault_of_item(canonical(f"{decomposed}x")))
+    assert "4,096" in str(fault_of_item(canonical(f"{decomposed}x")))
 
 
 def test_a_value_that_is_too_long_is_not_sorted() -> None:
     """Sorting marks takes the square of their number: 0.1 seconds of 8,000, and three minutes of 400,000."""
     long = "a" + "\u0301" * 200_000 + "\u0316" * 200_000
     assert canonical(long) == long
-    assert "more than 4,096 bytes" in str(fault_of_item(long))
+    assert "4,096" in str(fault_of_item(long))

@@ -31,17 +31,25 @@ def test_numbers_of_eight_digits(number: int) -> None:
     assert is_prime(number) == by_trial_division(number)
 
 
-@pytest.mark.parametrize(
-    "composite",
-    [561, 41041, 3215031751, 3474749660383, 341550071728321, 3825123056546413051, (2**31 - 1) ** 2, 2**61 + 1],
-)
-def test_pseudoprimes_are_seen_through(composite: int) -> None:
-    assert not is_prime(composite)
+def test_pseudoprimes_are_seen_through(subtests: pytest.Subtests) -> None:
+    for composite in (
+        561,
+        41041,
+        3215031751,
+        3474749660383,
+        341550071728321,
+        3825123056546413051,
+        (2**31 - 1) ** 2,
+        2**61 + 1,
+    ):
+        with subtests.test(composite=composite):
+            assert not is_prime(composite)
 
 
-@pytest.mark.parametrize("prime", [2, 3, 37, 41, 26003, 2**31 - 1, 2**61 - 1, 2**64 - 59])
-def test_known_primes(prime: int) -> None:
-    assert is_prime(prime)
+def test_known_primes(subtests: pytest.Subtests) -> None:
+    for prime in (2, 3, 37, 41, 26003, 2**31 - 1, 2**61 - 1, 2**64 - 59):
+        with subtests.test(prime=prime):
+            assert is_prime(prime)
 
 
 @given(st.integers(-5, 10**6))

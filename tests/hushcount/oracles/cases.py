@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pytest
 
 from hushcount.arrays import UInt64Array
 from hushcount.designs.sources import find_design
@@ -164,3 +166,19 @@ for name, one in CATALOGUE.items():
             planned = plan(name, 1.0, domain, pool(3, 4) if one.seeded else {}, Objective(), SEED)
             cases.append(Case(f"{name}-{domain}", name, 1.0, domain, planned, small=domain == 5))
 CASES = SMALL + MEDIUM
+
+
+def each(cases: Sequence[Case]) -> Callable[[Callable[[Case], None]], Callable[[pytest.Subtests], None]]:
+    """Make a check of one case a test of all of them, which names every case that fails."""
+
+    def loop(check: Callable[[Case], None]) -> Callable[[pytest.Subtests], None]:
+        def test(subtests: pytest.Subtests) -> None:
+            for case in cases:
+                with subtests.test(case.name):
+                    check(case)
+
+        # Not functools.wraps: pytest would read the signature of the check.
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return loop

@@ -50,9 +50,10 @@ def test_slopes_are_the_lower_half() -> None:
     ]
 
 
-@pytest.mark.parametrize(("buckets", "functions"), [(26003, 13001), (4, 13001 * 26003)])
-def test_functions_are_counted(buckets: int, functions: int) -> None:
-    assert Affine(26000, 26003, buckets).log_functions() == pytest.approx(math.log(functions), rel=1e-15)
+def test_functions_are_counted(subtests: pytest.Subtests) -> None:
+    for buckets, functions in ((26003, 13001), (4, 13001 * 26003)):
+        with subtests.test(buckets=buckets, functions=functions):
+            assert Affine(26000, 26003, buckets).log_functions() == pytest.approx(math.log(functions), rel=1e-15)
 
 
 def law_of_supports(encoder: Affine, responder: Responder, slopes: range) -> dict[tuple[bytes, bytes], Fraction]:
@@ -78,11 +79,12 @@ def grid(prime: int) -> list[tuple[Affine, Responder]]:
     return [*answers, *windows]
 
 
-@pytest.mark.parametrize("prime", [3, 5, 7, 11, 13])
-def test_half_of_the_slopes_make_every_supported_set_as_often_as_all_do(prime: int) -> None:
-    for encoder, responder in grid(prime):
-        half = law_of_supports(encoder, responder, range(1, encoder.slopes + 1))
-        assert half == law_of_supports(encoder, responder, range(1, prime))
+def test_half_of_the_slopes_make_every_supported_set_as_often_as_all_do(subtests: pytest.Subtests) -> None:
+    for prime in (3, 5, 7, 11, 13):
+        with subtests.test(prime=prime):
+            for encoder, responder in grid(prime):
+                half = law_of_supports(encoder, responder, range(1, encoder.slopes + 1))
+                assert half == law_of_supports(encoder, responder, range(1, prime))
 
 
 def test_fewer_slopes_than_half_would_change_the_law() -> None:
@@ -90,19 +92,21 @@ def test_fewer_slopes_than_half_would_change_the_law() -> None:
         assert law_of_supports(encoder, responder, range(1, 5)) != law_of_supports(encoder, responder, range(1, 11))
 
 
-@pytest.mark.parametrize("prime", PRIMES)
-def test_every_pair_of_items_collides_in_the_stated_share_of_all_functions(prime: int) -> None:
-    for buckets in range(2, prime + 1):
-        encoder = Affine(prime, prime, buckets)
-        functions = every_function(encoder)
-        cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in range(prime)]
-        for one, other in permutations(cells, 2):
-            assert Fraction(int((one == other).sum()), len(functions)) == encoder.collision
+def test_every_pair_of_items_collides_in_the_stated_share_of_all_functions(subtests: pytest.Subtests) -> None:
+    for prime in PRIMES:
+        with subtests.test(prime=prime):
+            for buckets in range(2, prime + 1):
+                encoder = Affine(prime, prime, buckets)
+                functions = every_function(encoder)
+                cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in range(prime)]
+                for one, other in permutations(cells, 2):
+                    assert Fraction(int((one == other).sum()), len(functions)) == encoder.collision
 
 
-@pytest.mark.parametrize(("prime", "buckets", "printed"), [(101, 4, 0.242574), (26003, 21, 0.047582)])
-def test_collision_reference_values(prime: int, buckets: int, printed: float) -> None:
-    assert float(Affine(prime, prime, buckets).collision) == pytest.approx(printed, abs=5e-7)
+def test_collision_reference_values(subtests: pytest.Subtests) -> None:
+    for prime, buckets, printed in ((101, 4, 0.242574), (26003, 21, 0.047582)):
+        with subtests.test(prime=prime, buckets=buckets):
+            assert float(Affine(prime, prime, buckets).collision) == pytest.approx(printed, abs=5e-7)
 
 
 def test_collision_of_a_larger_field_by_enumeration() -> None:
@@ -177,16 +181,16 @@ def test_folded_windows_decode_too(data: st.DataObject, prime: int, seed: int) -
     assert counted(encoder, responder, reports, np.arange(prime, dtype=np.uint64)) == expected
 
 
-@pytest.mark.parametrize(
-    "responder", [Subset.spending(1.0, 6, 3), Unary.symmetric(1.0, 6)], ids=["several runs", "no runs"]
-)
-def test_every_other_responder_decodes_as_it_supports(responder: Responder) -> None:
-    for encoder in (Affine(23, 23, 6), Affine(None, MERSENNE, 6)):
-        items = np.arange(23, dtype=np.uint64)
-        reports = Mechanism(encoder, responder).encode(np.resize(items, 300), SeededWords(1))
-        cells = [encoder.cell(reports, np.full(300, item)) for item in items]
-        expected = [int(responder.supports(reports, cell).sum()) for cell in cells]
-        assert counted(encoder, responder, reports, items) == expected
+def test_every_other_responder_decodes_as_it_supports(subtests: pytest.Subtests) -> None:
+    # One with several runs of cells, and one with none.
+    for responder in (Subset.spending(1.0, 6, 3), Unary.symmetric(1.0, 6)):
+        with subtests.test(responder=responder):
+            for encoder in (Affine(23, 23, 6), Affine(None, MERSENNE, 6)):
+                items = np.arange(23, dtype=np.uint64)
+                reports = Mechanism(encoder, responder).encode(np.resize(items, 300), SeededWords(1))
+                cells = [encoder.cell(reports, np.full(300, item)) for item in items]
+                expected = [int(responder.supports(reports, cell).sum()) for cell in cells]
+                assert counted(encoder, responder, reports, items) == expected
 
 
 def test_long_inputs_are_decoded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,33 +308,30 @@ def test_an_affine_tally_answers_for_its_own_items_only() -> None:
         encoder.scores(counts[:, :0], items[:0], items)
 
 
-@pytest.mark.parametrize(
-    ("encoder", "outside"), [(Affine(50, 53, 53), 50), (Affine(None, MERSENNE, MERSENNE), MERSENNE)]
-)
-def test_items_outside_raise(encoder: Affine, outside: int) -> None:
-    items = np.array([outside], dtype=np.uint64)
-    reports = np.zeros(1, dtype=report_dtype(encoder.fields))
-    message = rf"an item is outside of the domain, 0\.\.{outside - 1}"
-    with pytest.raises(ValueError, match=message):
-        encoder.cell(reports, items)
-    responder = Interval.spending(1.0, encoder.cells, 10)
-    with pytest.raises(ValueError, match=message):
-        encoder.accumulate(np.zeros((1, 1), dtype=np.int64), responder, reports, items)
+def test_items_outside_raise(subtests: pytest.Subtests) -> None:
+    for encoder, outside in ((Affine(50, 53, 53), 50), (Affine(None, MERSENNE, MERSENNE), MERSENNE)):
+        with subtests.test(encoder=encoder, outside=outside):
+            items = np.array([outside], dtype=np.uint64)
+            reports = np.zeros(1, dtype=report_dtype(encoder.fields))
+            message = rf"item.* 0\.\.{outside - 1}"
+            with pytest.raises(ValueError, match=message):
+                encoder.cell(reports, items)
+            responder = Interval.spending(1.0, encoder.cells, 10)
+            with pytest.raises(ValueError, match=message):
+                encoder.accumulate(np.zeros((1, 1), dtype=np.int64), responder, reports, items)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((100, 100, 100), "prime is 100, must be a prime"),
-        ((100, 2**31 + 11, 4), "prime is 2147483659, must be a prime below"),
-        ((1, 101, 4), r"domain is 1, must be in 2\.\.101 items"),
-        ((102, 101, 4), r"domain is 102, must be in 2\.\.101 items"),
-        ((100, 101, 1), r"B is 1, must be in 2\.\.101 buckets"),
-        ((100, 101, 102), r"B is 102, must be in 2\.\.101 buckets"),
-        ((None, 101, 101), r"prime is 101, must be 2\*\*61-1 for an open domain"),
-        ((None, 2**61 - 1, 2**61), r"B is 2305843009213693952, must be in 2\.\."),
-    ],
-)
-def test_bad_parameters_raise_with_name_value_and_range(arguments: tuple[int | None, int, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Affine(*arguments)
+def test_bad_parameters_raise_with_name_value_and_range(subtests: pytest.Subtests) -> None:
+    cases = [
+        ((100, 100, 100), "prime is 100,"),
+        ((100, 2**31 + 11, 4), "prime is 2147483659,.*below"),
+        ((1, 101, 4), r"domain is 1,.*2\.\.101"),
+        ((102, 101, 4), r"domain is 102,.*2\.\.101"),
+        ((100, 101, 1), r"B is 1,.*2\.\.101"),
+        ((100, 101, 102), r"B is 102,.*2\.\.101"),
+        ((None, 101, 101), r"prime is 101,.*2\*\*61-1"),
+        ((None, 2**61 - 1, 2**61), r"B is 2305843009213693952,.*2\.\."),
+    ]
+    for arguments, message in cases:
+        with subtests.test(arguments=arguments), pytest.raises(ValueError, match=message):
+            Affine(*arguments)

@@ -45,34 +45,35 @@ OPEN = (*WITH_POOL, *FOLDED, "ais")
 PRIOR = {"ocms-mse": {"f": 0.5}}
 MORE = {"gcms": {"s": 1}, "gcms-target": {"s": 1, "f": 0.1}}
 NARROW = find_design(50, 13).name
-every_oracle = pytest.mark.parametrize("name", CATALOGUE)
 
 
-@every_oracle
-def test_complete_parameters_build(name: str) -> None:
-    assert build(name, 1.0, 100, COMPLETE[name]).epsilon == pytest.approx(1.0, abs=1e-12)
+def test_complete_parameters_build(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        with subtests.test(name=name):
+            assert build(name, 1.0, 100, COMPLETE[name]).epsilon == pytest.approx(1.0, abs=1e-12)
 
 
-@every_oracle
-def test_planned_parameters_are_complete_and_spend_the_budget(name: str) -> None:
-    for epsilon, domain in ((0.3, 2), (1.0, 5), (4.0, 100)):
-        parameters = plan(name, epsilon, domain, {}, Objective(), SEED)
-        required = {*CATALOGUE[name].parameters, *(("seed",) if CATALOGUE[name].seeded else ())}
-        assert set(parameters) == required
-        assert build(name, epsilon, domain, parameters).epsilon == pytest.approx(epsilon, abs=1e-12)
+def test_planned_parameters_are_complete_and_spend_the_budget(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        with subtests.test(name=name):
+            for epsilon, domain in ((0.3, 2), (1.0, 5), (4.0, 100)):
+                parameters = plan(name, epsilon, domain, {}, Objective(), SEED)
+                required = {*CATALOGUE[name].parameters, *(("seed",) if CATALOGUE[name].seeded else ())}
+                assert set(parameters) == required
+                assert build(name, epsilon, domain, parameters).epsilon == pytest.approx(epsilon, abs=1e-12)
 
 
-@every_oracle
-def test_an_oracle_says_what_it_is_and_where_it_is_from(name: str) -> None:
-    assert CATALOGUE[name].title
-    assert CATALOGUE[name].source
-    assert CATALOGUE[name].open_domain == (name in OPEN)
-    assert CATALOGUE[name].seeded == (name in WITH_POOL)
+def test_an_oracle_says_what_it_is_and_where_it_is_from(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        with subtests.test(name=name):
+            assert CATALOGUE[name].title
+            assert CATALOGUE[name].source
+            assert CATALOGUE[name].open_domain == (name in OPEN)
+            assert CATALOGUE[name].seeded == (name in WITH_POOL)
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_an_unknown_mechanism_names_the_nearest(subtests: pytest.Subtests) -> None:
+    cases = [
         ("gcm", "gcms"),
         ("aiss", "ais"),
         ("GRR", "grr"),
@@ -80,158 +81,162 @@ def test_an_oracle_says_what_it_is_and_where_it_is_from(name: str) -> None:
         ("rappr", "rappor"),
         ("apple", "apple-cms"),
         ("ocms-ms", "ocms-mse"),
-    ],
-)
-def test_an_unknown_mechanism_names_the_nearest(typed: str, meant: str) -> None:
-    with pytest.raises(UsageError, match=rf"mechanism is '{typed}', must be one of .*\(did you mean {meant}\?\)$"):
-        frequency_oracle(typed)
+    ]
+    for typed, meant in cases:
+        with (
+            subtests.test(typed=typed, meant=meant),
+            pytest.raises(UsageError, match=rf"mechanism is '{typed}',.*\(did you mean {meant}\?\)$"),
+        ):
+            frequency_oracle(typed)
 
 
 def test_an_unknown_mechanism_like_none_lists_them_all() -> None:
-    with pytest.raises(UsageError, match=rf"mechanism is 'sandwich', must be one of {', '.join(CATALOGUE)}$"):
+    with pytest.raises(UsageError, match=rf"mechanism is 'sandwich',.* {', '.join(CATALOGUE)}$"):
         build("sandwich", 1.0, 100, {})
 
 
-@every_oracle
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 41.0])
-def test_a_budget_that_is_none_raises(name: str, epsilon: float) -> None:
-    message = rf"epsilon is {epsilon}, must be a finite number in \[0.0001, 40.0\]"
-    with pytest.raises(ValueError, match=message):
-        build(name, epsilon, 100, COMPLETE[name])
-    with pytest.raises(ValueError, match=message):
-        plan(name, epsilon, 100, {}, Objective(), SEED)
+def test_a_budget_that_is_none_raises(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        for epsilon in (0.0, -1.0, math.nan, math.inf, 41.0):
+            with subtests.test(name=name, epsilon=epsilon):
+                message = rf"epsilon is {epsilon},.*\[0.0001, 40.0\]"
+                with pytest.raises(ValueError, match=message):
+                    build(name, epsilon, 100, COMPLETE[name])
+                with pytest.raises(ValueError, match=message):
+                    plan(name, epsilon, 100, {}, Objective(), SEED)
 
 
-@every_oracle
-@pytest.mark.parametrize("domain", [1, 0, -3, MAX_DOMAIN + 1])
-def test_a_domain_out_of_range_raises(name: str, domain: int) -> None:
-    message = rf"domain is {domain}, must be in 2\.\.{MAX_DOMAIN} items"
-    with pytest.raises(ValueError, match=message):
-        build(name, 1.0, domain, COMPLETE[name])
-    with pytest.raises(ValueError, match=message):
-        plan(name, 1.0, domain, {}, Objective(), SEED)
+def test_a_domain_out_of_range_raises(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        for domain in (1, 0, -3, MAX_DOMAIN + 1):
+            with subtests.test(name=name, domain=domain):
+                message = rf"domain is {domain},.*2\.\.{MAX_DOMAIN} items"
+                with pytest.raises(ValueError, match=message):
+                    build(name, 1.0, domain, COMPLETE[name])
+                with pytest.raises(ValueError, match=message):
+                    plan(name, 1.0, domain, {}, Objective(), SEED)
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in OPEN])
-def test_an_open_domain_names_who_serves_it(name: str) -> None:
-    message = f"mechanism {name} needs a dictionary; an open domain is served by {', '.join(OPEN)}$"
-    with pytest.raises(ValueError, match=message):
-        build(name, 1.0, None, COMPLETE[name])
-    with pytest.raises(ValueError, match=message):
-        plan(name, 1.0, None, {}, Objective(), SEED)
+def test_an_open_domain_names_who_serves_it(subtests: pytest.Subtests) -> None:
+    for name in [name for name in CATALOGUE if name not in OPEN]:
+        with subtests.test(name=name):
+            message = f"mechanism {name} .*dictionary.* {', '.join(OPEN)}$"
+            with pytest.raises(ValueError, match=message):
+                build(name, 1.0, None, COMPLETE[name])
+            with pytest.raises(ValueError, match=message):
+                plan(name, 1.0, None, {}, Objective(), SEED)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
-        ("ss", {"s": 0}, r"s is 0, must be in 1\.\.99 for 100 cells"),
-        ("ss", {"s": 100}, r"s is 100, must be in 1\.\.99 for 100 cells"),
-        ("ss", {"s": 1000}, r"s is 1000, must be in 1\.\.99 for 100 cells"),
-        ("ss", {"s": -1}, r"s is -1, must be in 1\.\.99 for 100 cells"),
-        ("ais", {"s": 0}, r"s is 0, must be in 1\.\.100 for 101 cells"),
-        ("ais", {"s": 101}, r"s is 101, must be in 1\.\.100 for 101 cells"),
-        ("gcms", {**POOL, "s": 8}, r"s is 8, must be in 1\.\.7 for 8 cells"),
-        ("gcms", {**POOL, "m": 1, "s": 1}, r"m is 1, must be in 2\.\.16777216"),
-        ("gcms", {**POOL, "k": 0, "s": 1}, r"k is 0, must be in 1\.\.262144"),
-        ("gcms", {**POOL, "seed": "no", "s": 1}, "seed is 'no', must be 64 lower-case hexadecimal digits"),
-        *((name, {"B": 1, **PRIOR.get(name, {})}, r"B is 1, must be in 2\.\.101 buckets") for name in FOLDED),
-        *((name, {"B": 102, **PRIOR.get(name, {})}, r"B is 102, must be in 2\.\.101 buckets") for name in FOLDED),
-        *((name, {**POOL, **MORE.get(name, {}), "k": 0}, r"k is 0, must be in 1\.\.262144") for name in WITH_POOL),
-        *((name, {**POOL, **MORE.get(name, {}), "m": 1}, r"m is 1, must be in 2\.\.16777216") for name in WITH_POOL),
-        ("gcms-target", {**POOL, "s": 0, "f": 0.1}, r"s is 0, must be in 1\.\.7 for 8 cells"),
-        ("gcms-target", {**POOL, "s": 2, "f": 1.5}, r"f is 1\.5, must be in \[0, 1\]"),
-        ("gcms-target", {**POOL, "s": 2, "f": math.nan}, r"f is nan, must be in \[0, 1\]"),
-        ("gcms-target", {**POOL, "s": 2, "f": "x"}, "f is 'x', must be a number"),
-        ("ocms-mse", {"B": 4, "f": 0.0}, r"f is 0\.0, must be in \(0, 1\]"),
-        ("ocms-mse", {"B": 4, "f": 1.01}, r"f is 1\.01, must be in \(0, 1\]"),
-        ("ocms-mse", {"B": 4, "f": True}, "f is True, must be a number"),
-        ("rhr", {"b": 0}, r"b is 0, must be in 1\.\.7 bits for 100 items: there are 2\*\*\(b-1\) blocks"),
-        ("rhr", {"b": 8}, r"b is 8, must be in 1\.\.7 bits for 100 items"),
-        ("rhr", {"b": 40}, r"b is 40, must be in 1\.\.7 bits for 100 items"),
-        ("rhr", {"b": 2.0}, "b is 2.0, must be an integer"),
-        ("wss", {"design": "best"}, "design is 'best', must be width-size-digest"),
-        ("wss", {"design": NARROW}, f"design is {NARROW}: its 50 cells must be at least the 100 items"),
-        ("wss", {**COMPLETE["wss"], "s": 5}, "s is 5, must be 27, that of the design, or left out"),
-        ("ss", {"s": 2.5}, "s is 2.5, must be an integer"),
-        ("ss", {"s": True}, "s is True, must be an integer"),
-        ("ss", {"s": "27"}, "s is '27', must be an integer"),
-    ],
-)
-def test_parameters_out_of_range_raise(name: str, parameters: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        build(name, 1.0, 100, parameters)
-    with pytest.raises(ValueError, match=message):
-        plan(name, 1.0, 100, parameters, Objective(), SEED)
+def test_parameters_out_of_range_raise(subtests: pytest.Subtests) -> None:
+    cases = [
+        ("ss", {"s": 0}, r"s is 0,.*1\.\.99"),
+        ("ss", {"s": 100}, r"s is 100,.*1\.\.99"),
+        ("ss", {"s": 1000}, r"s is 1000,.*1\.\.99"),
+        ("ss", {"s": -1}, r"s is -1,.*1\.\.99"),
+        ("ais", {"s": 0}, r"s is 0,.*1\.\.100"),
+        ("ais", {"s": 101}, r"s is 101,.*1\.\.100"),
+        ("gcms", {**POOL, "s": 8}, r"s is 8,.*1\.\.7"),
+        ("gcms", {**POOL, "m": 1, "s": 1}, r"m is 1,.*2\.\.16777216"),
+        ("gcms", {**POOL, "k": 0, "s": 1}, r"k is 0,.*1\.\.262144"),
+        ("gcms", {**POOL, "seed": "no", "s": 1}, "seed is 'no',.* 64 "),
+        *((name, {"B": 1, **PRIOR.get(name, {})}, r"B is 1,.*2\.\.101") for name in FOLDED),
+        *((name, {"B": 102, **PRIOR.get(name, {})}, r"B is 102,.*2\.\.101") for name in FOLDED),
+        *((name, {**POOL, **MORE.get(name, {}), "k": 0}, r"k is 0,.*1\.\.262144") for name in WITH_POOL),
+        *((name, {**POOL, **MORE.get(name, {}), "m": 1}, r"m is 1,.*2\.\.16777216") for name in WITH_POOL),
+        ("gcms-target", {**POOL, "s": 0, "f": 0.1}, r"s is 0,.*1\.\.7"),
+        ("gcms-target", {**POOL, "s": 2, "f": 1.5}, r"f is 1\.5,.*\[0, 1\]"),
+        ("gcms-target", {**POOL, "s": 2, "f": math.nan}, r"f is nan,.*\[0, 1\]"),
+        ("gcms-target", {**POOL, "s": 2, "f": "x"}, "f is 'x',.*number"),
+        ("ocms-mse", {"B": 4, "f": 0.0}, r"f is 0\.0,.*\(0, 1\]"),
+        ("ocms-mse", {"B": 4, "f": 1.01}, r"f is 1\.01,.*\(0, 1\]"),
+        ("ocms-mse", {"B": 4, "f": True}, "f is True,.*number"),
+        ("rhr", {"b": 0}, r"b is 0,.*1\.\.7 .*2\*\*\(b-1\) blocks"),
+        ("rhr", {"b": 8}, r"b is 8,.*1\.\.7"),
+        ("rhr", {"b": 40}, r"b is 40,.*1\.\.7"),
+        ("rhr", {"b": 2.0}, "b is 2.0,.*integer"),
+        ("wss", {"design": "best"}, "design is 'best',.*width-size-digest"),
+        ("wss", {"design": NARROW}, f"design is {NARROW}:.* 50 .* 100 "),
+        ("wss", {**COMPLETE["wss"], "s": 5}, "s is 5,.* 27,"),
+        ("ss", {"s": 2.5}, "s is 2.5,.*integer"),
+        ("ss", {"s": True}, "s is True,.*integer"),
+        ("ss", {"s": "27"}, "s is '27',.*integer"),
+    ]
+    for name, parameters, message in cases:
+        with subtests.test(name=name, parameters=parameters):
+            with pytest.raises(ValueError, match=message):
+                build(name, 1.0, 100, parameters)
+            with pytest.raises(ValueError, match=message):
+                plan(name, 1.0, 100, parameters, Objective(), SEED)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"m": 1}, r"m is 1, must be in 2\.\.16777216"),
-        ({"m": 0}, r"m is 0, must be in 2\.\.16777216"),
-        ({"m": -5}, r"m is -5, must be in 2\.\.16777216"),
-        ({"k": 0}, r"k is 0, must be in 1\.\.262144"),
-        ({"k": -1}, r"k is -1, must be in 1\.\.262144"),
-        ({"m": "8"}, "m is '8', must be an integer"),
-        ({"k": 2.5}, r"k is 2\.5, must be an integer"),
-        ({"seed": "no"}, "seed is 'no', must be 64 lower-case hexadecimal digits"),
-    ],
-)
-def test_planning_around_bad_settings_names_them(settings: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        plan("gcms", 1.0, 100, settings, Objective(), SEED)
+def test_planning_around_bad_settings_names_them(subtests: pytest.Subtests) -> None:
+    cases = [
+        ({"m": 1}, r"m is 1,.*2\.\.16777216"),
+        ({"m": 0}, r"m is 0,.*2\.\.16777216"),
+        ({"m": -5}, r"m is -5,.*2\.\.16777216"),
+        ({"k": 0}, r"k is 0,.*1\.\.262144"),
+        ({"k": -1}, r"k is -1,.*1\.\.262144"),
+        ({"m": "8"}, "m is '8',.*integer"),
+        ({"k": 2.5}, r"k is 2\.5,.*integer"),
+        ({"seed": "no"}, "seed is 'no',.* 64 "),
+    ]
+    for settings, message in cases:
+        with subtests.test(settings=settings), pytest.raises(ValueError, match=message):
+            plan("gcms", 1.0, 100, settings, Objective(), SEED)
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_an_open_domain_is_planned_built_and_estimated(name: str) -> None:
-    parameters = plan(name, 1.0, None, {"k": 8} if name in WITH_POOL else {}, Objective(), SEED)
-    mechanism = build(name, 1.0, None, parameters)
-    assert mechanism.epsilon == pytest.approx(1.0, abs=1e-12)
-    items = fingerprints(["one", "another"])
-    counts = mechanism.new_tally(items)
-    mechanism.accumulate(counts, mechanism.encode(items, SeededWords(1)), items)
-    assert np.all(np.isfinite(mechanism.estimate(Tally(counts, 2, items), items).error))
+def test_an_open_domain_is_planned_built_and_estimated(subtests: pytest.Subtests) -> None:
+    for name in OPEN:
+        with subtests.test(name=name):
+            parameters = plan(name, 1.0, None, {"k": 8} if name in WITH_POOL else {}, Objective(), SEED)
+            mechanism = build(name, 1.0, None, parameters)
+            assert mechanism.epsilon == pytest.approx(1.0, abs=1e-12)
+            items = fingerprints(["one", "another"])
+            counts = mechanism.new_tally(items)
+            mechanism.accumulate(counts, mechanism.encode(items, SeededWords(1)), items)
+            assert np.all(np.isfinite(mechanism.estimate(Tally(counts, 2, items), items).error))
 
 
-@pytest.mark.parametrize(("name", "missing"), [(name, key) for name, given in COMPLETE.items() for key in given])
-def test_a_missing_parameter_is_named(name: str, missing: str) -> None:
-    parameters = {key: value for key, value in COMPLETE[name].items() if key != missing}
-    with pytest.raises(ValueError, match=f"mechanism {name} lacks the parameter {missing}"):
-        build(name, 1.0, 100, parameters)
+def test_a_missing_parameter_is_named(subtests: pytest.Subtests) -> None:
+    for name, missing in [(name, key) for name, given in COMPLETE.items() for key in given]:
+        with subtests.test(name=name, missing=missing):
+            parameters = {key: value for key, value in COMPLETE[name].items() if key != missing}
+            with pytest.raises(ValueError, match=f"{name} lacks .*{missing}"):
+                build(name, 1.0, 100, parameters)
 
 
 def test_an_unknown_parameter_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"parameter z is unknown to mechanism gcms, which takes: k, m, s, p, seed$"):
+    with pytest.raises(ValueError, match=r"parameter z .*gcms.*: k, m, s, p, seed$"):
         build("gcms", 1.0, 100, {**COMPLETE["gcms"], "z": 1})
-    with pytest.raises(ValueError, match=r"parameter B is unknown to mechanism wss, which takes: design, s$"):
+    with pytest.raises(ValueError, match=r"parameter B .*wss.*: design, s$"):
         plan("wss", 1.0, 100, {"B": 1}, Objective(), SEED)
-    with pytest.raises(ValueError, match="parameter s is unknown to mechanism grr, which takes: none"):
+    with pytest.raises(ValueError, match=r"parameter s .*grr.*: none"):
         plan("grr", 1.0, 100, {"s": 1}, Objective(), SEED)
 
 
 def test_p_alone_is_refused() -> None:
-    with pytest.raises(ValueError, match="p is given without s: give both, or s alone, or neither"):
+    with pytest.raises(ValueError, match="p is given without s"):
         plan("gcms", 1.0, 100, {"p": 0.3}, Objective(), SEED)
 
 
 def test_p_that_overspends_is_refused() -> None:
-    message = r"p is 0.6: it spends 1.504\d*, must not exceed 1$"
+    message = r"p is 0\.6: .*1\.504\d*,.* 1$"
     with pytest.raises(ValueError, match=message):
         build("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": 0.6})
     with pytest.raises(ValueError, match=message):
         plan("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": 0.6}, Objective(), SEED)
 
 
-@pytest.mark.parametrize("p", [0.25, 0.1, 0.0, 1.0])
-def test_p_that_says_nothing_or_all_is_refused(p: float) -> None:
-    with pytest.raises(ValueError, match=rf"p is {p:g}, must be above 0.25 .* and below 1"):
-        build("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": p})
+def test_p_that_says_nothing_or_all_is_refused(subtests: pytest.Subtests) -> None:
+    for p in (0.25, 0.1, 0.0, 1.0):
+        with subtests.test(p=p), pytest.raises(ValueError, match=rf"p is {p:g},.*\b0\.25\b.*\b1\b"):
+            build("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": p})
 
 
-@pytest.mark.parametrize("p", [1.5, -0.1, math.nan])
-def test_p_that_is_no_probability_is_refused_by_its_name(p: float) -> None:
-    with pytest.raises(ValueError, match=rf"\bp is {p}, must be in"):
-        build("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": p})
+def test_p_that_is_no_probability_is_refused_by_its_name(subtests: pytest.Subtests) -> None:
+    for p in (1.5, -0.1, math.nan):
+        with subtests.test(p=p), pytest.raises(ValueError, match=rf"\bp is {p},"):
+            build("gcms", 1.0, 100, {**COMPLETE["gcms"], "p": p})
 
 
 def test_p_that_underspends_states_what_it_spends() -> None:
@@ -239,44 +244,45 @@ def test_p_that_underspends_states_what_it_spends() -> None:
     assert mechanism.epsilon == pytest.approx(math.log(0.4 * 6 / (0.6 * 2)), abs=1e-12)
 
 
-@every_oracle
-@pytest.mark.parametrize("domain", [2, 3])
-def test_the_smallest_domains_plan_build_and_estimate(name: str, domain: int) -> None:
-    mechanism = build(
-        name, 1.0, domain, plan(name, 1.0, domain, {"k": 8} if name in WITH_POOL else {}, Objective(), SEED)
-    )
-    items = np.arange(domain, dtype=np.uint64)
-    counts = mechanism.new_tally(items)
-    mechanism.accumulate(counts, mechanism.encode(items, SeededWords(1)), items)
-    assert np.all(np.isfinite(mechanism.estimate(Tally(counts, domain, items), items).error))
+def test_the_smallest_domains_plan_build_and_estimate(subtests: pytest.Subtests) -> None:
+    for name in CATALOGUE:
+        for domain in (2, 3):
+            with subtests.test(name=name, domain=domain):
+                mechanism = build(
+                    name, 1.0, domain, plan(name, 1.0, domain, {"k": 8} if name in WITH_POOL else {}, Objective(), SEED)
+                )
+                items = np.arange(domain, dtype=np.uint64)
+                counts = mechanism.new_tally(items)
+                mechanism.accumulate(counts, mechanism.encode(items, SeededWords(1)), items)
+                assert np.all(np.isfinite(mechanism.estimate(Tally(counts, domain, items), items).error))
 
 
 def test_a_design_size_is_planned_around_and_kept() -> None:
     parameters = plan("wss", 1.0, 100, {"s": 44}, Objective(), SEED)
     assert parameters["s"] == 44
     assert build("wss", 1.0, 100, parameters).responder.size == 44
-    with pytest.raises(ValueError, match=r"size is 101, must be in 1\.\.100 for 100 items"):
+    with pytest.raises(ValueError, match=r"size is 101,.*1\.\.100"):
         plan("wss", 1.0, 100, {"s": 101}, Objective(), SEED)
-    with pytest.raises(ValueError, match=r"domain is 2000, must be in 2\.\.1021 items .*use mechanism ais"):
+    with pytest.raises(ValueError, match=r"domain is 2000,.*2\.\.1021 .*mechanism ais"):
         plan("wss", 1.0, 2000, {}, Objective(), SEED)
 
 
 def test_encoder_and_responder_must_fit() -> None:
-    with pytest.raises(ValueError, match="encoder has 5 cells, responder 6: must be equal"):
+    with pytest.raises(ValueError, match=r"encoder has 5 .*responder 6"):
         Mechanism(Identity(5), RandomisedResponse.spending(1.0, 6))
 
 
 def test_an_identity_of_one_item_is_refused() -> None:
-    with pytest.raises(ValueError, match="domain is 1, must be at least 2 items"):
+    with pytest.raises(ValueError, match=r"domain is 1,.*\b2\b"):
         Identity(1)
 
 
-@pytest.mark.parametrize("keep", [0, 1 << 62, 1 << 64])
-def test_a_responder_that_prefers_no_cell_is_refused(keep: int) -> None:
-    with pytest.raises(ValueError, match=r"p is .*, must be above 0.25"):
-        Subset(8, 2, keep)
+def test_a_responder_that_prefers_no_cell_is_refused(subtests: pytest.Subtests) -> None:
+    for keep in (0, 1 << 62, 1 << 64):
+        with subtests.test(keep=keep), pytest.raises(ValueError, match=r"p is .*,.* 0\.25 "):
+            Subset(8, 2, keep)
 
 
 def test_a_responder_of_one_cell_is_refused() -> None:
-    with pytest.raises(ValueError, match="width is 1, must be at least 2 cells"):
+    with pytest.raises(ValueError, match=r"width is 1,.*\b2\b"):
         RandomisedResponse(1, 1, 1 << 63)

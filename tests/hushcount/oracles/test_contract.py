@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from hushcount.arrays import UInt64Array
@@ -24,7 +22,7 @@ from hushcount.oracles.simulation import Population, exact_variance
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords
 from hushcount.wire.fields import Bits, Number, SubsetOf, report_dtype
-from tests.hushcount.oracles.cases import CASES, MEDIUM, SMALL, Case
+from tests.hushcount.oracles.cases import CASES, MEDIUM, SMALL, Case, each
 from tests.hushcount.oracles.make_golden import FOLDER, vector
 from tests.support.enumeration import all_reports, all_values, laws, repeated, scores, supported
 from tests.support.statistics import (
@@ -36,8 +34,8 @@ from tests.support.statistics import (
 )
 from tests.support.words import SeededWords
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-every_small_case = pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+every_case = each(CASES)
+every_small_case = each(SMALL)
 PICKLE_BYTES = 2048
 REPRESENTATIVES = (
     "grr-60", "ss-100-ranked", "wss-98-in-100", "sue-100", "rappor-64-128", "apple-cms-300-64", "hcms-100-50",
@@ -144,7 +142,7 @@ def of_shared(mechanism: Mechanism, shared: float) -> float:
     return shared * p + (1.0 - shared) * apart
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.pooled], ids=lambda case: case.name)
+@each([case for case in CASES if case.pooled])
 def test_over_pools_the_law_of_other_items_is_exact(case: Case) -> None:
     # Two items share Binomial(k, 1/m) of the functions: summed out.
     mechanism, law = case.mechanism, case.mechanism.law
@@ -187,22 +185,22 @@ def test_the_responder_supports_cells_with_the_stated_probabilities(case: Case) 
     assert variance == pytest.approx(responder.size_variance * every, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.mechanism.responder.width < 1 << 16], ids=lambda case: case.name
-)
+@each([case for case in CASES if case.mechanism.responder.width < 1 << 16])
 def test_counting_cells_adds_up_what_is_supported(case: Case) -> None:
     mechanism, responder = case.mechanism, case.mechanism.responder
     reports = mechanism.encode(np.resize(case.items, 120), SeededWords(1))
-    cells = range(responder.width)
+    # All cells, or 500 of many, the first and the last among them.
+    cells = np.unique(np.linspace(0, responder.width - 1, 500).astype(int))
     support = np.stack([responder.supports(reports, repeated(cell, len(reports))) for cell in cells], axis=1)
     together = np.zeros((1, responder.width), dtype=np.int64)
     responder.count_cells(together, reports, None)
-    assert np.array_equal(together[0], support.sum(axis=0))
+    assert np.array_equal(together[0, cells], support.sum(axis=0))
     rows = np.arange(120) % 7
     apart = np.zeros((9, responder.width), dtype=np.int64)
     responder.count_cells(apart, reports, rows)
     expected = np.stack([support[rows == row].sum(axis=0) for row in range(9)])
-    assert np.array_equal(apart, expected)
+    assert np.array_equal(apart[:, cells], expected)
+    assert np.array_equal(apart.sum(axis=0), together[0])
 
 
 def test_every_oracle_has_a_small_and_a_medium_case() -> None:
@@ -223,37 +221,49 @@ def observed(case: Case, mechanism: Mechanism, item: int, reports: np.ndarray, d
 
 @every_small_case
 def test_the_sampler_follows_the_law_and_30_percent_off_is_rejected(case: Case) -> None:
-    # Chi-square at FAILURE; draws so many that a sampler at 1.3 or 0.7 epsilon passes with probability FAILURE.
+    # Chi-square at FAILURE for all cases together; draws so many that a sampler at 1.3 or 0.7 epsilon passes with
+    # probability FAILURE.
     reports, item = all_reports(case.mechanism), case.items[-1:]
     off = [case.at(1.3), case.at(0.7)]
     (law,) = laws(case.mechanism, reports, item)
     draws = draws_to_tell_apart(law, *(laws(other, reports, item)[0] for other in off))
-    assert chi_square_p(observed(case, case.mechanism, item[0], reports, draws), law) >= FAILURE
+    assert chi_square_p(observed(case, case.mechanism, item[0], reports, draws), law) >= FAILURE / len(SMALL)
     for other in off:
         assert chi_square_p(observed(case, other, item[0], reports, draws), law) < FAILURE
 
 
 @every_small_case
 def test_reports_of_one_call_are_independent(case: Case) -> None:
-    # Neighbours in one call, as pairs (supports own item or not): a product law. Chi-square at FAILURE.
-    mechanism, draws = case.mechanism, 200_000
-    item = case.items[:1]
+    # Neighbours in one call, as pairs (supports own item or not): a product law. Chi-square at FAILURE for all
+    # cases together.
+    mechanism, item = case.mechanism, case.items[:1]
+    p = mechanism.responder.p
+    # So many pairs that each kind is expected 30 times at least.
+    draws = max(60_000, 2 * math.ceil(30.0 / min(p, 1.0 - p) ** 2))
     own = supported(mechanism, mechanism.encode(np.repeat(item, draws), SystemWords()), item)[:, 0]
     pairs = np.bincount(2 * own[0::2] + own[1::2], minlength=4)
-    p = mechanism.responder.p
-    assert chi_square_p(pairs, np.array([(1 - p) ** 2, (1 - p) * p, p * (1 - p), p * p])) >= FAILURE
+    assert chi_square_p(pairs, np.array([(1 - p) ** 2, (1 - p) * p, p * (1 - p), p * p])) >= FAILURE / len(SMALL)
 
 
 # Estimates
 
-CLIENTS, RUNS = 120, 1500
+# Of so many runs the spread may be 0.73 to 1.32 of the stated variance: that of 0.7 epsilon is outside.
+CLIENTS, RUNS = 120, 800
 SHARES = (0.5, 0.3, 0.15, 0.05)
 
 
-@every_case
-@pytest.mark.long(but=REPRESENTATIVES)
-def test_estimates_are_unbiased_with_the_stated_variance(case: Case) -> None:
+@pytest.mark.parametrize("chosen", [True, False], ids=["representatives", "others"])
+@pytest.mark.long(but=("representatives",))
+def test_estimates_are_unbiased_with_the_stated_variance(chosen: bool, subtests: pytest.Subtests) -> None:
     # Normal bounds for the mean, chi-square bounds for the spread, together at FAILURE; pools are drawn anew each run.
+    assert {case.name for case in CASES} >= set(REPRESENTATIVES)
+    for case in CASES:
+        if (case.name in REPRESENTATIVES) == chosen:
+            with subtests.test(case.name):
+                check_estimates(case)
+
+
+def check_estimates(case: Case) -> None:
     items = np.unique(np.concatenate([case.items[:4], case.items[-1:]]))
     shares = np.array(SHARES[: len(items) - 1] if len(items) > 2 else SHARES[:1])
     held = np.zeros(len(items))
@@ -302,15 +312,15 @@ def test_an_estimate_states_the_errors_of_its_own_counts(case: Case) -> None:
 @every_case
 def test_an_empty_tally_estimates_nothing(case: Case) -> None:
     mechanism, items = case.mechanism, case.items
-    with pytest.raises(ValueError, match="reports is 0, must be at least 1"):
+    with pytest.raises(ValueError, match=r"reports is 0,.*\b1\b"):
         mechanism.estimate(Tally(mechanism.new_tally(items), 0, items), items)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.mechanism.encoder.domain], ids=lambda case: case.name)
+@each([case for case in CASES if case.mechanism.encoder.domain])
 def test_items_outside_the_dictionary_raise(case: Case) -> None:
     mechanism = case.mechanism
     outside = np.array([mechanism.encoder.domain], dtype=np.uint64)
-    with pytest.raises(ValueError, match=rf"an item is outside of the domain, 0\.\.{outside[0] - 1}"):
+    with pytest.raises(ValueError, match=rf"item.* 0\.\.{outside[0] - 1}"):
         mechanism.encode(outside, SeededWords(1))
     counts = mechanism.new_tally(case.items)
     with pytest.raises(ValueError, match=r"item"):
@@ -321,24 +331,20 @@ def test_items_outside_the_dictionary_raise(case: Case) -> None:
 
 
 @every_case
-@pytest.mark.long(but=REPRESENTATIVES)
 def test_any_sharding_gives_the_identical_tally(case: Case) -> None:
     mechanism, items = case.mechanism, case.items
     reports = mechanism.encode(np.resize(items, 240), SeededWords(3))
     whole = mechanism.new_tally(items)
     mechanism.accumulate(whole, reports, items)
-
-    @settings(max_examples=20, deadline=None)
-    @given(shards=st.lists(st.integers(0, 5), min_size=240, max_size=240), order=st.permutations(range(6)))
-    def check(shards: list[int], order: list[int]) -> None:
+    drawn = np.random.default_rng(3)
+    # In six shards by chance, and all in one with five empty ones; the shards in any order.
+    for shards in (*drawn.integers(0, 6, (8, 240)), np.full(240, 2)):
         total = mechanism.new_tally(items)
-        for shard in order:
+        for shard in drawn.permutation(6):
             part = mechanism.new_tally(items)
-            mechanism.accumulate(part, reports[np.array(shards) == shard], items)
+            mechanism.accumulate(part, reports[shards == shard], items)
             total += part
         assert np.array_equal(total, whole)
-
-    check()
 
 
 @every_case
@@ -400,9 +406,7 @@ def test_no_two_reports_have_the_same_encoding(case: Case) -> None:
     assert len(np.unique(case.mechanism.pack(reports), axis=0)) == len(reports)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in SMALL if case.mechanism.report_bytes < 3], ids=lambda case: case.name
-)
+@each([case for case in SMALL if case.mechanism.report_bytes < 3])
 def test_of_all_byte_strings_as_many_are_valid_as_there_are_reports(case: Case) -> None:
     mechanism, reports = case.mechanism, all_reports(case.mechanism)
     length = mechanism.report_bytes
@@ -411,32 +415,21 @@ def test_of_all_byte_strings_as_many_are_valid_as_there_are_reports(case: Case) 
 
 
 @every_case
-@pytest.mark.long(but=REPRESENTATIVES)
 def test_arbitrary_bytes_are_refused_or_canonical(case: Case) -> None:
-    mechanism = case.mechanism
+    mechanism, drawn = case.mechanism, np.random.default_rng(6)
     length = mechanism.report_bytes
     good = mechanism.pack(mechanism.encode(np.resize(case.items, 8), SeededWords(6)))
-    changed = st.tuples(st.integers(0, 7), st.integers(0, length - 1), st.integers(0, 255)).map(
-        lambda change: with_byte(good[change[0]], change[1], change[2])
-    )
-
-    @settings(max_examples=80, deadline=None)
-    @given(octets=st.binary(min_size=length, max_size=length) | changed)
-    def check(octets: bytes) -> None:
-        reports, valid = mechanism.unpack(wire_of(octets))
-        assert valid.shape == (1,)
-        if valid[0]:
-            assert mechanism.pack(reports).tobytes() == octets
-            # What is accepted can be tallied.
-            mechanism.accumulate(mechanism.new_tally(case.items), reports, case.items)
-
-    check()
-
-
-def with_byte(row: np.ndarray, place: int, value: int) -> bytes:
-    changed = row.copy()
-    changed[place] = value
-    return changed.tobytes()
+    # Anything; good reports with one byte changed; the least, the largest and nearly empty ones.
+    anything = drawn.integers(0, 256, (400, length), dtype=np.uint8)
+    changed = np.resize(good, (400, length))
+    changed[np.arange(400), drawn.integers(0, length, 400)] = drawn.integers(0, 256, 400)
+    ends = np.vstack([np.zeros(length), np.full(length, 255), np.eye(length), 255 - np.eye(length)]).astype(np.uint8)
+    wire = np.concatenate([anything, changed, ends])
+    reports, valid = mechanism.unpack(wire)
+    assert valid.shape == (len(wire),)
+    assert np.array_equal(mechanism.pack(reports[valid]), wire[valid])
+    # What is accepted can be tallied.
+    mechanism.accumulate(mechanism.new_tally(case.items), reports[valid], case.items)
 
 
 @every_case
@@ -453,11 +446,11 @@ def test_one_bad_report_spoils_no_other(case: Case) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("resize", [lambda n: n - 1, lambda n: n + 1, lambda n: 0], ids=["shorter", "longer", "empty"])
-def test_a_wrong_length_raises(case: Case, resize: Callable[[int], int]) -> None:
+def test_a_wrong_length_raises(case: Case) -> None:
     length = case.mechanism.report_bytes
-    with pytest.raises(ValueError, match=rf"must be \(n, {length}\)"):
-        case.mechanism.unpack(np.zeros((3, resize(length)), dtype=np.uint8))
+    for wrong in (length - 1, length + 1, 0):
+        with pytest.raises(ValueError, match=rf"\(n, {length}\)"):
+            case.mechanism.unpack(np.zeros((3, wrong), dtype=np.uint8))
 
 
 # Golden vectors
@@ -475,7 +468,7 @@ def test_golden_malformed_reports_are_refused(case: Case) -> None:
     for entry in golden["malformed"]:
         wire = wire_of(bytes.fromhex(entry["report"]))
         if wire.shape[1] != mechanism.report_bytes:
-            with pytest.raises(ValueError, match="must be"):
+            with pytest.raises(ValueError, match=rf"\(n, {mechanism.report_bytes}\)"):
                 mechanism.unpack(wire)
         else:
             assert not mechanism.unpack(wire)[1][0], entry["wrong"]

@@ -101,15 +101,16 @@ def test_many_reports_count_the_same_by_every_way(data: st.DataObject, prime: in
         assert np.array_equal(count(way, progressions, items), expected), way.__name__
 
 
-@pytest.mark.parametrize("reports", [255, 256, 65_535, 65_536])
-def test_tables_hold_as_many_reports_as_one_slope_has(reports: int) -> None:
+def test_tables_hold_as_many_reports_as_one_slope_has(subtests: pytest.Subtests) -> None:
     # All of them support item 3, none supports item 0: the count just fits, or needs the next larger integer.
-    ones = np.ones(reports, dtype=np.uint64)
-    items = np.array([0, 3], dtype=np.uint64)
-    for stride, length in ((1, 4), (2, 2)):
-        progressions = Progressions(7, stride, ones, 2 * ones if stride == 1 else ones, length * ones)
-        for way in (*COMPILED, group_numpy):
-            assert count(way, progressions, items).tolist() == [5, 5 + reports], way.__name__
+    for reports in (255, 256, 65_535, 65_536):
+        with subtests.test(reports=reports):
+            ones = np.ones(reports, dtype=np.uint64)
+            items = np.array([0, 3], dtype=np.uint64)
+            for stride, length in ((1, 4), (2, 2)):
+                progressions = Progressions(7, stride, ones, 2 * ones if stride == 1 else ones, length * ones)
+                for way in (*COMPILED, group_numpy):
+                    assert count(way, progressions, items).tolist() == [5, 5 + reports], way.__name__
 
 
 @given(prime=st.sampled_from(SMALL), reports=st.integers(1, 60), seed=st.integers(0, 2**32), data=st.data())
@@ -142,17 +143,26 @@ def test_candidates_over_the_mersenne_field_are_the_definition(data: st.DataObje
         assert count(way, progressions, items).tolist() == expected, way.__name__
 
 
-@pytest.mark.parametrize("prime", [101, 65_521, 65_537, 2**31 - 1, field61.PRIME])
-@pytest.mark.parametrize("stride", [1, 3, 4])
-def test_candidates_at_both_ends_of_a_progression(prime: int, stride: int) -> None:
+def test_candidates_at_both_ends_of_a_progression(subtests: pytest.Subtests) -> None:
     # Items chosen for the residues just inside and just outside, on random slopes: where rounding would show first.
-    generator = np.random.default_rng(prime)
-    for slope, begin in generator.integers(1, prime, (20, 2)).tolist():
-        length = min(20, prime // stride - 1)
-        residues = [begin - stride, begin - 1, begin, begin + (length - 1) * stride, begin + length * stride]
-        items = np.array([pow(slope, -1, prime) * residue % prime for residue in residues], dtype=np.uint64)
-        one = Progressions(prime, stride, *(np.array([value], dtype=np.uint64) for value in (slope, begin, length)))
-        assert count(candidates, one, items).tolist() == [5, 5, 6, 6, 5]
+    for prime in (101, 65_521, 65_537, 2**31 - 1, field61.PRIME):
+        for stride in (1, 3, 4):
+            with subtests.test(prime=prime, stride=stride):
+                generator = np.random.default_rng(prime)
+                for slope, begin in generator.integers(1, prime, (20, 2)).tolist():
+                    length = min(20, prime // stride - 1)
+                    residues = [
+                        begin - stride,
+                        begin - 1,
+                        begin,
+                        begin + (length - 1) * stride,
+                        begin + length * stride,
+                    ]
+                    items = np.array([pow(slope, -1, prime) * residue % prime for residue in residues], dtype=np.uint64)
+                    one = Progressions(
+                        prime, stride, *(np.array([value], dtype=np.uint64) for value in (slope, begin, length))
+                    )
+                    assert count(candidates, one, items).tolist() == [5, 5, 6, 6, 5]
 
 
 # Arithmetic
@@ -205,9 +215,8 @@ def test_operations_are_those_of_the_formulas() -> None:
     assert group_cost(lonely).operations == pytest.approx(26_003 + 26_000 + 1, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("load", "way"),
-    [
+def test_the_way_with_the_fewest_seconds_is_chosen(subtests: pytest.Subtests) -> None:
+    cases = [
         (replace(USUAL, length=174), "walk"),
         (replace(USUAL, progressions=2_000_000), "group"),
         (USUAL, "candidates"),
@@ -216,45 +225,44 @@ def test_operations_are_those_of_the_formulas() -> None:
         (replace(USUAL, progressions=2_000, items=10), "candidates"),
         (DecodeLoad(1_000, 2**31 - 1, 2**20, 5), "candidates"),
         (replace(USUAL, prime=field61.PRIME, items=10**6), "candidates"),
-    ],
-)
-def test_the_way_with_the_fewest_seconds_is_chosen(load: DecodeLoad, way: str) -> None:
-    best = cheapest(load)
-    assert best.way == way
-    if load.prime != field61.PRIME:
-        every = [walk_cost(load), group_cost(load), candidates_cost(load)]
-        assert best.seconds == min(cost.seconds for cost in every)
+    ]
+    for load, way in cases:
+        with subtests.test(load=load, way=way):
+            best = cheapest(load)
+            assert best.way == way
+            if load.prime != field61.PRIME:
+                every = [walk_cost(load), group_cost(load), candidates_cost(load)]
+                assert best.seconds == min(cost.seconds for cost in every)
 
 
-@pytest.mark.parametrize(
-    ("way", "progressions", "wanted"),
-    [
+def test_decode_goes_each_way(subtests: pytest.Subtests) -> None:
+    for way, progressions, wanted in [
         ("walk", replace(random_progressions(10_007, 1, 100, 10_006, 1), lengths=np.full(100, 2, np.uint64)), 10_007),
         ("group", random_progressions(101, 1, 10_000, 50, 1), 101),
         ("candidates", random_progressions(1009, 7, 50, 504, 1), 3),
-    ],
-)
-def test_decode_goes_each_way(way: str, progressions: Progressions, wanted: int) -> None:
-    items = np.arange(wanted, dtype=np.uint64)
-    length = float(progressions.lengths.mean())
-    load = DecodeLoad(len(progressions.slopes), progressions.prime, length, wanted, progressions.stride)
-    assert cheapest(load).way == way
-    assert np.array_equal(count(decode, progressions, items), count(count_by_definition, progressions, items))
+    ]:
+        with subtests.test(way=way, progressions=progressions):
+            items = np.arange(wanted, dtype=np.uint64)
+            length = float(progressions.lengths.mean())
+            load = DecodeLoad(len(progressions.slopes), progressions.prime, length, wanted, progressions.stride)
+            assert cheapest(load).way == way
+            assert np.array_equal(count(decode, progressions, items), count(count_by_definition, progressions, items))
 
 
-@pytest.mark.parametrize("threads", [2, 3, 7])
-@pytest.mark.parametrize("way", COMPILED, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("slopes", [1, 2, 504])
-def test_any_number_of_threads_counts_the_same(way: Threaded, threads: int, slopes: int) -> None:
+def test_any_number_of_threads_counts_the_same(subtests: pytest.Subtests) -> None:
     """Also more threads than there are slopes or items."""
-    progressions = random_progressions(1009, 4, 300, slopes, threads)
-    for wanted in (1, 5, 1009):
-        items = np.arange(wanted, dtype=np.uint64)
-        expected = np.full(wanted, 5, dtype=np.int64)
-        counts = expected.copy()
-        count_by_definition(expected, progressions, items)
-        way(counts, progressions, items, threads)
-        assert np.array_equal(counts, expected)
+    for threads in (2, 3, 7):
+        for way in COMPILED:
+            for slopes in (1, 2, 504):
+                with subtests.test(threads=threads, way=way.__name__, slopes=slopes):
+                    progressions = random_progressions(1009, 4, 300, slopes, threads)
+                    for wanted in (1, 5, 1009):
+                        items = np.arange(wanted, dtype=np.uint64)
+                        expected = np.full(wanted, 5, dtype=np.int64)
+                        counts = expected.copy()
+                        count_by_definition(expected, progressions, items)
+                        way(counts, progressions, items, threads)
+                        assert np.array_equal(counts, expected)
 
 
 def test_the_cost_of_a_mechanism_is_that_of_its_progressions() -> None:

@@ -26,7 +26,7 @@ RATE = 0.001
 
 # Affine Interval Selection: 100 items, of which five are held, one of them about as often as detection can see.
 AIS_HELD = np.array([700, 185, 60, 40, 15] + [0] * 95)
-AIS_RUNS = 2000
+AIS_RUNS = 1500
 
 # General Count Mean Sketch with fresh functions in every run: collisions are half of the noise's variance.
 POOL_HELD = np.array([50] * 20 + [0] * 40)
@@ -164,22 +164,21 @@ GRID = [
 ]
 
 
-@pytest.mark.parametrize(("name", "domain", "epsilon", "n"), GRID)
-def test_few_supports_or_many_intervals_hold_and_detection_errs_as_rarely_as_stated(
-    name: str, domain: int, epsilon: float, n: int
-) -> None:
+def test_few_supports_or_many_intervals_hold_and_detection_errs_as_rarely_as_stated(subtests: pytest.Subtests) -> None:
     """Exact, over the two-binomial law. An interval of all ten items misses with 5 % in sum at most."""
-    mechanism = planned(name, epsilon, domain)
-    shares = (0, 1, n // 100, n // 10, n // 2, n)
-    assert min(exact_coverage(mechanism, n, held) for held in shares) >= 0.95 - 1e-9
-    assert max(10 * (1.0 - exact_coverage(mechanism, n, held, 10)) for held in shares) <= 0.05 + 1e-9
-    weights, estimate = law(mechanism, n, 0)
-    seen = estimate.detected(RATE)
-    assert weights[seen].sum() <= RATE
-    # One report less, and the rate would be passed: no threshold is lower.
-    first = int(np.flatnonzero(seen)[0])
-    assert seen[first:].all()
-    assert weights[first - 1 :].sum() > RATE
+    for name, domain, epsilon, n in GRID:
+        with subtests.test(name=name, domain=domain):
+            mechanism = planned(name, epsilon, domain)
+            shares = (0, 1, n // 100, n // 10, n // 2, n)
+            assert min(exact_coverage(mechanism, n, held) for held in shares) >= 0.95 - 1e-9
+            assert max(10 * (1.0 - exact_coverage(mechanism, n, held, 10)) for held in shares) <= 0.05 + 1e-9
+            weights, estimate = law(mechanism, n, 0)
+            seen = estimate.detected(RATE)
+            assert weights[seen].sum() <= RATE
+            # One report less, and the rate would be passed: no threshold is lower.
+            first = int(np.flatnonzero(seen)[0])
+            assert seen[first:].all()
+            assert weights[first - 1 :].sum() > RATE
 
 
 def test_the_normal_law_held_less_often_where_few_reports_support_an_item() -> None:
@@ -192,10 +191,11 @@ def test_the_normal_law_held_less_often_where_few_reports_support_an_item() -> N
     assert weights[estimate.count > stats.norm.isf(RATE) * null].sum() > 60 * RATE
 
 
-@pytest.mark.parametrize("held", [0, 150, 600, 1850, 7000])
-def test_with_many_reports_the_exact_coverage_of_an_interval_is_the_confidence(held: int) -> None:
+def test_with_many_reports_the_exact_coverage_of_an_interval_is_the_confidence(subtests: pytest.Subtests) -> None:
     # Within half a percent: the lattice of 10,000 reports. n q* is 2,650, and the normal law serves.
-    assert exact_coverage(ais(), 10_000, held) == pytest.approx(CONFIDENCE, abs=0.002)
+    for held in (0, 150, 600, 1850, 7000):
+        with subtests.test(held=held):
+            assert exact_coverage(ais(), 10_000, held) == pytest.approx(CONFIDENCE, abs=0.002)
 
 
 # Simulated, with real mechanisms.
@@ -404,12 +404,13 @@ def test_reports_that_repeat_one_answer_are_as_many_answers_as_clients(name: str
 # The plain laws.
 
 
-@pytest.mark.parametrize("looks", [1, 7, 10**6])
-def test_many_looks_are_one_look_at_a_smaller_level(looks: int) -> None:
-    estimate = ais_estimates()[0]
-    low, high = estimate.interval(0.9, looks)
-    assert np.stack([low, high]) == pytest.approx(np.stack(estimate.interval(1.0 - 0.1 / looks)), rel=1e-6)
-    assert np.array_equal(estimate.detected(0.05, looks), estimate.detected(0.05 / looks))
+def test_many_looks_are_one_look_at_a_smaller_level(subtests: pytest.Subtests) -> None:
+    for looks in (1, 7, 10**6):
+        with subtests.test(looks=looks):
+            estimate = ais_estimates()[0]
+            low, high = estimate.interval(0.9, looks)
+            assert np.stack([low, high]) == pytest.approx(np.stack(estimate.interval(1.0 - 0.1 / looks)), rel=1e-6)
+            assert np.array_equal(estimate.detected(0.05, looks), estimate.detected(0.05 / looks))
 
 
 def test_no_items_have_no_intervals() -> None:
@@ -420,16 +421,18 @@ def test_no_items_have_no_intervals() -> None:
         assert not len(estimate.p_values())
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, math.nan])
-def test_confidences_out_of_range(confidence: float) -> None:
-    for call in (ais_estimates()[0].interval, Levels):
-        with pytest.raises(UsageError, match=r"confidence is .*, must be in \(0, 1\)"):
-            call(confidence)
+def test_confidences_out_of_range(subtests: pytest.Subtests) -> None:
+    for confidence in (0.0, 1.0, -0.5, math.nan):
+        with subtests.test(confidence=confidence):
+            for call in (ais_estimates()[0].interval, Levels):
+                with pytest.raises(UsageError, match=r"confidence is .*,.*\(0, 1\)"):
+                    call(confidence)
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.5, -1e-3, 1.0, math.nan])
-def test_false_positive_rates_out_of_range(rate: float) -> None:
-    with pytest.raises(UsageError, match=r"false-positive rate is .*, must be in \(0, 0.5\)"):
-        ais_estimates()[0].detected(rate)
-    with pytest.raises(UsageError, match="false-positive rate"):
-        Levels(false_positive_rate=rate)
+def test_false_positive_rates_out_of_range(subtests: pytest.Subtests) -> None:
+    for rate in (0.0, 0.5, -1e-3, 1.0, math.nan):
+        with subtests.test(rate=rate):
+            with pytest.raises(UsageError, match=r"false-positive rate is .*,.*\(0, 0.5\)"):
+                ais_estimates()[0].detected(rate)
+            with pytest.raises(UsageError, match="false-positive rate"):
+                Levels(false_positive_rate=rate)

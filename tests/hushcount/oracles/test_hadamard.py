@@ -32,30 +32,33 @@ def all_cells(encoder: Hadamard) -> np.ndarray:
     return np.stack([encoder.cell(functions, repeated(item, encoder.order)) for item in range(encoder.domain)])
 
 
-@pytest.mark.parametrize("domain", [2, 3, 8, 9, 16])
-def test_a_sign_is_an_entry_of_the_sylvester_matrix(domain: int) -> None:
-    encoder = Hadamard(domain)
-    matrix = sylvester(encoder.order)
-    assert encoder.order < 2 * domain
-    assert np.array_equal(1 - 2 * all_cells(encoder).astype(np.int64), matrix[:domain])
+def test_a_sign_is_an_entry_of_the_sylvester_matrix(subtests: pytest.Subtests) -> None:
+    for domain in (2, 3, 8, 9, 16):
+        with subtests.test(domain=domain):
+            encoder = Hadamard(domain)
+            matrix = sylvester(encoder.order)
+            assert encoder.order < 2 * domain
+            assert np.array_equal(1 - 2 * all_cells(encoder).astype(np.int64), matrix[:domain])
 
 
-@pytest.mark.parametrize(("domain", "blocks"), [(2, 1), (7, 1), (8, 2), (7, 2), (9, 4), (5, 5), (64, 8), (33, 16)])
-def test_items_of_a_block_meet_in_half_of_the_columns_and_others_never(domain: int, blocks: int) -> None:
-    encoder = Hadamard(domain, blocks)
-    cells, block = all_cells(encoder), encoder.block_of(np.arange(domain, dtype=np.uint64))
-    assert np.array_equal(cells // np.uint64(2), np.broadcast_to(block[:, None], cells.shape))
-    assert cells.max() < encoder.cells == 2 * blocks
-    for one, other in combinations(range(domain), 2):
-        shared = Fraction(int((cells[one] == cells[other]).sum()), encoder.order)
-        assert shared == (encoder.collision if block[one] == block[other] else 0)
+def test_items_of_a_block_meet_in_half_of_the_columns_and_others_never(subtests: pytest.Subtests) -> None:
+    for domain, blocks in ((2, 1), (7, 1), (8, 2), (7, 2), (9, 4), (5, 5), (64, 8), (33, 16)):
+        with subtests.test(domain=domain, blocks=blocks):
+            encoder = Hadamard(domain, blocks)
+            cells, block = all_cells(encoder), encoder.block_of(np.arange(domain, dtype=np.uint64))
+            assert np.array_equal(cells // np.uint64(2), np.broadcast_to(block[:, None], cells.shape))
+            assert cells.max() < encoder.cells == 2 * blocks
+            for one, other in combinations(range(domain), 2):
+                shared = Fraction(int((cells[one] == cells[other]).sum()), encoder.order)
+                assert shared == (encoder.collision if block[one] == block[other] else 0)
 
 
-@pytest.mark.parametrize(("domain", "blocks", "order"), [(2, 1, 2), (2, 2, 1), (100, 1, 128), (100, 4, 32), (5, 4, 2)])
-def test_the_matrix_is_the_smallest_with_a_row_for_every_item_of_a_block(domain: int, blocks: int, order: int) -> None:
-    encoder = Hadamard(domain, blocks)
-    assert encoder.order == order
-    assert encoder.tally_shape(np.zeros(0, np.uint64)) == (1, order * 2 * blocks)
+def test_the_matrix_is_the_smallest_with_a_row_for_every_item_of_a_block(subtests: pytest.Subtests) -> None:
+    for domain, blocks, order in ((2, 1, 2), (2, 2, 1), (100, 1, 128), (100, 4, 32), (5, 4, 2)):
+        with subtests.test(domain=domain, blocks=blocks):
+            encoder = Hadamard(domain, blocks)
+            assert encoder.order == order
+            assert encoder.tally_shape(np.zeros(0, np.uint64)) == (1, order * 2 * blocks)
 
 
 @settings(max_examples=40)
@@ -95,24 +98,22 @@ def test_scores_are_the_transform_of_the_tally_for_any_blocks(domain: int, data:
     assert np.array_equal(encoder.block_reports(tally, items), supporting + opposing)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1,), r"domain is 1, must be in 2\.\.2147483648 items"),
-        (((1 << 31) + 1,), r"domain is 2147483649, must be in 2\.\.2147483648 items"),
-        ((5, 0), r"blocks is 0, must be in 1\.\.5 blocks"),
-        ((5, 6), r"blocks is 6, must be in 1\.\.5 blocks"),
-    ],
-)
-def test_bad_parameters_raise_with_name_value_and_range(arguments: tuple[int, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Hadamard(*arguments)
+def test_bad_parameters_raise_with_name_value_and_range(subtests: pytest.Subtests) -> None:
+    cases = [
+        ((1,), r"domain is 1,.*2\.\.2147483648"),
+        (((1 << 31) + 1,), r"domain is 2147483649,.*2\.\.2147483648"),
+        ((5, 0), r"blocks is 0,.*1\.\.5"),
+        ((5, 6), r"blocks is 6,.*1\.\.5"),
+    ]
+    for arguments, message in cases:
+        with subtests.test(arguments=arguments), pytest.raises(ValueError, match=message):
+            Hadamard(*arguments)
 
 
 def test_items_outside_the_dictionary_raise() -> None:
     encoder = Hadamard(5)
     reports = np.zeros(1, dtype=report_dtype(encoder.fields))
-    with pytest.raises(ValueError, match=r"an item is outside of the domain, 0\.\.4"):
+    with pytest.raises(ValueError, match=r"item.* 0\.\.4"):
         encoder.cell(reports, np.array([5], dtype=np.uint64))
-    with pytest.raises(ValueError, match=r"an item is outside of the domain, 0\.\.4"):
+    with pytest.raises(ValueError, match=r"item.* 0\.\.4"):
         encoder.scores(np.zeros((1, 16), dtype=np.int64), np.arange(5, dtype=np.uint64), np.array([7], np.uint64))

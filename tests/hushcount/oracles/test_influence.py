@@ -16,7 +16,7 @@ from hushcount.oracles.tally import Tally
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
 from tests.hushcount.campaigns.test_campaign_file import data
-from tests.hushcount.oracles.cases import SMALL, Case
+from tests.hushcount.oracles.cases import SMALL, Case, each
 from tests.support.attack import forged, forged_against
 from tests.support.enumeration import all_reports
 from tests.support.words import SeededWords
@@ -29,7 +29,7 @@ def counted(mechanism: Mechanism, reports: Reports, items: UInt64Array) -> np.nd
     return mechanism.counts(Tally(tally, len(reports), items), items)
 
 
-@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+@each(SMALL)
 def test_of_all_reports_none_moves_a_count_further_and_some_as_far(case: Case) -> None:
     """Every report there is, added to the same honest ones, for every item."""
     mechanism, items = case.mechanism, case.items
@@ -43,13 +43,14 @@ def test_of_all_reports_none_moves_a_count_further_and_some_as_far(case: Case) -
     assert moved.min(axis=0) == pytest.approx(-bound.down, rel=1e-9)
 
 
-@pytest.mark.parametrize(("epsilon", "domain"), [(0.5, 5), (1.0, 60), (3.0, 1000)])
-def test_the_bound_is_that_of_the_paper_for_one_target(epsilon: float, domain: int) -> None:
+def test_the_bound_is_that_of_the_paper_for_one_target(subtests: pytest.Subtests) -> None:
     """Cao, Jia, Gong 2021, Table 1, gains for r = 1 and beta = 1 in counts: 1 + (d-1)/(e-1) and 2 + 2/(e-1)."""
-    e = math.exp(epsilon)
-    grr, oue = (influence(build(name, epsilon, domain, {})) for name in ("grr", "oue"))
-    assert grr.up == pytest.approx(1.0 + (domain - 1) / (e - 1.0), rel=1e-9)
-    assert oue.up == pytest.approx(2.0 + 2.0 / (e - 1.0), rel=1e-9)
+    for epsilon, domain in ((0.5, 5), (1.0, 60), (3.0, 1000)):
+        with subtests.test(epsilon=epsilon, domain=domain):
+            e = math.exp(epsilon)
+            grr, oue = (influence(build(name, epsilon, domain, {})) for name in ("grr", "oue"))
+            assert grr.up == pytest.approx(1.0 + (domain - 1) / (e - 1.0), rel=1e-9)
+            assert oue.up == pytest.approx(2.0 + 2.0 / (e - 1.0), rel=1e-9)
 
 
 def test_blocks_let_a_report_oppose_as_far_as_it_supports() -> None:
@@ -58,22 +59,21 @@ def test_blocks_let_a_report_oppose_as_far_as_it_supports() -> None:
     assert bound.up == pytest.approx((math.e + 7.0) / (math.e - 1.0), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in SMALL if case.oracle in ("grr", "ais", "rhr", "hcms")], ids=lambda case: case.name
-)
-@pytest.mark.parametrize("number", [1, 13])
-def test_shares_move_by_exactly_what_the_bound_says(case: Case, number: int) -> None:
-    mechanism, items = case.mechanism, case.items
-    target = items[:1]
-    honest = mechanism.encode(np.resize(items, 40), SeededWords(2))
-    share = float(counted(mechanism, honest, items)[0]) / 40
-    bound, part = influence(mechanism), number / (40 + number)
-    # Forged reports are among those that the count is divided by: the share moves by `(f/n) (x - share)`.
-    low, high = part * (-bound.down - share), part * (bound.up - share)
-    for attack, wanted in ((forged, high), (forged_against, low)):
-        reports = np.concatenate([honest, attack(mechanism, target, number, SeededWords(3))])
-        after = float(counted(mechanism, reports, items)[0])
-        assert after / (40 + number) - share == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+def test_shares_move_by_exactly_what_the_bound_says(subtests: pytest.Subtests) -> None:
+    for case in [case for case in SMALL if case.oracle in ("grr", "ais", "rhr", "hcms")]:
+        for number in (1, 13):
+            with subtests.test(case=case.name, number=number):
+                mechanism, items = case.mechanism, case.items
+                target = items[:1]
+                honest = mechanism.encode(np.resize(items, 40), SeededWords(2))
+                share = float(counted(mechanism, honest, items)[0]) / 40
+                bound, part = influence(mechanism), number / (40 + number)
+                # Forged reports are among those that the count is divided by: the share moves by `(f/n) (x - share)`.
+                low, high = part * (-bound.down - share), part * (bound.up - share)
+                for attack, wanted in ((forged, high), (forged_against, low)):
+                    reports = np.concatenate([honest, attack(mechanism, target, number, SeededWords(3))])
+                    after = float(counted(mechanism, reports, items)[0])
+                    assert after / (40 + number) - share == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
 def test_every_frequency_result_carries_the_bound_and_no_other_hop_does() -> None:

@@ -19,7 +19,7 @@ from hushcount.oracles.random_cells import CellSum, cell_sum
 from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords
 from tests.hushcount.discovery.test_pairs import FORM, SEALER, pair, reveal
-from tests.hushcount.oracles.cases import CASES, Case
+from tests.hushcount.oracles.cases import CASES, Case, each
 from tests.hushcount.oracles.test_influence import counted
 from tests.support.attack import forged, forged_against
 from tests.support.bins import bins_of_pairs
@@ -41,7 +41,7 @@ def test_the_attack_is_run_on_every_oracle() -> None:
     assert {case.oracle for case in CASES} == set(CATALOGUE)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@each(CASES)
 def test_on_one_target_the_attack_gains_exactly_the_bound(case: Case) -> None:
     bound = influence(case.mechanism)
     gained = gains(case, 1)
@@ -52,13 +52,12 @@ def test_on_one_target_the_attack_gains_exactly_the_bound(case: Case) -> None:
     assert gained[0] > FORGED
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.long(but=("ais-1000",))
+@each(CASES)
 def test_an_item_is_hidden_by_exactly_the_bound(case: Case) -> None:
     assert gains(case, 1, against=True)[0] == pytest.approx(-FORGED * influence(case.mechanism).down, rel=1e-9)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if len(case.items) >= 4], ids=lambda case: case.name)
+@each([case for case in CASES if len(case.items) >= 4])
 def test_on_several_targets_no_target_gains_more(case: Case) -> None:
     """Together they gain at most as many times the bound, which unary reports reach and single cells do not."""
     bound, targets = influence(case.mechanism), 3
@@ -165,21 +164,22 @@ def released(pairs: list[bytes]) -> list[tuple[str, str | None]]:
     return [reveal(row.tobytes()) for row in kept.view(np.uint8).reshape(len(kept), len(pairs[0]))]
 
 
-@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize("alike", [True, False], ids=["one garbage box", "a garbage box each"])
-def test_forged_pairs_under_the_hash_of_a_value_do_not_lose_it(share: float, alike: bool) -> None:
+def test_forged_pairs_under_the_hash_of_a_value_do_not_lose_it(subtests: pytest.Subtests) -> None:
     """Nine in ten pairs, or 99 in 100, have the victim's hash and a box that does not open: it is revealed.
 
     Had the auxiliary server counted by hash and drawn a box of the bin, it would have drawn garbage as often.
     """
-    number = math.ceil(CERTAIN * share / (1.0 - share))
-    box_bytes = len(pair("victim")) - HASH_BYTES
-    boxes = [(0 if alike else index).to_bytes(box_bytes, "big") for index in range(number)]
-    outcome = released([pair("victim")] * CERTAIN + [FORM.hash("victim") + box for box in boxes])
-    assert outcome.count(("accepted", "victim")) == 1
-    assert {each for each in outcome if each != ("accepted", "victim")} <= {("unverified", None)}
-    # Garbage that is alike is common enough for a bin of its own, and is not believed.
-    assert len(outcome) == (2 if alike and number >= CERTAIN else 1)
+    for share in (0.5, 0.9, 0.99):
+        for alike in (True, False):
+            with subtests.test(share=share, alike=alike):
+                number = math.ceil(CERTAIN * share / (1.0 - share))
+                box_bytes = len(pair("victim")) - HASH_BYTES
+                boxes = [(0 if alike else index).to_bytes(box_bytes, "big") for index in range(number)]
+                outcome = released([pair("victim")] * CERTAIN + [FORM.hash("victim") + box for box in boxes])
+                assert outcome.count(("accepted", "victim")) == 1
+                assert {each for each in outcome if each != ("accepted", "victim")} <= {("unverified", None)}
+                # Garbage that is alike is common enough for a bin of its own, and is not believed.
+                assert len(outcome) == (2 if alike and number >= CERTAIN else 1)
 
 
 def test_boxes_of_another_value_under_the_hash_do_not_lose_it_either() -> None:

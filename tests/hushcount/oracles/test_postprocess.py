@@ -15,7 +15,7 @@ from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.postprocess import non_negative, norm_sub, sum_to
 from hushcount.oracles.tally import Tally
-from tests.hushcount.oracles.cases import CASES, Case
+from tests.hushcount.oracles.cases import CASES, Case, each
 from tests.support.enumeration import all_reports, supported
 from tests.support.statistics import deviations
 from tests.support.words import SeededWords
@@ -111,21 +111,27 @@ def test_the_conditions_reject_other_consistent_counts() -> None:
     assert not is_projection(counts, clipped, total), "another sum"
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_general_minimiser_finds_nothing_nearer(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    counts, total = random.normal(0.0, 10.0, 8), float(random.uniform(1.0, 50.0))
-    found = optimize.minimize(
-        lambda x: ((x - counts) ** 2).sum(),
-        np.full(8, total / 8),
-        jac=lambda x: 2.0 * (x - counts),
-        bounds=[(0.0, None)] * 8,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - total, "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 1000},
-    )
-    assert found.success
-    assert norm_sub(counts, total) == pytest.approx(found.x, abs=1e-4)
+def ones(x: np.ndarray, _total: float) -> np.ndarray:
+    return np.ones_like(x)
+
+
+def test_a_general_minimiser_finds_nothing_nearer(subtests: pytest.Subtests) -> None:
+    for seed in range(5):
+        with subtests.test(seed=seed):
+            random = np.random.default_rng(seed)
+            counts, total = random.normal(0.0, 10.0, 8), float(random.uniform(1.0, 50.0))
+            found = optimize.minimize(
+                lambda x, counts: ((x - counts) ** 2).sum(),
+                np.full(8, total / 8),
+                (counts,),
+                jac=lambda x, counts: 2.0 * (x - counts),
+                bounds=[(0.0, None)] * 8,
+                constraints={"type": "eq", "fun": lambda x, total: x.sum() - total, "args": (total,), "jac": ones},
+                method="SLSQP",
+                options={"ftol": 1e-12, "maxiter": 1000},
+            )
+            assert found.success
+            assert norm_sub(counts, total) == pytest.approx(found.x, abs=1e-4)
 
 
 def test_norm_sub_in_plain_cases() -> None:
@@ -139,20 +145,22 @@ def test_norm_sub_in_plain_cases() -> None:
     assert norm_sub(np.array([1e12, 1e12 - 2.0, 0.0]), 4.0).tolist() == [3.0, 1.0, 0.0]
 
 
-@pytest.mark.parametrize("counts", [[], [[1.0, 2.0]], [1.0, np.nan], [np.inf]])
-def test_counts_that_cannot_be_adjusted(counts: list[float]) -> None:
-    for adjust in (non_negative, lambda x: sum_to(x, 1.0), lambda x: norm_sub(x, 1.0)):
-        with pytest.raises(ValueError, match="counts"):
-            adjust(np.array(counts, dtype=np.float64))
+def test_counts_that_cannot_be_adjusted(subtests: pytest.Subtests) -> None:
+    for counts in ([], [[1.0, 2.0]], [1.0, np.nan], [np.inf]):
+        with subtests.test(counts=counts):
+            for adjust in (non_negative, lambda x: sum_to(x, 1.0), lambda x: norm_sub(x, 1.0)):
+                with pytest.raises(ValueError, match="counts"):
+                    adjust(np.array(counts, dtype=np.float64))
 
 
-@pytest.mark.parametrize("total", [np.nan, np.inf, -1.0])
-def test_totals_out_of_range(total: float) -> None:
-    with pytest.raises(ValueError, match=r"total is .*, must be a finite number of at least 0"):
-        norm_sub(np.ones(2), total)
-    if total != -1.0:
-        with pytest.raises(ValueError, match=r"total is .*, must be a finite number$"):
-            sum_to(np.ones(2), total)
+def test_totals_out_of_range(subtests: pytest.Subtests) -> None:
+    for total in (np.nan, np.inf, -1.0):
+        with subtests.test(total=total):
+            with pytest.raises(ValueError, match=rf"total is {total},.*finite.* 0"):
+                norm_sub(np.ones(2), total)
+            if total != -1.0:
+                with pytest.raises(ValueError, match=rf"total is {total},.*finite number$"):
+                    sum_to(np.ones(2), total)
 
 
 # Their biases, simulated with a real mechanism: five items are held, 95 by nobody.
@@ -226,7 +234,7 @@ def test_norm_sub_lifts_rare_items_and_lowers_frequent_ones() -> None:
 IDENTITY = [case for case in CASES if case.small and case.oracle in ("grr", "ss", "wss", "sue", "oue")]
 
 
-@pytest.mark.parametrize("case", IDENTITY, ids=lambda case: case.name)
+@each(IDENTITY)
 def test_estimates_add_up_by_themselves_where_every_report_supports_equally_many_items(case: Case) -> None:
     """By enumeration of all reports: the counts of all items add up to the reports whatever is sent, or need not."""
     frequency = case.mechanism

@@ -22,7 +22,7 @@ def test_an_item_of_the_wanted_share_is_detected_as_often_as_planned() -> None:
     wanted, domain = Detection(0.1, 0.9, 0.05 / 50), 50
     plan, power = to_detect(Task(domain), wanted, 2.0, None)
     mechanism = build(plan.chosen.mechanism, plan.epsilon, domain, plan.chosen.parameters)
-    items, runs, random = np.arange(domain, dtype=np.uint64), 1500, np.random.default_rng(3)
+    items, runs, random = np.arange(domain, dtype=np.uint64), 800, np.random.default_rng(3)
     assert power >= 0.9
     seen = {}
     for reports in (plan.reports, plan.reports // 2):
@@ -43,12 +43,14 @@ def test_an_item_of_the_wanted_share_is_detected_as_often_as_planned() -> None:
 @pytest.mark.long
 def test_no_fewer_reports_are_enough_and_epsilon_is_the_other_side() -> None:
     wanted = Detection(0.001, 0.95, 0.001)
-    plan, power = to_detect(Task(None), wanted, 1.0, None)
+    # Its plan costs little: no search for the size of a window in a field of 2**61 - 1 cells.
+    task = Task(None, mechanisms=("olh",))
+    plan, power = to_detect(task, wanted, 1.0, None)
     mechanism = build(plan.chosen.mechanism, plan.epsilon, None, plan.chosen.parameters)
-    more = np.floor(plan.reports * np.linspace(1.0, 2.0, 200))
+    more = np.floor(plan.reports * np.linspace(1.0, 2.0, 40))
     assert detection_power(mechanism, more, 0.001, 0.001).min() >= 0.95
     assert detection_power(mechanism, np.array([0.98 * plan.reports // 1]), 0.001, 0.001)[0] < 0.95 <= power
-    back, reached = to_detect(Task(None), wanted, None, plan.reports)
+    back, reached = to_detect(task, wanted, None, plan.reports)
     assert back.epsilon == pytest.approx(1.0, abs=0.011)
     assert reached >= 0.95
 
@@ -63,10 +65,10 @@ def test_what_is_left_out_is_said() -> None:
 
 
 def test_what_cannot_be_detected_or_planned_is_one_sentence() -> None:
-    with pytest.raises(UsageError, match="10 reports do not show it at any epsilon"):
+    with pytest.raises(UsageError, match=r"10 reports .*epsilon"):
         to_detect(Task(100), Detection(0.001, 0.95, 0.001), None, 10)
-    with pytest.raises(UsageError, match="gcms, rhr: in a pool or a block, detection depends on what all others hold"):
+    with pytest.raises(UsageError, match="gcms, rhr:"):
         to_detect(Task(100, mechanisms=("gcms", "rhr")), Detection(0.1, 0.95, 0.001), 1.0, None)
     for share, power in ((0.0, 0.9), (0.1, 1.0), (math.nan, 0.9)):
-        with pytest.raises(UsageError, match=r"must be in \(0, 1\)"):
+        with pytest.raises(UsageError, match=r"\(0, 1\)"):
             Detection(share, power, 0.001)

@@ -33,25 +33,25 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("name", MATRICES)
-def test_the_law_is_that_of_all_choices_of_cells(name: str) -> None:
-    matrix = MATRICES[name]
-    sums, law = enumerated(matrix), cell_sum(matrix)
-    assert law.mean == pytest.approx(sums.mean(), abs=1e-9)
-    assert law.variance == pytest.approx(sums.var(), abs=1e-9)
-    asked = np.arange(sums.min() - 2, sums.max() + 3)
-    exact = (sums[None, :] >= asked[:, None]).mean(axis=1)
-    found = law.at_least(asked)
-    assert found == pytest.approx(exact, abs=1e-12)
-    assert np.all(found >= exact - 1e-15)
-    # A detection at a level is falsely made with that probability at most: at every level that there is.
-    p_values = law.at_least(sums)
-    for level in np.unique(p_values):
-        assert (p_values <= level).mean() <= level
-    for tail in (0.5, 0.2, 0.05, 0.001):
-        below, above = law.deviations(tail)
-        assert (sums - law.mean >= above + 1e-9).mean() <= tail
-        assert (law.mean - sums >= below + 1e-9).mean() <= tail
+def test_the_law_is_that_of_all_choices_of_cells(subtests: pytest.Subtests) -> None:
+    for name, matrix in MATRICES.items():
+        with subtests.test(name=name):
+            sums, law = enumerated(matrix), cell_sum(matrix)
+            assert law.mean == pytest.approx(sums.mean(), abs=1e-9)
+            assert law.variance == pytest.approx(sums.var(), abs=1e-9)
+            asked = np.arange(sums.min() - 2, sums.max() + 3)
+            exact = (sums[None, :] >= asked[:, None]).mean(axis=1)
+            found = law.at_least(asked)
+            assert found == pytest.approx(exact, abs=1e-12)
+            assert np.all(found >= exact - 1e-15)
+            # A detection at a level is falsely made with that probability at most: at every level that there is.
+            p_values = law.at_least(sums)
+            for level in np.unique(p_values):
+                assert (p_values <= level).mean() <= level
+            for tail in (0.5, 0.2, 0.05, 0.001):
+                below, above = law.deviations(tail)
+                assert (sums - law.mean >= above + 1e-9).mean() <= tail
+                assert (law.mean - sums >= below + 1e-9).mean() <= tail
 
 
 def heavy(rows: int, cells: int, noise: float, weight: int) -> np.ndarray:
@@ -62,20 +62,19 @@ def heavy(rows: int, cells: int, noise: float, weight: int) -> np.ndarray:
     return matrix
 
 
-@pytest.mark.parametrize(("rows", "cells", "noise", "weight"), [(48, 32, 3000.0, 200), (48, 16, 30_000.0, 0)])
-def test_counts_that_are_rounded_to_a_grid_keep_mean_and_tails(
-    rows: int, cells: int, noise: float, weight: int
-) -> None:
-    matrix = heavy(rows, cells, noise, weight)
-    law, (exact, least) = cell_sum(matrix), convolved(matrix)
-    assert law.step > 1
-    sums = least + np.arange(len(exact))
-    assert law.mean == pytest.approx((exact * sums).sum(), rel=1e-9)
-    tails = np.cumsum(exact[::-1])[::-1]
-    for tail in (0.1, 1e-3, 1e-6):
-        at = sums[int(np.searchsorted(-tails, -tail))]
-        assert law.at_least(np.array([at]))[0] == pytest.approx(tail, rel=0.2)
-        assert law.at_least(np.array([at + 0.3 * law.variance**0.5]))[0] < 0.8 * tail
+def test_counts_that_are_rounded_to_a_grid_keep_mean_and_tails(subtests: pytest.Subtests) -> None:
+    for rows, cells, noise, weight in ((48, 32, 3000.0, 200), (48, 16, 30_000.0, 0)):
+        with subtests.test(rows=rows, cells=cells):
+            matrix = heavy(rows, cells, noise, weight)
+            law, (exact, least) = cell_sum(matrix), convolved(matrix)
+            assert law.step > 1
+            sums = least + np.arange(len(exact))
+            assert law.mean == pytest.approx((exact * sums).sum(), rel=1e-9)
+            tails = np.cumsum(exact[::-1])[::-1]
+            for tail in (0.1, 1e-3, 1e-6):
+                at = sums[int(np.searchsorted(-tails, -tail))]
+                assert law.at_least(np.array([at]))[0] == pytest.approx(tail, rel=0.2)
+                assert law.at_least(np.array([at + 0.3 * law.variance**0.5]))[0] < 0.8 * tail
 
 
 def test_a_window_holds_the_sums_that_there_can_be() -> None:

@@ -72,13 +72,15 @@ def test_only_items_of_interest_count() -> None:
     assert np.all(part.l2 < whole.l2)
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-def test_threads_change_nothing(threads: int) -> None:
-    def pooled(run: int) -> Mechanism:
-        return build("gcms", 1.0, None, {"k": 5, "m": 6, "s": 2, "seed": pool_seed(run)})
+def test_threads_change_nothing(subtests: pytest.Subtests) -> None:
+    for threads in (2, 5):
+        with subtests.test(threads=threads):
 
-    one, many = (gather(simulate(pooled, EVERYONE, 7, seed=3, threads=number)) for number in (1, threads))
-    assert losses_of(one) == losses_of(many)
+            def pooled(run: int) -> Mechanism:
+                return build("gcms", 1.0, None, {"k": 5, "m": 6, "s": 2, "seed": pool_seed(run)})
+
+            one, many = (gather(simulate(pooled, EVERYONE, 7, seed=3, threads=number)) for number in (1, threads))
+            assert losses_of(one) == losses_of(many)
 
 
 def test_another_seed_and_no_seed_give_other_runs() -> None:
@@ -127,7 +129,7 @@ def test_the_variance_with_blocks_holds_who_is_near() -> None:
 
 
 def test_no_runs_are_refused() -> None:
-    with pytest.raises(ValueError, match="runs is 0, must be at least 1"):
+    with pytest.raises(ValueError, match=r"runs is 0,.*\b1\b"):
         gather(simulate(always(build("grr", 1.0, 4, {})), EVERYONE, 0))
 
 

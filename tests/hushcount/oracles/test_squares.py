@@ -68,18 +68,23 @@ def test_squares_are_those_of_plain_counting(name: str) -> None:
     assert mechanism.squares(reports, of()) == []
 
 
-@pytest.mark.parametrize("prime", [5, 101, 65_521, 65_537])
-def test_squares_for_small_and_large_primes_and_any_number_of_buckets(prime: int) -> None:
+def test_squares_for_small_and_large_primes_and_any_number_of_buckets(subtests: pytest.Subtests) -> None:
     """65,521 is the largest prime whose residues are found in words of 32 bits."""
-    domain = min(prime, 60)
-    groups = of(np.arange(domain), np.array([3, 1]))
-    for buckets in {2, 3, 4, 6, 16, 55, prime - 1, prime} - {*range(prime + 1, 99)}:
-        whole = buckets == prime
-        responder = Interval.spending(1.5, prime, prime // 3) if whole else RandomisedResponse.spending(1.5, buckets)
-        mechanism = Mechanism(Affine(domain, prime, buckets), responder)
-        reports = mechanism.encode(np.arange(300, dtype=np.uint64) % np.uint64(domain), SeededWords(prime, buckets))
-        plain = Family.squares(mechanism.encoder, responder, reports, groups)
-        assert mechanism.squares(reports, groups) == plain
+    for prime in (5, 101, 65_521, 65_537):
+        with subtests.test(prime=prime):
+            domain = min(prime, 60)
+            groups = of(np.arange(domain), np.array([3, 1]))
+            for buckets in {2, 3, 4, 6, 16, 55, prime - 1, prime} - {*range(prime + 1, 99)}:
+                whole = buckets == prime
+                responder = (
+                    Interval.spending(1.5, prime, prime // 3) if whole else RandomisedResponse.spending(1.5, buckets)
+                )
+                mechanism = Mechanism(Affine(domain, prime, buckets), responder)
+                reports = mechanism.encode(
+                    np.arange(300, dtype=np.uint64) % np.uint64(domain), SeededWords(prime, buckets)
+                )
+                plain = Family.squares(mechanism.encoder, responder, reports, groups)
+                assert mechanism.squares(reports, groups) == plain
 
 
 def test_mechanisms_whose_counts_tell_the_error_keep_none() -> None:
@@ -100,10 +105,10 @@ def variance_of(mechanism: Mechanism, squares: int, size: int, reports: int, cou
 def test_the_variance_from_squares_is_unbiased_where_the_formula_is_off(name: str) -> None:
     """Of consecutive items, which affine functions do not treat alike; fails with probability below 1e-6.
 
-    The counts of 1500 collections vary by their variance, within 5 of its standard deviations, `sqrt(2/1500)` of it.
+    The counts of 700 collections vary by their variance, within 5 of its standard deviations, `sqrt(2/700)` of it.
     The mean variance from squares is the same within these.
     """
-    mechanism, runs, each = made(name), 1500, 400
+    mechanism, runs, each = made(name), 700, 400
     consecutive = np.arange(10, 30)
     groups, clients = of(consecutive), np.repeat([12, 35], [100, 300]).astype(np.uint64)
     counts, stated = np.empty(runs), np.empty(runs)

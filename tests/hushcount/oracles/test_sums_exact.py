@@ -18,7 +18,7 @@ from hushcount.oracles.group_estimates import SupportSums
 from hushcount.oracles.groups import Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Square, Tally, group_digest
-from tests.hushcount.oracles.cases import SMALL, Case
+from tests.hushcount.oracles.cases import SMALL, Case, each
 from tests.support.enumeration import all_reports, laws, scores
 from tests.support.statistics import deviations
 
@@ -71,9 +71,7 @@ def exact_variance(case: Case, group: np.ndarray) -> float:
     return float(shares(case) @ spread) / float(case.mechanism.law.gain) ** 2
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in ENUMERATED if not case.mechanism.encoder.groups_differ], ids=lambda case: case.name
-)
+@each([case for case in ENUMERATED if not case.mechanism.encoder.groups_differ])
 def test_the_error_of_a_sum_is_that_of_all_reports(case: Case) -> None:
     """Exact. In blocks and weighted designs it depends on what all clients hold, which the tally says."""
     groups, tally = list(groups_of(case)), expected_tally(case)
@@ -96,9 +94,7 @@ def test_the_error_of_a_sum_is_that_of_all_reports(case: Case) -> None:
 AFFINE = [case for case in ENUMERATED if case.mechanism.encoder.groups_differ]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in AFFINE if case.domain == prime_at_least(case.domain or 0)], ids=lambda case: case.name
-)
+@each([case for case in AFFINE if case.domain == prime_at_least(case.domain or 0)])
 def test_the_law_of_affine_groups_is_the_mean_over_all_groups_of_a_size(case: Case) -> None:
     """Exact where the dictionary fills the field; single groups differ from the mean."""
     _, law, score = enumerated(case)
@@ -118,7 +114,7 @@ def test_the_law_of_affine_groups_is_the_mean_over_all_groups_of_a_size(case: Ca
     assert differ > 0.01 or case.name != "ais-11"
 
 
-@pytest.mark.parametrize("case", [case for case in AFFINE if len(case.items) > 5], ids=lambda case: case.name)
+@each([case for case in AFFINE if len(case.items) > 5])
 def test_kept_squares_give_the_error_of_that_very_group(case: Case) -> None:
     _, law, score = enumerated(case)
     tally = expected_tally(case)
@@ -171,7 +167,7 @@ def over_pools(case: Case, pools: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.long(but=("rappor-3-4", "gcms-3-5-two"))
 def test_noise_and_collisions_of_a_pool_are_the_mean_over_pools(case: Case) -> None:
     """Fails with probability below 1e-6 for right laws; collisions are 5 % off at most, where four items meet."""
-    pools = 400
+    pools = 200
     noise, bias = over_pools(case, pools)
     tally = Tally(case.mechanism.new_tally(case.items) + 1, MANY, case.items)
     law = law_of(case.mechanism, tally, [case.items[group] for group in GROUPS])
@@ -230,17 +226,18 @@ def estimate_of_every_sum(case: Case, group: np.ndarray) -> Estimate:
     )
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_of_few_supports_p_values_and_limits_of_groups_are_careful(name: str) -> None:
+def test_of_few_supports_p_values_and_limits_of_groups_are_careful(subtests: pytest.Subtests) -> None:
     """Exact, over the law of K of 25 reports, also where the matching law is not K's own."""
-    case = next(case for case in SMALL if case.name == name)
-    for group in (np.array([0, 2]), np.array([0, 1, 3])):
-        estimate = estimate_of_every_sum(case, group)
-        null = law_of_sum(case, group, 0)
-        p_values = estimate.p_values()
-        for rate in (0.1, 0.01, 1e-3, 1e-5):
-            assert null[p_values <= rate].sum() <= rate
-        low, high = estimate.interval(0.95)
-        for held in (0, 1, 3, 12, REPORTS):
-            inside = law_of_sum(case, group, held)[(low <= held + 1e-9) & (held - 1e-9 <= high)].sum()
-            assert inside >= 0.94
+    for name in FEW:
+        with subtests.test(name=name):
+            case = next(case for case in SMALL if case.name == name)
+            for group in (np.array([0, 2]), np.array([0, 1, 3])):
+                estimate = estimate_of_every_sum(case, group)
+                null = law_of_sum(case, group, 0)
+                p_values = estimate.p_values()
+                for rate in (0.1, 0.01, 1e-3, 1e-5):
+                    assert null[p_values <= rate].sum() <= rate
+                low, high = estimate.interval(0.95)
+                for held in (0, 1, 3, 12, REPORTS):
+                    inside = law_of_sum(case, group, held)[(low <= held + 1e-9) & (held - 1e-9 <= high)].sum()
+                    assert inside >= 0.94

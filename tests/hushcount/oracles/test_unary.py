@@ -67,13 +67,11 @@ def test_the_stated_loss_is_rounded_up_by_at_most_one_float(keep: int, data: st.
     assert Decimal(math.nextafter(stated, -math.inf)) < exact
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "p", "q"),
-    [(2.0 * math.log(3.0), 0.75, 0.25), (2.0 * math.log(9.0), 0.9, 0.1)],
-)
-def test_symmetric_probabilities(epsilon: float, p: float, q: float) -> None:
-    responder = Unary.symmetric(epsilon, 3)
-    assert (responder.p, responder.q) == pytest.approx((p, q), rel=1e-15)
+def test_symmetric_probabilities(subtests: pytest.Subtests) -> None:
+    for epsilon, p, q in ((2.0 * math.log(3.0), 0.75, 0.25), (2.0 * math.log(9.0), 0.9, 0.1)):
+        with subtests.test(epsilon=epsilon, p=p):
+            responder = Unary.symmetric(epsilon, 3)
+            assert (responder.p, responder.q) == pytest.approx((p, q), rel=1e-15)
 
 
 def test_half_probability_is_that_of_optimised_unary_encoding() -> None:
@@ -83,48 +81,50 @@ def test_half_probability_is_that_of_optimised_unary_encoding() -> None:
     assert responder.q == pytest.approx(0.2, rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1, 3, 2), "width is 1, must be at least 2 cells"),
-        ((5, 1 << 62, 1 << 62), r"p is 0.25, must be above q, which is 0.25, and below 1"),
-        ((5, 1 << 61, 1 << 62), r"p is 0.125, must be above q, which is 0.25, and below 1"),
-        ((5, 1 << 64, 1 << 62), r"p is 1, must be above q, which is 0.25, and below 1"),
-        ((5, 1 << 62, 0), r"p is 0.25, must be above q, which is 0, and below 1"),
-    ],
-)
-def test_what_is_no_randomiser_raises(arguments: tuple[int, int, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Unary(*arguments)
+def test_what_is_no_randomiser_raises(subtests: pytest.Subtests) -> None:
+    cases = [
+        ((1, 3, 2), "width is 1,.* 2 "),
+        ((5, 1 << 62, 1 << 62), r"p is 0.25,.* q, .*0.25,.* 1"),
+        ((5, 1 << 61, 1 << 62), r"p is 0.125,.* q, .*0.25,.* 1"),
+        ((5, 1 << 64, 1 << 62), r"p is 1,.* q, .*0.25,.* 1"),
+        ((5, 1 << 62, 0), r"p is 0.25,.* q, .*0,.* 1"),
+    ]
+    for arguments, message in cases:
+        with subtests.test(arguments=arguments), pytest.raises(ValueError, match=message):
+            Unary(*arguments)
 
 
-@pytest.mark.parametrize("p", [0.0, 1.0])
-def test_a_certain_bit_is_refused(p: float) -> None:
-    with pytest.raises(ValueError, match=rf"p is {p:g}, must be above 0 and below 1"):
-        Unary.spending(1.0, 5, p)
+def test_a_certain_bit_is_refused(subtests: pytest.Subtests) -> None:
+    for p in (0.0, 1.0):
+        with subtests.test(p=p), pytest.raises(ValueError, match=rf"p is {p:g},.* 0 .* 1"):
+            Unary.spending(1.0, 5, p)
 
 
-@pytest.mark.parametrize("width", [2, 7, 8, 9, 63, 64, 65, 130])
-def test_bits_behind_the_last_cell_are_never_set(width: int) -> None:
-    responder = Unary.symmetric(0.5, width)
-    reports = np.zeros(300, dtype=report_dtype(responder.fields))
-    responder.respond(reports, np.arange(300, dtype=np.uint64) % np.uint64(width), SystemWords())
-    bits = np.unpackbits(reports["bits"], axis=1, bitorder="little")
-    assert not bits[:, width:].any()
-    # Each of the others is set sometimes and sometimes not: fails with probability below 130 * 2 * 0.57**300.
-    assert np.all((bits[:, :width].any(axis=0)) & ~(bits[:, :width].all(axis=0)))
+def test_bits_behind_the_last_cell_are_never_set(subtests: pytest.Subtests) -> None:
+    for width in (2, 7, 8, 9, 63, 64, 65, 130):
+        with subtests.test(width=width):
+            responder = Unary.symmetric(0.5, width)
+            reports = np.zeros(300, dtype=report_dtype(responder.fields))
+            responder.respond(reports, np.arange(300, dtype=np.uint64) % np.uint64(width), SystemWords())
+            bits = np.unpackbits(reports["bits"], axis=1, bitorder="little")
+            assert not bits[:, width:].any()
+            # Each of the others is set sometimes and sometimes not: fails with probability below 130 * 2 * 0.57**300.
+            assert np.all((bits[:, :width].any(axis=0)) & ~(bits[:, :width].all(axis=0)))
 
 
-@pytest.mark.parametrize("width", [9, 65])
-def test_every_cell_is_set_with_its_probability(width: int) -> None:
-    # Normal bounds for all cells together at FAILURE; the own one is in the middle.
-    responder, count, own = Unary.spending(1.0, width, 0.5), 40_000, width // 2
-    reports = np.zeros(count, dtype=report_dtype(responder.fields))
-    responder.respond(reports, np.full(count, own, dtype=np.uint64), SystemWords())
-    ones = np.unpackbits(reports["bits"], axis=1, bitorder="little", count=width).sum(axis=0)
-    p = np.where(np.arange(width) == own, responder.p, responder.q)
-    assert np.all(np.abs(ones - count * p) <= deviations(width) * np.sqrt(count * p * (1 - p)))
-    assert not np.all(np.abs(ones - count * p[::-1] * 1.05) <= deviations(width) * np.sqrt(count * p * (1 - p)))
+def test_every_cell_is_set_with_its_probability(subtests: pytest.Subtests) -> None:
+    # Normal bounds for all cells of both widths together at FAILURE; the own one is in the middle.
+    for width in (9, 65):
+        with subtests.test(width=width):
+            responder, count, own = Unary.spending(1.0, width, 0.5), 40_000, width // 2
+            reports = np.zeros(count, dtype=report_dtype(responder.fields))
+            responder.respond(reports, np.full(count, own, dtype=np.uint64), SystemWords())
+            ones = np.unpackbits(reports["bits"], axis=1, bitorder="little", count=width).sum(axis=0)
+            p = np.where(np.arange(width) == own, responder.p, responder.q)
+            assert np.all(np.abs(ones - count * p) <= deviations(2 * width) * np.sqrt(count * p * (1 - p)))
+            assert not np.all(
+                np.abs(ones - count * p[::-1] * 1.05) <= deviations(2 * width) * np.sqrt(count * p * (1 - p))
+            )
 
 
 def test_bits_of_one_report_are_independent() -> None:

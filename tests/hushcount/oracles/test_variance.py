@@ -13,14 +13,14 @@ from hushcount.oracles.encoders.nested import Nested
 from hushcount.oracles.encoders.pool import Pooled, sum_of_squares
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from tests.hushcount.oracles.cases import SMALL, Case, pool_seed
+from tests.hushcount.oracles.cases import SMALL, Case, each, pool_seed
 from tests.support.enumeration import all_reports, laws, repeated
 from tests.support.statistics import deviations, variance_ratio_bounds
 from tests.support.words import SeededWords
 
 ROWS = CELLS = 20
 SIZE = 5  # nearest integer to m/(e+1) at epsilon 1
-RUNS = 2500
+RUNS = 1600
 POOLED = ("gcms", "apple-cms", "hcms")
 HELD = np.array([150, 90, 40, 15, 5, 0])
 ITEMS = np.arange(len(HELD), dtype=np.uint64)
@@ -136,7 +136,7 @@ def test_symmetric_mechanisms_have_the_variance_of_their_two_probabilities() -> 
 
 # The collision term, without responses: what a fixed pool adds to an estimate however many reports arrive
 
-POOLS = 8000
+POOLS = 2000
 
 
 def biases(held: np.ndarray, rows: int, cells: int, size: int) -> np.ndarray:
@@ -166,8 +166,8 @@ def test_collisions_are_a_bias_of_the_stated_size() -> None:
     error = squares.std(axis=0) / np.sqrt(POOLS)
     miss = np.abs(squares.mean(axis=0) - stated)
     assert np.all(miss <= deviations(len(held)) * error)
-    # Sharp enough to tell: ten percent more or less would be seen for the items that suffer most.
-    assert np.all((deviations(len(held)) * error / stated)[1:] < 0.12)
+    # Sharp enough to tell: a quarter more or less would be seen for the items that suffer most.
+    assert np.all((deviations(len(held)) * error / stated)[1:] < 0.25)
 
 
 def test_the_collision_error_of_an_estimate_covers_the_bias() -> None:
@@ -197,36 +197,26 @@ def sums_of_squares(name: str, held: np.ndarray, runs: int) -> np.ndarray:
 
 
 @every_pooled
-@pytest.mark.parametrize(
-    "held",
-    [
-        np.array([400, 200, 100, 50, 25, 12, 6, 3, 2, 1, 1]),
-        np.ones(600, dtype=int),
-        np.array([800]),
-    ],
-    ids=["skewed", "all different", "all the same"],
-)
-@pytest.mark.long(but=("skewed-gcms",))
-def test_the_sum_of_squares_is_estimated_without_bias(name: str, held: np.ndarray) -> None:
-    # Normal bounds for a mean, from the sample's own spread, at FAILURE.
-    runs = 800
-    found = sums_of_squares(name, held, runs)
-    assert abs(found.mean() - (held**2).sum()) <= deviations() * found.std() / np.sqrt(runs)
-
-
-@every_pooled
 @pytest.mark.long(but=("gcms",))
-def test_the_sum_of_squares_is_not_fooled_by_the_number_of_reports(name: str) -> None:
-    # Four times the clients, no two alike: n^2 grows by 16, the sum of squares by 4. Bounds as above, one mean each.
-    runs = 1500
-    for n in (500, 2000):
-        found = sums_of_squares(name, np.ones(n, dtype=int), runs)
-        error = deviations(2) * found.std() / np.sqrt(runs)
-        assert abs(found.mean() - n) <= error
-        assert error < 0.2 * n**2
+def test_the_sum_of_squares_is_estimated_without_bias(name: str, subtests: pytest.Subtests) -> None:
+    # Normal bounds for a mean, from the sample's own spread, at FAILURE for all together.
+    populations = {
+        "skewed": np.array([400, 200, 100, 50, 25, 12, 6, 3, 2, 1, 1]),
+        # Four times the clients, no two alike: n^2 grows by 16, the sum of squares by 4.
+        "all different": np.ones(500, dtype=int),
+        "all different, more of them": np.ones(2000, dtype=int),
+        "all the same": np.array([800]),
+    }
+    runs = 300
+    for people, held in populations.items():
+        with subtests.test(people):
+            found = sums_of_squares(name, held, runs)
+            error = deviations(len(populations)) * found.std() / np.sqrt(runs)
+            assert abs(found.mean() - (held**2).sum()) <= error
+            assert error < 0.2 * held.sum() ** 2
 
 
-@pytest.mark.parametrize("case", [case for case in SMALL if case.pooled], ids=lambda case: case.name)
+@each([case for case in SMALL if case.pooled])
 def test_the_squares_of_cells_are_exact_on_average(case: Case) -> None:
     # Two clients, every pair of reports. Their squares are 1 each, and 4 for both in one row and cell: 2 more.
     mechanism, items = case.mechanism, case.items[:2]

@@ -33,7 +33,6 @@ FOUND = {
     "single cells": sources.find_design(5, 1),
     "all but one": sources.find_design(6, 5),
 }
-every_design = pytest.mark.parametrize("design", FOUND.values(), ids=FOUND.keys())
 
 
 @pytest.fixture(autouse=True)
@@ -83,27 +82,32 @@ def logarithm(ratio: Fraction) -> Decimal:
 # The law and its loss
 
 
-@every_design
-def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(design: Design) -> None:
-    responder = WeightedDesign.of_design(1.0, design)
-    reports = all_rows(responder)
-    for cell, exact in enumerate(law(responder, design)):
-        assert sum(exact) == 1
-        stated = responder.log_prob(reports, np.full(len(reports), cell, np.uint64))
-        assert stated == pytest.approx([math.log(probability) for probability in exact], abs=1e-13)
+def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(subtests: pytest.Subtests) -> None:
+    for name, design in FOUND.items():
+        with subtests.test(design=name):
+            responder = WeightedDesign.of_design(1.0, design)
+            reports = all_rows(responder)
+            for cell, exact in enumerate(law(responder, design)):
+                assert sum(exact) == 1
+                stated = responder.log_prob(reports, np.full(len(reports), cell, np.uint64))
+                assert stated == pytest.approx([math.log(probability) for probability in exact], abs=1e-13)
 
 
-@every_design
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
-def test_the_stated_loss_is_the_worst_over_all_rows_and_cells(design: Design, epsilon: float) -> None:
-    responder = WeightedDesign.of_design(epsilon, design)
-    columns = list(zip(*law(responder, design), strict=True))
-    worst = logarithm(max(max(column) / min(column) for column in columns))
-    assert worst <= Decimal(responder.epsilon)
-    assert Decimal(math.nextafter(responder.epsilon, 0.0)) < worst
-    assert responder.epsilon <= epsilon
-    assert WeightedDesign(design.width, design.size, responder.keep + 1, design.digest).epsilon >= epsilon - 1e-15
-    assert responder.epsilon == pytest.approx(epsilon, rel=1e-12)
+def test_the_stated_loss_is_the_worst_over_all_rows_and_cells(subtests: pytest.Subtests) -> None:
+    for name, design in FOUND.items():
+        for epsilon in (0.01, 0.5, 1.0, 4.0):
+            with subtests.test(design=name, epsilon=epsilon):
+                responder = WeightedDesign.of_design(epsilon, design)
+                columns = list(zip(*law(responder, design), strict=True))
+                worst = logarithm(max(max(column) / min(column) for column in columns))
+                assert worst <= Decimal(responder.epsilon)
+                assert Decimal(math.nextafter(responder.epsilon, 0.0)) < worst
+                assert responder.epsilon <= epsilon
+                assert (
+                    WeightedDesign(design.width, design.size, responder.keep + 1, design.digest).epsilon
+                    >= epsilon - 1e-15
+                )
+                assert responder.epsilon == pytest.approx(epsilon, rel=1e-12)
 
 
 @given(share=st.floats(1e-12, 0.999))
@@ -117,18 +121,21 @@ def test_the_loss_of_any_threshold_is_the_worst_over_all_rows_and_cells(share: f
         assert Decimal(math.nextafter(responder.epsilon, 0.0)) < worst <= Decimal(responder.epsilon)
 
 
-@every_design
-def test_own_cell_is_supported_with_p_and_others_with_q(design: Design) -> None:
-    responder = WeightedDesign.of_design(1.0, design)
-    held = support(design)
-    p = Fraction(responder.keep, WORD_VALUES)
-    q = (design.size - p) / (design.width - 1)
-    assert float(q) == pytest.approx(responder.q, rel=1e-15)
-    for cell, exact in enumerate(law(responder, design)):
-        given_cell = [sum(x for x, row in zip(exact, held, strict=True) if row[other]) for other in range(design.width)]
-        assert given_cell[cell] == p
-        others = np.array([float(abs(x - q)) for x in np.delete(np.array(given_cell, dtype=object), cell)])
-        assert others.max() <= 5.0 * design.imbalance * responder.p
+def test_own_cell_is_supported_with_p_and_others_with_q(subtests: pytest.Subtests) -> None:
+    for name, design in FOUND.items():
+        with subtests.test(design=name):
+            responder = WeightedDesign.of_design(1.0, design)
+            held = support(design)
+            p = Fraction(responder.keep, WORD_VALUES)
+            q = (design.size - p) / (design.width - 1)
+            assert float(q) == pytest.approx(responder.q, rel=1e-15)
+            for cell, exact in enumerate(law(responder, design)):
+                given_cell = [
+                    sum(x for x, row in zip(exact, held, strict=True) if row[other]) for other in range(design.width)
+                ]
+                assert given_cell[cell] == p
+                others = np.array([float(abs(x - q)) for x in np.delete(np.array(given_cell, dtype=object), cell)])
+                assert others.max() <= 5.0 * design.imbalance * responder.p
 
 
 def test_an_imbalance_moves_q_by_no_more_than_stated() -> None:
@@ -148,61 +155,69 @@ def test_an_imbalance_moves_q_by_no_more_than_stated() -> None:
     assert 0.1 * worse.imbalance * responder.p < moved <= 5.0 * worse.imbalance * responder.p
 
 
-@every_design
-def test_supports_runs_and_counts_agree(design: Design) -> None:
-    responder = WeightedDesign.of_design(1.0, design)
-    reports, held = all_rows(responder), support(design)
-    for cell in range(design.width):
-        assert np.array_equal(responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell])
-    starts = responder.runs(reports).starts
-    assert starts.shape == (len(reports), design.size)
-    assert np.array_equal(np.take_along_axis(held, starts.astype(np.intp), axis=1).sum(axis=1), held.sum(axis=1))
+def test_supports_runs_and_counts_agree(subtests: pytest.Subtests) -> None:
+    for name, design in FOUND.items():
+        with subtests.test(design=name):
+            responder = WeightedDesign.of_design(1.0, design)
+            reports, held = all_rows(responder), support(design)
+            for cell in range(design.width):
+                assert np.array_equal(
+                    responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell]
+                )
+            starts = responder.runs(reports).starts
+            assert starts.shape == (len(reports), design.size)
+            assert np.array_equal(
+                np.take_along_axis(held, starts.astype(np.intp), axis=1).sum(axis=1), held.sum(axis=1)
+            )
 
-    drawn = np.random.default_rng(1).integers(0, len(reports), 3000)
-    lines = np.random.default_rng(2).integers(0, 3, 3000)
-    tally = np.full((3, design.width), 7, dtype=np.int64)
-    responder.count_cells(tally, reports[drawn], lines)
-    expected = np.stack([held[drawn[lines == line]].sum(axis=0) for line in range(3)]) + 7
-    assert np.array_equal(tally, expected)
-    whole = np.zeros((1, design.width), dtype=np.int64)
-    responder.count_cells(whole, reports[drawn[:1000]], None)
-    responder.count_cells(whole, reports[drawn[1000:]], None)
-    assert np.array_equal(whole[0], held[drawn].sum(axis=0))
+            drawn = np.random.default_rng(1).integers(0, len(reports), 3000)
+            lines = np.random.default_rng(2).integers(0, 3, 3000)
+            tally = np.full((3, design.width), 7, dtype=np.int64)
+            responder.count_cells(tally, reports[drawn], lines)
+            expected = np.stack([held[drawn[lines == line]].sum(axis=0) for line in range(3)]) + 7
+            assert np.array_equal(tally, expected)
+            whole = np.zeros((1, design.width), dtype=np.int64)
+            responder.count_cells(whole, reports[drawn[:1000]], None)
+            responder.count_cells(whole, reports[drawn[1000:]], None)
+            assert np.array_equal(whole[0], held[drawn].sum(axis=0))
 
 
 # The sampler
 
 
-@every_design
-@pytest.mark.parametrize("place", ["first", "middle", "last"])
-def test_the_sampler_follows_the_law_and_another_is_rejected(design: Design, place: str) -> None:
-    # Chi-square at FAILURE; so many draws that the law of 1.3 epsilon would pass with probability FAILURE.
-    cell = {"first": 0, "middle": design.width // 2, "last": design.width - 1}[place]
-    responder, other = (WeightedDesign.of_design(epsilon, design) for epsilon in (1.0, 1.3))
-    exact, off = (np.array([float(x) for x in law(one, design)[cell]]) for one in (responder, other))
-    draws = draws_to_tell_apart(exact, off)
-    sent = np.zeros(draws, dtype=report_dtype(responder.fields))
-    responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
-    counts = np.bincount(sent["block"], minlength=len(exact))
-    assert chi_square_p(counts, exact) >= FAILURE
-    assert chi_square_p(counts, off) < FAILURE
+def test_the_sampler_follows_the_law_and_another_is_rejected(subtests: pytest.Subtests) -> None:
+    # Chi-square at FAILURE for all designs and cells; so many draws that the law of 1.3 epsilon would pass with
+    # probability FAILURE.
+    for name, design in FOUND.items():
+        for place in ("first", "middle", "last"):
+            with subtests.test(design=name, place=place):
+                cell = {"first": 0, "middle": design.width // 2, "last": design.width - 1}[place]
+                responder, other = (WeightedDesign.of_design(epsilon, design) for epsilon in (1.0, 1.3))
+                exact, off = (np.array([float(x) for x in law(one, design)[cell]]) for one in (responder, other))
+                draws = draws_to_tell_apart(exact, off)
+                sent = np.zeros(draws, dtype=report_dtype(responder.fields))
+                responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
+                counts = np.bincount(sent["block"], minlength=len(exact))
+                assert chi_square_p(counts, exact) >= FAILURE / (3 * len(FOUND))
+                assert chi_square_p(counts, off) < FAILURE
 
 
-@pytest.mark.parametrize("name", ["one cell stays", "no cell turns"])
-def test_rows_of_equal_weight_are_rejected_where_weights_differ(name: str) -> None:
-    # Chi-square at FAILURE, so many draws that equal weights would pass with probability FAILURE.
-    design, cell = FOUND[name], 2
-    assert len(set(design.weights)) > 1
-    responder = WeightedDesign.of_design(1.0, design)
-    exact = np.array([float(x) for x in law(responder, design)[cell]])
-    held = support(design)[:, cell]
-    equal = np.where(held, responder.p / held.sum(), (1.0 - responder.p) / (~held).sum())
-    draws = draws_to_tell_apart(exact, equal)
-    sent = np.zeros(draws, dtype=report_dtype(responder.fields))
-    responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
-    counts = np.bincount(sent["block"], minlength=len(exact))
-    assert chi_square_p(counts, exact) >= FAILURE
-    assert chi_square_p(counts, equal) < FAILURE
+def test_rows_of_equal_weight_are_rejected_where_weights_differ(subtests: pytest.Subtests) -> None:
+    # Chi-square at FAILURE for both, so many draws that equal weights would pass with probability FAILURE.
+    for name in ("one cell stays", "no cell turns"):
+        with subtests.test(name=name):
+            design, cell = FOUND[name], 2
+            assert len(set(design.weights)) > 1
+            responder = WeightedDesign.of_design(1.0, design)
+            exact = np.array([float(x) for x in law(responder, design)[cell]])
+            held = support(design)[:, cell]
+            equal = np.where(held, responder.p / held.sum(), (1.0 - responder.p) / (~held).sum())
+            draws = draws_to_tell_apart(exact, equal)
+            sent = np.zeros(draws, dtype=report_dtype(responder.fields))
+            responder.respond(sent, np.full(draws, cell, np.uint64), SystemWords())
+            counts = np.bincount(sent["block"], minlength=len(exact))
+            assert chi_square_p(counts, exact) >= FAILURE / 2
+            assert chi_square_p(counts, equal) < FAILURE
 
 
 def test_clients_of_different_cells_each_follow_their_own_law() -> None:
@@ -244,7 +259,7 @@ def test_a_hundred_items_cost_what_theorem_4_1_promises() -> None:
 
 
 def test_a_design_that_is_not_here_raises_at_once() -> None:
-    with pytest.raises(UsageError, match=f"design 10-4-{'0' * 64} is not on this machine"):
+    with pytest.raises(UsageError, match=f"design 10-4-{'0' * 64} "):
         WeightedDesign(10, 4, WORD_VALUES // 2, "0" * 64)
-    with pytest.raises(ValueError, match=r"p is 0\.25, must be above 0\.4"):
+    with pytest.raises(ValueError, match=r"p is 0\.25,.* 0\.4"):
         WeightedDesign(10, 4, WORD_VALUES // 4, FOUND["one cell stays"].digest)

@@ -63,20 +63,17 @@ def test_answers_are_numbers_or_users_or_unknown() -> None:
     assert answered(GIVEN | {"reports": "1e9"}).delta == pytest.approx(1e-11)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("reports", "many", "reports is 'many', must be a number in 1.."),
+def test_what_cannot_be_an_answer(subtests: pytest.Subtests) -> None:
+    cases = [
+        ("reports", "many", r"reports is 'many',.* 1\.\."),
         ("reports", "0.5", "reports is '0.5'"),
         ("reports", "inf", "reports is 'inf'"),
-        ("items", "1", "items is '1', must be a number in 2..2147483647; or 'unknown'"),
-        ("share", "0", "share is 0, must be above 0"),
-        ("share", "1e9", "share is '1e9', must be a number"),
+        ("items", "1", "items is '1',.* 2\\.\\.2147483647.*'unknown'"),
+        ("share", "0", "share is 0,.* 0"),
+        ("share", "1e9", "share is '1e9',.*number"),
         ("share", "nan", "share is 'nan'"),
-        ("trust", "you\x1b[2J", "trust is 'you\\x1b[2J', must be 'shuffler' or 'nobody'"),
-    ],
-)
-def test_what_cannot_be_an_answer(name: Name, text: str, says: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        check(name, text)
-    assert str(refusal.value).startswith(says)
+        ("trust", "you\x1b[2J", r"trust is 'you\\x1b\[2J',.* 'shuffler' or 'nobody'"),
+    ]
+    for name, text, says in cases:
+        with subtests.test(name=name, text=text), pytest.raises(UsageError, match=f"^{says}"):
+            check(name, text)

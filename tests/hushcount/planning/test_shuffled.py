@@ -36,7 +36,7 @@ def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.sampled_from([0.05, 0.3, 1.0, 3.0]),
     st.sampled_from([1e-10, 1e-6]),
@@ -89,5 +89,5 @@ def test_what_is_out_of_range_and_what_is_not_possible() -> None:
         Limits(1.0, 1e-8, 50.0)
     with pytest.raises(ValueError, match="reports is 0"):
         shuffled_plan(Task(100), Limits(1.0, 1e-8), 0)
-    with pytest.raises(UsageError, match="no mechanism is possible: grr: it needs a dictionary"):
+    with pytest.raises(UsageError, match=r" grr: .*dictionary"):
         shuffled_plan(Task(None, mechanisms=("grr",)), Limits(1.0, 1e-8), 100)

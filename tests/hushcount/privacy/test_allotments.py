@@ -74,14 +74,15 @@ def test_a_batch_counts_the_keys_of_each_stream() -> None:
     assert summary.data()[ALLOTMENTS] == {"reports": 1, "discovery": 3}
 
 
-@pytest.mark.parametrize(
-    "said",
-    [None, [], 2, "2", {}, {"reports": 1}, {"discovery": 1}]
-    + [{"reports": wrong, "discovery": 1} for wrong in (0, -1, True, 1.0, "1", None, [1], 10**400, MOST_ALLOTMENTS + 1)]
-    + [{"reports": 1, "discovery": wrong} for wrong in (0, -1, True, 1.5, 10**400)],
-)
-def test_a_summary_that_does_not_say_how_often_a_client_has_the_cap_bounds_none(said: object) -> None:
-    assert told_in({KEY: "client-token", ALLOTMENTS: said}) == UNBOUND
+def test_a_summary_that_does_not_say_how_often_a_client_has_the_cap_bounds_none(subtests: pytest.Subtests) -> None:
+    for said in (
+        *(None, [], 2, "2", {}, {"reports": 1}, {"discovery": 1}),
+        *({"reports": wrong, "discovery": 1} for wrong in (0, -1, True, 1.0, "1", None, [1], 10**400)),
+        {"reports": MOST_ALLOTMENTS + 1, "discovery": 1},
+        *({"reports": 1, "discovery": wrong} for wrong in (0, -1, True, 1.5, 10**400)),
+    ):
+        with subtests.test(said=said):
+            assert told_in({KEY: "client-token", ALLOTMENTS: said}) == UNBOUND
     assert told_in({KEY: "client-token"}) == UNBOUND
     told = Senders("client-token", 3, MOST_ALLOTMENTS)
     assert told_in(told.data()) == told
@@ -195,14 +196,12 @@ def test_where_no_client_is_told_from_another_the_rule_stays(keys: PublicFile) -
 
 def test_where_no_rule_holds_for_so_many_a_sentence_refuses_and_counts_are_stated(keys: PublicFile) -> None:
     made, many = campaign(keys), Senders("client-token", reports=1, discovery=400)
-    with pytest.raises(
-        UsageError, match=r"a client has up to 1,200 reports in it, the cap of 3 in each of 400"
-    ) as told:
+    with pytest.raises(UsageError, match=r"1,200 reports .*cap of 3 .*400") as told:
         rule_of(made, many)
-    assert "cap is 1200, must be in 1..1000" in str(told.value)
-    assert "windows" in str(told.value)
+    assert "cap is 1200," in str(told.value)
+    assert "1..1000" in str(told.value)
     stated = statement(made, 100_000, many).data()
     assert {"local", "shuffled"} <= stated.keys()
     assert not {"discovery", "total"} & stated.keys()
-    assert stated["sentences"][-1].startswith("Discovery is refused: no value of this batch can be revealed")
+    assert stated["sentences"][-1].startswith("Discovery is refused")
     assert statement(made, None, many, ["discovery"]).data().keys() >= {"plain", "sentences"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -38,10 +39,11 @@ def ais(epsilon: float, domain: int = 26_000) -> Mechanism:
     return build("ais", epsilon, domain, plan("ais", epsilon, domain, {}, Objective(), ""))
 
 
-@pytest.mark.parametrize(("epsilon", "reports", "delta", "general", "closed"), REFERENCE)
-def test_reference_values(epsilon: float, reports: int, delta: float, general: float, closed: float) -> None:
-    assert shuffled_epsilon(general_law(epsilon), reports, delta) == pytest.approx(general, abs=6e-6)
-    assert closed_form_epsilon(epsilon, reports, delta) == pytest.approx(closed, abs=5e-5)
+def test_reference_values(subtests: pytest.Subtests) -> None:
+    for epsilon, reports, delta, general, closed in REFERENCE:
+        with subtests.test(epsilon=epsilon, reports=reports):
+            assert shuffled_epsilon(general_law(epsilon), reports, delta) == pytest.approx(general, abs=6e-6)
+            assert closed_form_epsilon(epsilon, reports, delta) == pytest.approx(closed, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -84,16 +86,17 @@ def test_what_is_returned_needs_no_more_than_delta(
         assert wider.delta(found * 0.99) > delta * 0.999
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 15.0, 40.0])
 @pytest.mark.parametrize("reports", [1, 33, LARGEST_REPORTS])
-@pytest.mark.parametrize(("single", "pair"), [(0.5, 0.0), (0.27, 0.07), (0.99, 0.985), (1e-9, 0.0)])
-@pytest.mark.long(but=("0.27-0.07-1-0.0001",))
-def test_extreme_questions_have_answers(epsilon: float, reports: int, single: float, pair: float) -> None:
-    law = BlanketLaw(epsilon, single, pair)
-    for delta in (0.3, 1e-12):
-        found = shuffled_epsilon(law, reports, delta)
-        assert 0.0 < found <= epsilon
-        assert divergence(law, reports, 1e-8 * delta).delta(found) <= delta
+@pytest.mark.long(but=("1",))
+def test_extreme_questions_have_answers(reports: int, subtests: pytest.Subtests) -> None:
+    for epsilon in (1e-4, 1.0, 40.0):
+        for single, pair in ((0.5, 0.0), (0.27, 0.07), (0.99, 0.985), (1e-9, 0.0)):
+            law = BlanketLaw(epsilon, single, pair)
+            with subtests.test(law=law):
+                for delta in (0.3, 1e-12):
+                    found = shuffled_epsilon(law, reports, delta)
+                    assert 0.0 < found <= epsilon
+                    assert divergence(law, reports, 1e-8 * delta).delta(found) <= delta
 
 
 @settings(max_examples=25, deadline=None)
@@ -138,15 +141,15 @@ def test_below_what_floats_can_hold_no_gain_is_stated() -> None:
 # Inverses
 
 
-@pytest.mark.parametrize("delta", [0.2, 1e-6, 1e-12, 1e-60])
-@pytest.mark.parametrize("law", [general_law(2.0), blanket_law(ais(2.0))], ids=["general", "ais"])
-@pytest.mark.long(but=("general-0.2",))
-def test_delta_and_epsilon_are_inverse(law: BlanketLaw, delta: float) -> None:
-    epsilon = shuffled_epsilon(law, 10_000, delta)
-    if epsilon > 1e-9:
+@pytest.mark.parametrize("delta", [0.2, 1e-6, 1e-60])
+@pytest.mark.long(but=("0.2",))
+def test_delta_and_epsilon_are_inverse(delta: float) -> None:
+    for law in (general_law(2.0), blanket_law(ais(2.0))):
+        epsilon = shuffled_epsilon(law, 10_000, delta)
+        found = shuffled_delta(law, 10_000, epsilon)
         # Windows, and with them grids, differ: by 2 % of delta at 1e-60.
-        assert shuffled_delta(law, 10_000, epsilon) == pytest.approx(delta, rel=0.02)
-    assert shuffled_delta(law, 10_000, epsilon) <= delta * 1.02
+        assert epsilon <= 1e-9 or found == pytest.approx(delta, rel=0.02)
+        assert found <= delta * 1.02
 
 
 def test_delta_is_0_from_the_local_epsilon_on() -> None:
@@ -179,7 +182,7 @@ def test_a_mechanism_may_gain_where_not_every_mechanism_does() -> None:
 
 
 def test_a_wanted_epsilon_may_be_out_of_reach_or_always_reached() -> None:
-    with pytest.raises(ValueError, match="10 reports do not reach it"):
+    with pytest.raises(ValueError, match="10 reports"):
         largest_local_epsilon(1e-6, 10, 1e-9)
     assert largest_local_epsilon(40.0, 10, 1e-9) == 40.0
 
@@ -214,9 +217,10 @@ def test_none_exactly_where_the_theorem_does_not_apply(epsilon: float, reports: 
     assert found is None or 0.0 < found <= epsilon
 
 
-@pytest.mark.parametrize("reports", [0, 1, 100])
-def test_too_few_reports_give_none(reports: int) -> None:
-    assert closed_form_epsilon(1.0, reports, 1e-6) is None
+def test_too_few_reports_give_none(subtests: pytest.Subtests) -> None:
+    for reports in (0, 1, 100):
+        with subtests.test(reports=reports):
+            assert closed_form_epsilon(1.0, reports, 1e-6) is None
 
 
 @settings(max_examples=15, deadline=None)
@@ -229,40 +233,44 @@ def test_the_numerical_bound_is_never_above_the_theorem(epsilon: float, reports:
 # Bad input
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, math.nan])
-def test_a_delta_that_is_none_raises(delta: float) -> None:
-    for call in (
-        lambda: closed_form_epsilon(1.0, 1000, delta),
-        lambda: shuffled_epsilon(general_law(1.0), 1000, delta),
-        lambda: largest_local_epsilon(0.5, 1000, delta),
-        lambda: amplify_any(1.0, 1000, delta),
-    ):
-        with pytest.raises(ValueError, match=rf"delta is {delta}, must be in \(0, 1\)"):
-            call()
+def test_a_delta_that_is_none_raises(subtests: pytest.Subtests) -> None:
+    for delta in (0.0, 1.0, -0.1, 2.0, math.nan):
+        with subtests.test(delta=delta):
+            for call in (
+                partial(closed_form_epsilon, 1.0, 1000),
+                partial(shuffled_epsilon, general_law(1.0), 1000),
+                partial(largest_local_epsilon, 0.5, 1000),
+                partial(amplify_any, 1.0, 1000),
+            ):
+                with pytest.raises(ValueError, match=rf"delta is {delta},.*\(0, 1\)"):
+                    call(delta)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
-def test_an_epsilon_that_is_none_raises(epsilon: float) -> None:
-    with pytest.raises(ValueError, match=rf"epsilon is {epsilon}, must be above 0"):
-        closed_form_epsilon(epsilon, 10**6, 1e-8)
-    with pytest.raises(ValueError, match=rf"epsilon is {epsilon}, must be above 0"):
-        general_law(epsilon)
-    with pytest.raises(ValueError, match=rf"epsilon is {epsilon}, must be above 0"):
-        largest_local_epsilon(epsilon, 10**6, 1e-8)
+def test_an_epsilon_that_is_none_raises(subtests: pytest.Subtests) -> None:
+    for epsilon in (0.0, -1.0, math.nan):
+        with subtests.test(epsilon=epsilon):
+            with pytest.raises(ValueError, match=rf"epsilon is {epsilon},.*\b0\b"):
+                closed_form_epsilon(epsilon, 10**6, 1e-8)
+            with pytest.raises(ValueError, match=rf"epsilon is {epsilon},.*\b0\b"):
+                general_law(epsilon)
+            with pytest.raises(ValueError, match=rf"epsilon is {epsilon},.*\b0\b"):
+                largest_local_epsilon(epsilon, 10**6, 1e-8)
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
-def test_no_delta_at_an_epsilon_that_is_none(epsilon: float) -> None:
-    with pytest.raises(ValueError, match=f"epsilon is {epsilon}, must be at least 0"):
-        shuffled_delta(general_law(1.0), 10, epsilon)
+def test_no_delta_at_an_epsilon_that_is_none(subtests: pytest.Subtests) -> None:
+    for epsilon in (-0.1, math.inf, math.nan):
+        with subtests.test(epsilon=epsilon):
+            law = general_law(1.0)
+            with pytest.raises(ValueError, match=rf"epsilon is {epsilon},.*\b0\b"):
+                shuffled_delta(law, 10, epsilon)
 
 
-@pytest.mark.parametrize("reports", [0, -5])
-def test_no_reports_raise(reports: int) -> None:
-    for call in (
-        lambda: shuffled_epsilon(general_law(1.0), reports, 1e-6),
-        lambda: shuffled_delta(general_law(1.0), reports, 0.5),
-        lambda: largest_local_epsilon(0.5, reports, 1e-6),
-    ):
-        with pytest.raises(ValueError, match=f"reports is {reports}, must be at least 1"):
-            call()
+def test_no_reports_raise(subtests: pytest.Subtests) -> None:
+    for reports in (0, -5):
+        with subtests.test(reports=reports):
+            with pytest.raises(ValueError, match=rf"reports is {reports},.*\b1\b"):
+                shuffled_epsilon(general_law(1.0), reports, 1e-6)
+            with pytest.raises(ValueError, match=rf"reports is {reports},.*\b1\b"):
+                shuffled_delta(general_law(1.0), reports, 0.5)
+            with pytest.raises(ValueError, match=rf"reports is {reports},.*\b1\b"):
+                largest_local_epsilon(0.5, reports, 1e-6)

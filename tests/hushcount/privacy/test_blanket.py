@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -21,7 +20,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.convex_order import Others, binomial_window, fair_tails, reach
 from hushcount.privacy.divergence import divergence
-from tests.hushcount.oracles.cases import CASES, SMALL, Case, design, pool
+from tests.hushcount.oracles.cases import CASES, SMALL, Case, design, each, pool
 from tests.support.enumeration import all_reports, laws, supported
 
 CUT = 1e-18
@@ -100,57 +99,54 @@ def shuffled(index: int, reports: int) -> tuple[Mechanism, Shuffled]:
     return mechanism, Shuffled(law, reports, list(combinations(range(len(law)), 2)))
 
 
-def each_tiny() -> Iterator[object]:
-    for index, (oracle, epsilon, domain, parameters, most) in enumerate(TINY):
-        size = "-".join(str(value) for value in parameters.values() if isinstance(value, int))
-        for reports in range(1, most + 1):
-            yield pytest.param(index, reports, id=f"{oracle}-{epsilon}-{domain}-{size}-n{reports}")
+@pytest.mark.parametrize("reports", range(1, 6))
+@pytest.mark.long(but=("1",))
+def test_no_shuffle_is_worse_than_the_bounds(reports: int, subtests: pytest.Subtests) -> None:
+    for index, (*_, most) in enumerate(TINY):
+        if reports > most:
+            continue
+        with subtests.test(tiny=TINY[index]):
+            mechanism, truth = shuffled(index, reports)
+            bounds = [divergence(general_law(mechanism.epsilon), reports, CUT)]
+            law = blanket_law(mechanism)
+            if law is not None:
+                bounds.append(divergence(law, reports, CUT))
+            for share in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9):
+                epsilon = share * mechanism.epsilon
+                exact = truth.delta(epsilon)
+                for bound in bounds:
+                    assert bound.delta(epsilon) >= exact - ROUNDING
 
 
-@pytest.mark.parametrize(("index", "reports"), list(each_tiny()))
-@pytest.mark.long(but=("sue-1.0-2--n1",))
-def test_no_shuffle_is_worse_than_the_bounds(index: int, reports: int) -> None:
-    mechanism, truth = shuffled(index, reports)
-    bounds = [divergence(general_law(mechanism.epsilon), reports, CUT)]
-    law = blanket_law(mechanism)
-    if law is not None:
-        bounds.append(divergence(law, reports, CUT))
-    for share in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9):
-        epsilon = share * mechanism.epsilon
-        exact = truth.delta(epsilon)
-        for bound in bounds:
-            assert bound.delta(epsilon) >= exact - ROUNDING
-
-
-@pytest.mark.parametrize(
-    ("index", "reports", "shares", "factor"),
-    [
+def test_the_bound_is_near_the_truth(subtests: pytest.Subtests) -> None:
+    cases = [
         (0, 5, (0.0, 0.1, 0.3, 0.5, 0.7), 1.17),
         (1, 5, (0.0, 0.1, 0.3, 0.5, 0.7), 1.15),
         (3, 5, (0.0, 0.1), 1.15),
         (4, 3, (0.0, 0.1), 1.15),
         (5, 5, (0.0, 0.1, 0.3, 0.5, 0.7), 1.15),
         (7, 3, (0.0, 0.1), 1.15),
-    ],
-)
-def test_the_bound_is_near_the_truth(index: int, reports: int, shares: tuple[float, ...], factor: float) -> None:
-    mechanism, truth = shuffled(index, reports)
-    law = blanket_law(mechanism)
-    assert law is not None
-    bound = divergence(law, reports, CUT)
-    for share in shares:
-        assert bound.delta(share * mechanism.epsilon) <= factor * truth.delta(share * mechanism.epsilon)
+    ]
+    for index, reports, shares, factor in cases:
+        with subtests.test(index=index, reports=reports):
+            mechanism, truth = shuffled(index, reports)
+            law = blanket_law(mechanism)
+            assert law is not None
+            bound = divergence(law, reports, CUT)
+            for share in shares:
+                assert bound.delta(share * mechanism.epsilon) <= factor * truth.delta(share * mechanism.epsilon)
 
 
-@pytest.mark.parametrize(("index", "reports"), [(0, 1), (0, 2), (1, 2), (4, 1), (7, 1)])
-def test_one_report_and_two_of_randomised_response_are_met_exactly(index: int, reports: int) -> None:
-    mechanism, truth = shuffled(index, reports)
-    law = blanket_law(mechanism)
-    assert law is not None
-    bound = divergence(law, reports, CUT)
-    for share in (0.0, 0.2, 0.6, 0.9):
-        epsilon = share * mechanism.epsilon
-        assert bound.delta(epsilon) == pytest.approx(truth.delta(epsilon), rel=1e-6)
+def test_one_report_and_two_of_randomised_response_are_met_exactly(subtests: pytest.Subtests) -> None:
+    for index, reports in ((0, 1), (0, 2), (1, 2), (4, 1), (7, 1)):
+        with subtests.test(index=index, reports=reports):
+            mechanism, truth = shuffled(index, reports)
+            law = blanket_law(mechanism)
+            assert law is not None
+            bound = divergence(law, reports, CUT)
+            for share in (0.0, 0.2, 0.6, 0.9):
+                epsilon = share * mechanism.epsilon
+                assert bound.delta(epsilon) == pytest.approx(truth.delta(epsilon), rel=1e-6)
 
 
 def test_the_truth_rejects_the_reduction_published_for_randomised_response() -> None:
@@ -177,33 +173,41 @@ def test_the_truth_rejects_the_reduction_published_for_randomised_response() -> 
     assert published < exact <= divergence(law, reports, CUT).delta(epsilon)
 
 
-@pytest.mark.parametrize("wrong", ["more pairs", "less epsilon", "one report more"])
-def test_the_truth_rejects_a_bound_that_is_too_small(wrong: str) -> None:
-    mechanism, truth = shuffled(1, 4)
-    law, reports = blanket_law(mechanism), 4
-    assert law is not None
-    if wrong == "more pairs":
-        law = BlanketLaw(law.epsilon, law.single, law.pair + 0.1)
-    elif wrong == "less epsilon":
-        law = BlanketLaw(0.8 * law.epsilon, law.single, law.pair)
-    else:
-        reports = 5
-    assert divergence(law, reports, CUT).delta(0.3) < truth.delta(0.3) - ROUNDING
+def test_the_truth_rejects_a_bound_that_is_too_small(subtests: pytest.Subtests) -> None:
+    for wrong in ("more pairs", "less epsilon", "one report more"):
+        with subtests.test(wrong=wrong):
+            mechanism, truth = shuffled(1, 4)
+            law, reports = blanket_law(mechanism), 4
+            assert law is not None
+            if wrong == "more pairs":
+                law = BlanketLaw(law.epsilon, law.single, law.pair + 0.1)
+            elif wrong == "less epsilon":
+                law = BlanketLaw(0.8 * law.epsilon, law.single, law.pair)
+            else:
+                reports = 5
+            assert divergence(law, reports, CUT).delta(0.3) < truth.delta(0.3) - ROUNDING
 
 
 # The exact sum, term by term.
 
 
-def summed(law: BlanketLaw, reports: int, epsilon: float) -> float:
-    """Return `E[(W_1 + ... + W_n)_+] / n` over all counts of the five values of W."""
-    e, growth, n = math.exp(law.epsilon), math.exp(epsilon), reports
+@lru_cache(maxsize=1)
+def all_counts(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return all counts of five values that add up to n, and the logarithms of in how many orders each comes."""
     counts = np.stack(np.meshgrid(*[np.arange(n + 1.0)] * 4, indexing="ij")).reshape(4, -1)
     counts = counts[:, counts.sum(axis=0) <= n]
     counts = np.vstack([counts, n - counts.sum(axis=0)])
+    return counts, gammaln(n + 1) - gammaln(counts + 1).sum(axis=0)
+
+
+def summed(law: BlanketLaw, reports: int, epsilon: float) -> float:
+    """Return `E[(W_1 + ... + W_n)_+] / n` over all counts of the five values of W."""
+    e, growth, n = math.exp(law.epsilon), math.exp(epsilon), reports
+    counts, orders = all_counts(n)
     chances = np.array([law.one, law.one, law.both, law.neither, law.nothing])
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(counts > 0, counts * np.log(chances)[:, None], 0.0)
-    weights = np.exp(gammaln(n + 1) - gammaln(counts + 1).sum(axis=0) + logs.sum(axis=0))
+    weights = np.exp(orders + logs.sum(axis=0))
     values = np.array([e - growth, 1.0 - growth * e, e * (1.0 - growth), 1.0 - growth, 0.0])
     return float(weights @ np.maximum(values @ counts, 0.0)) / n
 
@@ -219,69 +223,76 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("reports", [1, 2, 7, 30])
-@pytest.mark.long(but=("1-BlanketLaw(epsilon=0.3, single=0.2, pair=0.0, excess=0.0)",))
-def test_small_sums_are_exact(law: BlanketLaw, reports: int) -> None:
-    bound = divergence(law, reports, CUT)
-    for share in (0.0, 0.2, 0.5, 0.8):
-        exact = summed(law, reports, share * law.epsilon)
-        assert exact * (1.0 - 1e-9) <= bound.delta(share * law.epsilon) <= exact * (1.0 + 1e-5) + 1e-15
+@pytest.mark.parametrize("reports", [1, 2, 7, 25])
+@pytest.mark.long(but=("1", "2", "7"))
+def test_small_sums_are_exact(reports: int, subtests: pytest.Subtests) -> None:
+    for law in LAWS:
+        with subtests.test(law=law):
+            bound = divergence(law, reports, CUT)
+            for share in (0.0, 0.2, 0.5, 0.8):
+                exact = summed(law, reports, share * law.epsilon)
+                assert exact * (1.0 - 1e-9) <= bound.delta(share * law.epsilon) <= exact * (1.0 + 1e-5) + 1e-15
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.long(but=("BlanketLaw(epsilon=3.0, single=0.05, pair=0.002, excess=0.0)",))
-def test_sums_on_a_grid_are_above_the_exact_ones_and_near(law: BlanketLaw) -> None:
-    bound = divergence(law, 40, CUT)
-    for share in (0.1, 0.3):
-        exact = summed(law, 40, share * law.epsilon)
-        assert exact * (1.0 - 1e-9) <= bound.delta(share * law.epsilon) <= 1.05 * exact
+def test_sums_on_a_grid_are_above_the_exact_ones_and_near(subtests: pytest.Subtests) -> None:
+    # More than 32 reports are.
+    for law in LAWS:
+        with subtests.test(law=law):
+            bound = divergence(law, 33, CUT)
+            for share in (0.1, 0.3):
+                exact = summed(law, 33, share * law.epsilon)
+                assert exact * (1.0 - 1e-9) <= bound.delta(share * law.epsilon) <= 1.05 * exact
 
 
-@pytest.mark.parametrize(("law", "reports"), [(LAWS[0], 10**5), (LAWS[1], 10**6), (LAWS[3], 10**7)], ids=str)
-@pytest.mark.parametrize("deviations", [4.0, 6.0])
-def test_large_sums_against_scipy(law: BlanketLaw, reports: int, deviations: float) -> None:
+@pytest.mark.long
+def test_large_sums_against_scipy(subtests: pytest.Subtests) -> None:
     # With U at its mean given M the exact sum is below the truth (Jensen), by little where E - 1 is small.
-    chance = 2.0 * law.one
-    step = math.expm1(law.epsilon) * math.sqrt(chance / reports)
-    epsilon = deviations * step
-    e, growth = math.exp(law.epsilon), math.exp(epsilon)
-    spread = math.sqrt(reports * chance * (1.0 - chance))
-    coins = np.arange(max(0, int(reports * chance - 9 * spread)), int(reports * chance + 9 * spread))
-    mean = (e * law.both + law.neither) / (law.both + law.neither + law.nothing)
-    gain, short = (
-        (e - 1.0) * (growth + 1.0) / 2.0,
-        (growth - 1.0) * ((e + 1.0) / 2.0 * coins + mean * (reports - coins)),
-    )
-    least = np.floor((short / gain + coins) / 2.0) + 1.0
-    parts = gain * least * stats.binom.pmf(least, coins, 0.5) - short * stats.binom.sf(least - 1.0, coins, 0.5)
-    below = float(stats.binom.pmf(coins, reports, chance) @ parts) / reports
-    assert below * (1.0 - 1e-7) <= divergence(law, reports, 1e-30).delta(epsilon) <= below * 1.01
+    for law, reports in ((LAWS[0], 10**5), (LAWS[1], 10**6), (LAWS[3], 10**7)):
+        for deviations in (4.0, 6.0):
+            with subtests.test(law=law, reports=reports, deviations=deviations):
+                chance = 2.0 * law.one
+                step = math.expm1(law.epsilon) * math.sqrt(chance / reports)
+                epsilon = deviations * step
+                e, growth = math.exp(law.epsilon), math.exp(epsilon)
+                spread = math.sqrt(reports * chance * (1.0 - chance))
+                coins = np.arange(max(0, int(reports * chance - 9 * spread)), int(reports * chance + 9 * spread))
+                mean = (e * law.both + law.neither) / (law.both + law.neither + law.nothing)
+                gain, short = (
+                    (e - 1.0) * (growth + 1.0) / 2.0,
+                    (growth - 1.0) * ((e + 1.0) / 2.0 * coins + mean * (reports - coins)),
+                )
+                least = np.floor((short / gain + coins) / 2.0) + 1.0
+                parts = gain * least * stats.binom.pmf(least, coins, 0.5) - short * stats.binom.sf(
+                    least - 1.0, coins, 0.5
+                )
+                below = float(stats.binom.pmf(coins, reports, chance) @ parts) / reports
+                assert below * (1.0 - 1e-7) <= divergence(law, reports, 1e-30).delta(epsilon) <= below * 1.01
 
 
 # The law of a mechanism.
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in SMALL if blanket_law(case.mechanism) is not None], ids=lambda c: c.name
-)
-def test_the_law_is_that_of_the_worst_two_items(case: Case) -> None:
-    mechanism = case.mechanism
-    law = blanket_law(mechanism)
-    assert law is not None
-    reports = all_reports(mechanism)
-    probabilities, held = laws(mechanism, reports, case.items), supported(mechanism, reports, case.items).T
-    e = math.exp(law.epsilon)
-    base = probabilities[0] / np.where(held[0], e, 1.0)
-    assert np.allclose(probabilities, base * np.where(held, e, 1.0), rtol=1e-9)
-    normal = base / base.sum()
-    assert base.sum() == pytest.approx(law.gamma, rel=1e-9)
-    assert held @ normal == pytest.approx(np.full(len(held), law.single), rel=1e-9)
-    pairs = [float((held[first] & held[second]) @ normal) for first, second in combinations(range(len(held)), 2)]
-    if case.pooled:
-        assert law.pair <= min(pairs) + 1e-12
-    else:
-        assert law.pair == pytest.approx(min(pairs), abs=1e-12)
+def test_the_law_is_that_of_the_worst_two_items(subtests: pytest.Subtests) -> None:
+    for case in [case for case in SMALL if blanket_law(case.mechanism) is not None]:
+        with subtests.test(case=case.name):
+            mechanism = case.mechanism
+            law = blanket_law(mechanism)
+            assert law is not None
+            reports = all_reports(mechanism)
+            probabilities, held = laws(mechanism, reports, case.items), supported(mechanism, reports, case.items).T
+            e = math.exp(law.epsilon)
+            base = probabilities[0] / np.where(held[0], e, 1.0)
+            assert np.allclose(probabilities, base * np.where(held, e, 1.0), rtol=1e-9)
+            normal = base / base.sum()
+            assert base.sum() == pytest.approx(law.gamma, rel=1e-9)
+            assert held @ normal == pytest.approx(np.full(len(held), law.single), rel=1e-9)
+            pairs = [
+                float((held[first] & held[second]) @ normal) for first, second in combinations(range(len(held)), 2)
+            ]
+            if case.pooled:
+                assert law.pair <= min(pairs) + 1e-12
+            else:
+                assert law.pair == pytest.approx(min(pairs), abs=1e-12)
 
 
 def test_the_worst_pair_of_a_pool_shares_no_cell() -> None:
@@ -298,7 +309,7 @@ def test_the_worst_pair_of_a_pool_shares_no_cell() -> None:
     assert 0.5 * divergence(law, 3, CUT).delta(0.3) < exact <= divergence(law, 3, CUT).delta(0.3)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@each(CASES)
 def test_every_mechanism_but_those_of_bits_has_a_law(case: Case) -> None:
     law = blanket_law(case.mechanism)
     assert (law is None) == (case.oracle in ("sue", "oue", "rappor", "apple-cms"))
@@ -320,9 +331,8 @@ def test_what_a_hardly_unbalanced_design_adds_is_stated() -> None:
     assert more == pytest.approx(law.excess, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [
+def test_a_law_that_is_none_raises(subtests: pytest.Subtests) -> None:
+    cases = [
         ((0.0, 0.5, 0.1), "epsilon is 0.0"),
         ((41.0, 0.5, 0.1), "epsilon is 41.0"),
         ((1.0, 0.0, 0.0), "single is 0.0"),
@@ -331,15 +341,14 @@ def test_what_a_hardly_unbalanced_design_adds_is_stated() -> None:
         ((1.0, 0.75, 0.4), "pair is 0.4"),
         ((1.0, 0.5, -0.1), "pair is -0.1"),
         ((1.0, 0.5, 0.1, -1.0), "excess is -1.0"),
-    ],
-)
-def test_a_law_that_is_none_raises(values: tuple[float, ...], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        BlanketLaw(*values)
+    ]
+    for values, named in cases:
+        with subtests.test(values=values, named=named), pytest.raises(ValueError, match=named):
+            BlanketLaw(*values)
 
 
 def test_no_reports_have_no_divergence() -> None:
-    with pytest.raises(ValueError, match="reports is 0, must be at least 1"):
+    with pytest.raises(ValueError, match=r"reports is 0,.*\b1\b"):
         divergence(LAWS[0], 0, CUT)
 
 
@@ -360,13 +369,14 @@ def test_a_binomial_window_is_no_lower_than_the_law_and_cuts_no_more_than_it_say
         assert stats.binom.sf(window.last - shift, trials, chance) <= tail
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 101, 4000, 1_000_001])
-def test_the_tails_of_fair_coins(count: int) -> None:
-    found = fair_tails(count, 1e-40)
-    places = np.arange(found.first, found.first + len(found.tails))
-    assert found.moments == pytest.approx(places * stats.binom.pmf(places, count, 0.5), rel=1e-8, abs=1e-300)
-    assert found.tails[:-1] == pytest.approx(stats.binom.sf(places[:-1] - 1, count, 0.5), rel=1e-8, abs=1e-38)
-    assert found.tails[-1] == 0.0
+def test_the_tails_of_fair_coins(subtests: pytest.Subtests) -> None:
+    for count in (0, 1, 2, 3, 10, 101, 4000, 1_000_001):
+        with subtests.test(count=count):
+            found = fair_tails(count, 1e-40)
+            places = np.arange(found.first, found.first + len(found.tails))
+            assert found.moments == pytest.approx(places * stats.binom.pmf(places, count, 0.5), rel=1e-8, abs=1e-300)
+            assert found.tails[:-1] == pytest.approx(stats.binom.sf(places[:-1] - 1, count, 0.5), rel=1e-8, abs=1e-38)
+            assert found.tails[-1] == 0.0
 
 
 def test_the_moments_of_fair_coins_are_sums() -> None:
@@ -376,26 +386,27 @@ def test_the_moments_of_fair_coins_are_sums() -> None:
         assert moment == pytest.approx(float(((2 * values - 9) * stats.binom.pmf(values, 9, 0.5)).sum()), rel=1e-12)
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, 32, 33, 300, 40_000])
-@pytest.mark.parametrize("value", [1.5, 20.0])
-def test_a_spread_is_wider_than_the_sum_and_not_by_much(count: int, value: float) -> None:
-    others = Others(value, 0.2, 0.5, 0.3)
-    spread = others.total(count, 1e-25)
-    points = spread.points - count * others.mean
-    assert spread.points.min() >= 0.0
-    assert spread.weights.sum() == pytest.approx(1.0, rel=1e-12)
-    assert spread.weights @ points == pytest.approx(0.0, abs=1e-9 * max(1.0, count * value))
-    variance = count * (0.2 * value**2 + 0.5 - others.mean**2)
-    # Those of neither vary as if none were of both, and the grid adds a little.
-    assert variance * (1.0 - 1e-9) <= spread.weights @ points**2 <= variance * 1.2 + 1e-12
-    if count in (5, 300):
-        both = np.arange(count + 1)[:, None]
-        other = np.arange(count + 1)[None, :]
-        chances = stats.binom.pmf(both, count, 0.2) * stats.binom.pmf(other, count - both, 0.5 / 0.8)
-        sums = value * both + other - count * others.mean
-        for place in np.linspace(-3.0, 3.0, 13) * math.sqrt(variance):
-            exact = float((np.where(chances > 0, chances, 0.0) * np.maximum(place - sums, 0.0)).sum())
-            assert spread.weights @ np.maximum(place - points, 0.0) >= exact * (1.0 - 1e-9)
+def test_a_spread_is_wider_than_the_sum_and_not_by_much(subtests: pytest.Subtests) -> None:
+    for count in (0, 1, 5, 32, 33, 300, 40_000):
+        for value in (1.5, 20.0):
+            with subtests.test(count=count, value=value):
+                others = Others(value, 0.2, 0.5, 0.3)
+                spread = others.total(count, 1e-25)
+                points = spread.points - count * others.mean
+                assert spread.points.min() >= 0.0
+                assert spread.weights.sum() == pytest.approx(1.0, rel=1e-12)
+                assert spread.weights @ points == pytest.approx(0.0, abs=1e-9 * max(1.0, count * value))
+                variance = count * (0.2 * value**2 + 0.5 - others.mean**2)
+                # Those of neither vary as if none were of both, and the grid adds a little.
+                assert variance * (1.0 - 1e-9) <= spread.weights @ points**2 <= variance * 1.2 + 1e-12
+                if count in (5, 300):
+                    both = np.arange(count + 1)[:, None]
+                    other = np.arange(count + 1)[None, :]
+                    chances = stats.binom.pmf(both, count, 0.2) * stats.binom.pmf(other, count - both, 0.5 / 0.8)
+                    sums = value * both + other - count * others.mean
+                    for place in np.linspace(-3.0, 3.0, 13) * math.sqrt(variance):
+                        exact = float((np.where(chances > 0, chances, 0.0) * np.maximum(place - sums, 0.0)).sum())
+                        assert spread.weights @ np.maximum(place - points, 0.0) >= exact * (1.0 - 1e-9)
 
 
 def test_reach_is_that_of_bernstein() -> None:

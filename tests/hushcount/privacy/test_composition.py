@@ -45,12 +45,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("losses", "delta"), CASES)
-def test_the_numerical_bound_holds_and_is_near_the_optimum(losses: list[Loss], delta: float) -> None:
-    found = numerical_epsilon(losses, delta)
-    best = exact_epsilon(losses, delta)
-    assert exact_delta(losses, found) <= delta
-    assert best <= found <= best * (1 + 1 / 64) + 1e-12
+def test_the_numerical_bound_holds_and_is_near_the_optimum(subtests: pytest.Subtests) -> None:
+    for losses, delta in CASES:
+        with subtests.test(losses=losses, delta=delta):
+            found = numerical_epsilon(losses, delta)
+            best = exact_epsilon(losses, delta)
+            assert exact_delta(losses, found) <= delta
+            assert best <= found <= best * (1 + 1 / 64) + 1e-12
 
 
 def test_enumeration_rejects_what_is_too_small() -> None:
@@ -99,17 +100,19 @@ def test_no_epsilon_makes_up_for_too_much_delta() -> None:
     assert numerical_epsilon([Loss(0.0, 1e-6)] * 3, 4e-6) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"), [(-1.0, 0.0), (math.inf, 0.0), (math.nan, 0.0), (1.0, 1.0), (1.0, -1e-9), (1.0, math.nan)]
-)
-def test_losses_out_of_range(epsilon: float, delta: float) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        Loss(epsilon, delta)
+def test_losses_out_of_range(subtests: pytest.Subtests) -> None:
+    for epsilon in (-1.0, math.inf, math.nan):
+        with subtests.test(epsilon=epsilon), pytest.raises(ValueError, match=f"epsilon is {epsilon},"):
+            Loss(epsilon, 0.0)
+    for delta in (1.0, -1e-9, math.nan):
+        with subtests.test(delta=delta), pytest.raises(ValueError, match=f"delta is {delta},"):
+            Loss(1.0, delta)
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
-def test_a_delta_out_of_range(delta: float) -> None:
-    with pytest.raises(ValueError, match=r"delta is .*, must be in \[0, 1\)"):
-        compose([Loss(1.0, 0.0)] * 2, delta)
-    with pytest.raises(ValueError, match="delta is"):
-        numerical_epsilon([Loss(1.0, 0.0)] * 2, delta)
+def test_a_delta_out_of_range(subtests: pytest.Subtests) -> None:
+    for delta in (-1e-9, 1.0, math.nan):
+        with subtests.test(delta=delta):
+            with pytest.raises(ValueError, match=r"delta is .*,.*\[0, 1\)"):
+                compose([Loss(1.0, 0.0)] * 2, delta)
+            with pytest.raises(ValueError, match="delta is"):
+                numerical_epsilon([Loss(1.0, 0.0)] * 2, delta)

@@ -114,15 +114,16 @@ def test_odds_change_no_more_often_than_the_sentence_says(
         assert max(tail(law, stated["shuffled"]["epsilon"]) for law in laws) > 2.0 * stated["shuffled"]["delta"]
 
 
-@pytest.mark.parametrize("chance", [0.1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12])
-def test_the_bound_holds_at_every_chance(chance: float) -> None:
+def test_the_bound_holds_at_every_chance(subtests: pytest.Subtests) -> None:
     """Exact: of every epsilon that is stated, for binary and ternary answers."""
-    two, three = build("grr", 1.0, 2, {}), build("grr", 1.0, 3, {})
-    cases = [(two, 2000, binary(1.0, 2000)), *((three, 100, ternary(1.0, 100, held)) for held in range(3))]
-    for mechanism, reports, law in cases:
-        gained = amplify(mechanism, reports, chance)
-        stated = odds_of_points(gained.points(), chance).epsilon if gained.bound else mechanism.epsilon
-        assert tail(law, stated) <= chance * (1.0 + 1e-6)
+    for chance in (0.1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12):
+        with subtests.test(chance=chance):
+            two, three = build("grr", 1.0, 2, {}), build("grr", 1.0, 3, {})
+            cases = [(two, 2000, binary(1.0, 2000)), *((three, 100, ternary(1.0, 100, held)) for held in range(3))]
+            for mechanism, reports, law in cases:
+                gained = amplify(mechanism, reports, chance)
+                stated = odds_of_points(gained.points(), chance).epsilon if gained.bound else mechanism.epsilon
+                assert tail(law, stated) <= chance * (1.0 + 1e-6)
 
 
 @pytest.mark.long
@@ -137,15 +138,16 @@ def test_more_reports_of_one_client_and_less_chance_never_read_as_less() -> None
     assert groups[0] <= groups[1] / 2.0
 
 
-@pytest.mark.parametrize("chance", [1e-2, 1e-6])
-def test_the_search_comes_close_to_the_best_point(chance: float) -> None:
+def test_the_search_comes_close_to_the_best_point(subtests: pytest.Subtests) -> None:
     """Against a grid of the same curve."""
-    law = blanket_law(build("ss", 1.0, 17, {"s": 5}))
-    assert law is not None
-    curve, start = divergence(law, 5000, 1e-8 * chance).delta, shuffled_epsilon(law, 5000, chance)
-    found = odds_of_points(points_about(curve, chance, start, law.epsilon), chance).epsilon
-    grid = np.linspace(start, max(2.5 * start, 0.1), 60)
-    assert found <= 1.01 * min(loss_at(float(point), curve(float(point)), chance) for point in grid)
+    for chance in (1e-2, 1e-6):
+        with subtests.test(chance=chance):
+            law = blanket_law(build("ss", 1.0, 17, {"s": 5}))
+            assert law is not None
+            curve, start = divergence(law, 5000, 1e-8 * chance).delta, shuffled_epsilon(law, 5000, chance)
+            found = odds_of_points(points_about(curve, chance, start, law.epsilon), chance).epsilon
+            grid = np.linspace(start, max(2.5 * start, 0.1), 60)
+            assert found <= 1.01 * min(loss_at(float(point), curve(float(point)), chance) for point in grid)
 
 
 def test_a_point_says_what_the_inequality_does() -> None:

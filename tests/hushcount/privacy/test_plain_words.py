@@ -77,13 +77,16 @@ def campaign(keys: PublicFile, frequency: bool, relation: str | None, cap: int =
     return create_campaign("plain", keys, Path(), shuffle=shuffle, discovery=discovery, **oracle)
 
 
-@pytest.mark.parametrize(("cap", "reports"), [(1, "at most 1 report "), (3, "at most 3 reports ")])
 def test_every_sentence_about_odds_names_how_many_reports_a_person_sends(
-    keys: PublicFile, cap: int, reports: str
+    keys: PublicFile, subtests: pytest.Subtests
 ) -> None:
-    plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, Senders("client-token")).data()["plain"]
-    assert len(plain) == 5
-    assert all(reports in sentence for sentence in plain[:4])
+    for cap, reports in ((1, "at most 1 report "), (3, "at most 3 reports ")):
+        with subtests.test(cap=cap, reports=reports):
+            plain = statement(campaign(keys, True, "replace-one", cap), 1_000_000, Senders("client-token")).data()[
+                "plain"
+            ]
+            assert len(plain) == 5
+            assert all(reports in sentence for sentence in plain[:4])
 
 
 def test_shuffled_counts_are_stated_with_what_is_left_of_broken_promises(keys: PublicFile) -> None:
@@ -128,17 +131,16 @@ def test_discover_and_analyze_say_the_same_of_the_same_clients(keys: PublicFile)
     assert before == [analyze[1], analyze[3], analyze[4]]
 
 
-@pytest.mark.parametrize(
-    ("relation", "words"), [("replace-one", "one value rather than another"), ("add-remove", "took part")]
-)
-def test_discovery_alone_names_its_relation(keys: PublicFile, relation: str, words: str) -> None:
-    stated = statement(campaign(keys, False, relation), None, Senders("client-token")).data()
-    first, second = stated["plain"]
-    assert words in first
-    assert f"about {stated['discovery']['clients_for_even_chance']}:" in first
-    assert stated_factor(first) >= math.exp(0.5)
-    assert "1 in 1,000,000" in first
-    assert "not randomised" in second
-    # Whoever knows of all others sees in the number of reports whether the person took part.
-    assert ("exact numbers of reports" in first) == (relation == "add-remove")
-    assert ("shows that a client was added or removed" in stated["sentences"][-1]) == (relation == "add-remove")
+def test_discovery_alone_names_its_relation(keys: PublicFile, subtests: pytest.Subtests) -> None:
+    for relation, words in (("replace-one", "one value rather than another"), ("add-remove", "took part")):
+        with subtests.test(relation=relation, words=words):
+            stated = statement(campaign(keys, False, relation), None, Senders("client-token")).data()
+            first, second = stated["plain"]
+            assert words in first
+            assert f"about {stated['discovery']['clients_for_even_chance']}:" in first
+            assert stated_factor(first) >= math.exp(0.5)
+            assert "1 in 1,000,000" in first
+            assert "not randomised" in second
+            # Whoever knows of all others sees in the number of reports whether the person took part.
+            assert ("exact numbers of reports" in first) == (relation == "add-remove")
+            assert ("shows that a client was added or removed" in stated["sentences"][-1]) == (relation == "add-remove")

@@ -41,10 +41,14 @@ def campaign(
     )
 
 
-def test_one_report_among_many(keys: PublicFile) -> None:
-    made = campaign(keys)
-    stated = statement(made, 100_000, Senders("client-token")).data()
-    one = amplify(made.require_frequency(), 100_000, 1e-8).epsilon
+@pytest.fixture(scope="module")
+def stated(keys: PublicFile) -> dict[str, Any]:
+    """What is stated of 100,000 reports."""
+    return statement(campaign(keys), 100_000, Senders("client-token")).data()
+
+
+def test_one_report_among_many(keys: PublicFile, stated: dict[str, Any]) -> None:
+    one = amplify(campaign(keys).require_frequency(), 100_000, 1e-8).epsilon
     assert stated["local"]["epsilon"] <= 2.0
     assert stated["shuffled"]["epsilon"] == stated["shuffled"]["epsilon_per_report"] == one
     assert stated["shuffled"]["delta"] == 1e-8
@@ -53,8 +57,8 @@ def test_one_report_among_many(keys: PublicFile) -> None:
     assert {stated[name]["relation"] for name in ("local", "shuffled", "discovery", "total")} == {"replace-one"}
 
 
-def test_the_smaller_of_two_bounds_is_stated_beside_the_closed_form(keys: PublicFile) -> None:
-    shuffled = statement(campaign(keys), 100_000, Senders("client-token")).data()["shuffled"]
+def test_the_smaller_of_two_bounds_is_stated_beside_the_closed_form(stated: dict[str, Any]) -> None:
+    shuffled = stated["shuffled"]
     general = shuffled_epsilon(general_law(2.0), 100_000, 1e-8)
     assert shuffled["bound"] == "blanket"
     assert shuffled["epsilon"] < 0.75 * general
@@ -126,8 +130,7 @@ def test_a_delta_of_one_is_no_guarantee(keys: PublicFile) -> None:
     assert stated["local"]["epsilon"] == pytest.approx(8000.0, rel=1e-9)
 
 
-def test_every_sentence_names_whom_it_relies_on(keys: PublicFile) -> None:
-    stated = statement(campaign(keys), 100_000, Senders("client-token")).data()
+def test_every_sentence_names_whom_it_relies_on(stated: dict[str, Any]) -> None:
     local, shuffled, discovery, total = stated["sentences"]
     assert "all parties together" in local
     assert "if the shuffler is honest and those reports are" in shuffled

@@ -55,7 +55,8 @@ FEW = {
     "oue": scene("oue", 4.0, (300, 300), size=4),
 }
 RUNS = 60
-LONG = 400
+LONG = 120
+"""Enough to reject errors of 0.7 or 1.3 times the size: null changes would be found in 17 %, or 1 %, instead of 5."""
 
 
 @lru_cache(maxsize=16)
@@ -82,7 +83,7 @@ def found(one: Answers, factor: float, *, single: bool = True) -> FloatArray:
 @pytest.mark.parametrize("name", MANY)
 @pytest.mark.long(but=("ais",))
 def test_null_changes_are_found_at_the_stated_rate_and_intervals_hold(name: str) -> None:
-    """Fails with probability below 1e-6 for each assertion. Errors of half or twice the size are rejected."""
+    """Fails with probability below 1e-6 for each assertion. Errors of 0.7 or 1.3 times the size are rejected."""
     one = answers(MANY[name], RUNS if name == "ais" else LONG)
     assert agrees(one.rate(ALPHA), ALPHA)
     assert agrees(one.rate(0.01), 0.01, 0.003)
@@ -91,7 +92,7 @@ def test_null_changes_are_found_at_the_stated_rate_and_intervals_hold(name: str)
     assert agrees(one.holds[:, ~one.single].mean(axis=1), 0.95, 0.012)
     # Of shares that may be 0, any ratio may be the right one.
     assert one.ratio_holds.mean() > 0.95
-    for factor in (0.5, 0.8, 2.0):
+    for factor in (0.7, 1.3):
         assert not agrees(found(one, factor), ALPHA)
     assert not agrees(found(one, 0.5, single=False), ALPHA, 0.012)
 
@@ -164,12 +165,12 @@ def test_of_a_list_no_more_are_false_than_stated() -> None:
     """Fails with probability below 1e-6: of what is found among 20 changes of 100, and among none."""
     null = replace(LISTED, after=None)
     for one, expected in ((LISTED, 0.8 * ALPHA), (null, ALPHA)):
-        many = simulated(one, range(150))
+        many = simulated(one, range(60))
         false = false_discoveries(one, many)
         assert false.mean() <= expected + 1.25 * deviations() * false.std() / math.sqrt(len(false))
     # So few false ones do not come by themselves: without a correction most lists have one.
     assert (many.p <= ALPHA).any(axis=1).mean() > 0.9
-    assert (simulated(LISTED, range(50)).adjusted[:, -10:] <= ALPHA).mean() > 0.2
+    assert (simulated(LISTED, range(30)).adjusted[:, -10:] <= ALPHA).mean() > 0.2
 
 
 # Windows that are added up
@@ -254,13 +255,13 @@ def test_a_planted_rise_is_found_and_nothing_else() -> None:
 def test_what_cannot_be_compared_is_one_sentence() -> None:
     one = scene("ss", 1.0, (100, 100))
     before, after = one.sides(0)
-    with pytest.raises(UsageError, match="item 'nobody' of group 'x' was not counted in campaign simulated, epoch 1"):
+    with pytest.raises(UsageError, match=r"'nobody' of group 'x' .*simulated, epoch 1"):
         changes([before], [after], [Group("x", ("nobody",))])
     with pytest.raises(UsageError, match="0 groups"):
         changes([before], [after], [])
     with pytest.raises(UsageError, match="0 results hold 0 reports"):
         changes([], [after], one.groups)
-    with pytest.raises(UsageError, match=r"confidence is 1.5, must be in \(0, 1\)"):
+    with pytest.raises(UsageError, match=r"confidence is 1.5,.*\(0, 1\)"):
         changes([before], [after], one.groups, 1.5)
 
 
@@ -268,6 +269,6 @@ def test_what_cannot_be_compared_is_one_sentence() -> None:
 def test_a_large_pool_of_one_seed_has_no_collisions_between_equal_windows() -> None:
     """Fails with probability below 1e-6: collisions of two seeds would find nothing at the rate of one seed."""
     one = Scene("gcms", "gcms", 1.5, SHARES, (4000, 4000), parameters=POOL)
-    many = simulated(one, range(80))
+    many = simulated(one, range(25))
     assert agrees(many.rate(ALPHA), ALPHA, 0.01)
     assert not agrees(found(many, 2.0), ALPHA, 0.01)

@@ -33,20 +33,19 @@ def test_with_many_reports_a_few_supports_are_a_fair_coin() -> None:
     assert both([28, 20, 10], [2, 10, 20], 2 * 10**12, 10**12) == pytest.approx(third, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "chance", "worse"), [(40, 40, 0.1, True), (150, 20, 0.04, True), (60, 30, 0.97, False)]
-)
-def test_a_null_change_is_found_no_more_often_than_stated(n: int, m: int, chance: float, worse: bool) -> None:
+def test_a_null_change_is_found_no_more_often_than_stated(subtests: pytest.Subtests) -> None:
     """Exact, over both binomial laws; the normal law may exceed its rate."""
-    first, second = (each.ravel() for each in np.meshgrid(np.arange(n + 1), np.arange(m + 1)))
-    weights = stats.binom.pmf(first, n, chance) * stats.binom.pmf(second, m, chance)
-    p = fisher(first, second, np.full(len(first), n), np.full(len(first), m))
-    for alpha in (0.001, 0.01, 0.05, 0.3):
-        assert weights[p <= alpha].sum() <= alpha
-    pooled = (first + second) / (n + m)
-    error = np.sqrt(np.maximum(pooled * (1.0 - pooled) * (1 / n + 1 / m), 1e-12))
-    normal = 2.0 * stats.norm.sf(np.abs(first / n - second / m) / error)
-    assert (max(weights[normal <= alpha].sum() / alpha for alpha in (0.001, 0.01, 0.05)) > 1.05) == worse
+    for n, m, chance, worse in ((40, 40, 0.1, True), (150, 20, 0.04, True), (60, 30, 0.97, False)):
+        with subtests.test(n=n, m=m):
+            first, second = (each.ravel() for each in np.meshgrid(np.arange(n + 1), np.arange(m + 1)))
+            weights = stats.binom.pmf(first, n, chance) * stats.binom.pmf(second, m, chance)
+            p = fisher(first, second, np.full(len(first), n), np.full(len(first), m))
+            for alpha in (0.001, 0.01, 0.05, 0.3):
+                assert weights[p <= alpha].sum() <= alpha
+            pooled = (first + second) / (n + m)
+            error = np.sqrt(np.maximum(pooled * (1.0 - pooled) * (1 / n + 1 / m), 1e-12))
+            normal = 2.0 * stats.norm.sf(np.abs(first / n - second / m) / error)
+            assert (max(weights[normal <= alpha].sum() / alpha for alpha in (0.001, 0.01, 0.05)) > 1.05) == worse
 
 
 def test_nothing_and_everything_are_no_evidence() -> None:

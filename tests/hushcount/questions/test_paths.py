@@ -97,7 +97,11 @@ def test_long_hostile_items_have_a_bounded_number_of_nodes() -> None:
     assert len(by_prefix(["/" * 4096], "/", 64)) == 64
 
 
-@pytest.mark.parametrize(("separator", "depth"), [("", 1), ("/", 0), ("/", 65)])
-def test_what_is_out_of_range_is_one_sentence(separator: str, depth: int) -> None:
-    with pytest.raises(UsageError, match="must be"):
-        by_prefix(["a"], separator, depth)
+def test_what_is_out_of_range_is_one_sentence(subtests: pytest.Subtests) -> None:
+    for separator, depth, said in (
+        ("", 1, "separator is empty"),
+        ("/", 0, r"depth is 0,.*64"),
+        ("/", 65, r"depth is 65,.*64"),
+    ):
+        with subtests.test(separator=separator, depth=depth), pytest.raises(UsageError, match=said):
+            by_prefix(["a"], separator, depth)

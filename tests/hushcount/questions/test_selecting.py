@@ -11,9 +11,8 @@ from hushcount.questions.selecting import CHOICES, Choice, select
 LISTED = ("shop-b", "Shop-c", "news", "shop-a", "[x]", "caf\u00e9")
 
 
-@pytest.mark.parametrize(
-    ("choice", "items"),
-    [
+def test_choices(subtests: pytest.Subtests) -> None:
+    cases = [
         ({"glob": "shop-*"}, ("shop-b", "shop-a")),
         ({"glob": "?hop-[bc]"}, ("shop-b", "Shop-c")),
         ({"glob": "[[]x]"}, ("[x]",)),
@@ -26,34 +25,32 @@ LISTED = ("shop-b", "Shop-c", "news", "shop-a", "[x]", "caf\u00e9")
         # Names come as they were given, once each.
         ({"items": ("news", "other", "cafe\u0301", "caf\u00e9")}, ("news", "other", "caf\u00e9")),
         ({"file": "list.txt"}, ("shop-a", "nobody")),
-    ],
-)
-def test_choices(choice: dict[str, str], items: tuple[str, ...]) -> None:
-    assert select(LISTED, Choice(**choice), {"list.txt": ["shop-a", "nobody", "shop-a"]}) == items
+    ]
+    for choice, items in cases:
+        with subtests.test(choice=choice, items=items):
+            assert select(LISTED, Choice(**choice), {"list.txt": ["shop-a", "nobody", "shop-a"]}) == items
 
 
 def test_an_open_domain_has_named_items_only() -> None:
     assert select(None, Choice(items=("a",))) == ("a",)
     assert select(None, Choice(file="f"), {"f": ["b"]}) == ("b",)
     for choice in (Choice(glob="a*"), Choice(prefix="a")):
-        with pytest.raises(UsageError, match=r"'a\*?' chooses from a dictionary, and this campaign has none"):
+        with pytest.raises(UsageError, match=r"'a\*?' .*dictionary"):
             select(None, choice)
-    with pytest.raises(UsageError, match="'f' of a group was not read"):
+    with pytest.raises(UsageError, match="'f' of a group"):
         select(LISTED, Choice(file="f"))
 
 
-@pytest.mark.parametrize(
-    ("groups", "said"),
-    [
-        ({"a": {}}, "a group has nothing, must have one of"),
-        ({"a": {"glob": "x", "prefix": "y"}}, "a group has glob and prefix, must have one of"),
-        ({"a": {"items": []}}, "at least 1"),
-        ({"a": {"glob": "*a" * 9}}, "glob has 9 wildcards '[*]', must have at most 8"),
+def test_choices_that_are_none(subtests: pytest.Subtests) -> None:
+    cases = [
+        ({"a": {}}, "a group has nothing"),
+        ({"a": {"glob": "x", "prefix": "y"}}, "glob and prefix"),
+        ({"a": {"items": []}}, r"items\b.*\n.*at least 1 "),
+        ({"a": {"glob": "*a" * 9}}, "glob has 9 .* 8 "),
         ({"a/b": {"glob": "x"}}, "pattern"),
         ({"\n": {"glob": "x"}}, "pattern"),
-        ({f"g{number}": {"glob": "x"} for number in range(1001)}, "at most 1000"),
-    ],
-)
-def test_choices_that_are_none(groups: dict[str, dict[str, object]], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        CHOICES.validate_python(groups)
+        ({f"g{number}": {"glob": "x"} for number in range(1001)}, " 1000 items"),
+    ]
+    for groups, said in cases:
+        with subtests.test(groups=groups, said=said), pytest.raises(ValidationError, match=said):
+            CHOICES.validate_python(groups)

@@ -25,12 +25,13 @@ def opened(sealed: Octets) -> list[bytes]:
     return [crypto_box_seal_open(row.tobytes(), PUBLIC, SECRET) for row in sealed]
 
 
-@pytest.mark.parametrize("length", [0, 1, 20, 100, 1000])
-def test_the_public_function_opens_what_was_sealed(length: int) -> None:
-    plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
-    sealed = sealed_rows(plain)
-    assert sealed.shape == (7, length + 48)
-    assert opened(sealed) == [row.tobytes() for row in plain]
+def test_the_public_function_opens_what_was_sealed(subtests: pytest.Subtests) -> None:
+    for length in [0, 1, 20, 100, 1000]:
+        with subtests.test(length=length):
+            plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
+            sealed = sealed_rows(plain)
+            assert sealed.shape == (7, length + 48)
+            assert opened(sealed) == [row.tobytes() for row in plain]
 
 
 def test_rows_of_any_layout_are_read_as_they_are() -> None:
@@ -46,14 +47,14 @@ def test_every_box_has_an_ephemeral_key_of_its_own() -> None:
 
 def test_keys_of_wrong_length_are_refused_without_naming_them() -> None:
     for key in (b"", PUBLIC[:31], PUBLIC + b"x"):
-        with pytest.raises(ValueError, match=f"{len(key)} bytes, must have 32") as caught:
+        with pytest.raises(ValueError, match=f" {len(key)} bytes.* 32") as caught:
             seal_rows(np.zeros((1, 60), dtype=np.uint8), key, SECRETS)
         assert not key or repr(key) not in str(caught.value)
 
 
 def test_a_key_that_nothing_can_be_sealed_to_is_refused() -> None:
     """The point of order one: whatever is sealed to it, everyone could open."""
-    with pytest.raises(ValueError, match="not a valid X25519 public key"):
+    with pytest.raises(ValueError, match="X25519"):
         seal_rows(np.zeros((1, 10), dtype=np.uint8), bytes(32), SECRETS)
 
 
@@ -64,20 +65,21 @@ def test_arrays_outlive_the_calls_that_read_them() -> None:
     assert opened(sealed_rows(plain[:, ::-1])) == [row.tobytes() for row in plain[:, ::-1]]
 
 
-@pytest.mark.parametrize("length", [0, 1, 100])
-def test_a_box_is_that_of_libsodium_for_its_secret(length: int) -> None:
+def test_a_box_is_that_of_libsodium_for_its_secret(subtests: pytest.Subtests) -> None:
     """Spelled out as crypto_box_seal is documented: ephemeral key, nonce from both keys, crypto_box."""
-    plain = np.random.default_rng(length).integers(0, 256, (3, length), dtype=np.uint8)
-    secrets = np.random.default_rng(9).integers(0, 256, (3, 32), dtype=np.uint8)
-    for row, secret, box in zip(plain, secrets, seal_rows(plain, PUBLIC, secrets), strict=True):
-        ephemeral = crypto_scalarmult_base(secret.tobytes())
-        nonce = hashlib.blake2b(ephemeral + PUBLIC, digest_size=24).digest()
-        assert box.tobytes() == ephemeral + crypto_box(row.tobytes(), nonce, PUBLIC, secret.tobytes())
+    for length in [0, 1, 100]:
+        with subtests.test(length=length):
+            plain = np.random.default_rng(length).integers(0, 256, (3, length), dtype=np.uint8)
+            secrets = np.random.default_rng(9).integers(0, 256, (3, 32), dtype=np.uint8)
+            for row, secret, box in zip(plain, secrets, seal_rows(plain, PUBLIC, secrets), strict=True):
+                ephemeral = crypto_scalarmult_base(secret.tobytes())
+                nonce = hashlib.blake2b(ephemeral + PUBLIC, digest_size=24).digest()
+                assert box.tobytes() == ephemeral + crypto_box(row.tobytes(), nonce, PUBLIC, secret.tobytes())
 
 
 def test_each_row_must_have_a_secret() -> None:
     for secrets in (np.zeros((1, 32), np.uint8), np.zeros((2, 31), np.uint8), np.zeros((3, 32), np.uint8)):
-        with pytest.raises(ValueError, match=r"must be \(2, 32\)"):
+        with pytest.raises(ValueError, match=r"\(2, 32\)"):
             seal_rows(np.zeros((2, 10), dtype=np.uint8), PUBLIC, secrets)
 
 
@@ -94,26 +96,28 @@ class Watched:
         return seal_rows(plain, public_key, secrets)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_every_box_has_a_secret_that_no_other_has(threads: int) -> None:
-    watched, plain = Watched(), np.zeros((100, 2), dtype=np.uint8)
-    for _ in range(2):
-        Sealer(PUBLIC, watched).seal_many(plain, threads)
-    assert len(watched.memory) == 2 * threads
-    assert len(set(watched.secrets)) == 200
+def test_every_box_has_a_secret_that_no_other_has(subtests: pytest.Subtests) -> None:
+    for threads in [1, 3]:
+        with subtests.test(threads=threads):
+            watched, plain = Watched(), np.zeros((100, 2), dtype=np.uint8)
+            for _ in range(2):
+                Sealer(PUBLIC, watched).seal_many(plain, threads)
+            assert len(watched.memory) == 2 * threads
+            assert len(set(watched.secrets)) == 200
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("public_key", [PUBLIC, bytes(32)], ids=["sealed", "refused"])
-def test_secrets_are_wiped(threads: int, public_key: bytes) -> None:
+def test_secrets_are_wiped(subtests: pytest.Subtests) -> None:
     """Also if nothing can be sealed to the key."""
-    watched, plain = Watched(), np.zeros((20, 2), dtype=np.uint8)
-    sealer, refused = Sealer(public_key, watched), pytest.raises(ValueError, match="not a valid X25519 public key")
-    for seal in (lambda: sealer.seal_many(plain, threads), lambda: sealer.seal_many_alike(plain, KEYS, threads)):
-        with nullcontext() if public_key == PUBLIC else refused:
-            seal()
-    assert all(any(secret) for secret in watched.secrets)
-    assert not any(part.any() for part in watched.memory)
+    for threads in [1, 3]:
+        for public_key in [PUBLIC, bytes(32)]:
+            with subtests.test(threads=threads, sealed=public_key == PUBLIC):
+                watched, plain = Watched(), np.zeros((20, 2), dtype=np.uint8)
+                sealer = Sealer(public_key, watched)
+                for seal, more in ((sealer.seal_many, ()), (sealer.seal_many_alike, (KEYS,))):
+                    with nullcontext() if public_key == PUBLIC else pytest.raises(ValueError, match="X25519"):
+                        seal(plain, *more, threads)
+                assert all(any(secret) for secret in watched.secrets)
+                assert not any(part.any() for part in watched.memory)
 
 
 def test_rows_sealed_alike_are_each_as_alone() -> None:

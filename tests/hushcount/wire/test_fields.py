@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.wire.fields import (
@@ -178,12 +178,12 @@ def test_a_report_is_its_integer_and_back(fields: list[Field], n: int, seed: int
     check_pack(fields, random_reports(fields, n, seed))
 
 
-@every_layout
-def test_reports_of_the_named_layouts(fields: list[Field]) -> None:
-    check_pack(fields, random_reports(fields, 80, 1))
+def test_reports_of_the_named_layouts(subtests: pytest.Subtests) -> None:
+    for fields in LAYOUTS + SMALL:
+        with subtests.test(fields=name(fields)):
+            check_pack(fields, random_reports(fields, 80, 1))
 
 
-@settings(max_examples=200)
 @given(fields=layouts(), data=st.data())
 def test_integers_are_accepted_exactly_where_a_report_packs_to_them(fields: list[Field], data: st.DataObject) -> None:
     length, codes = report_bytes(fields), report_codes(fields)
@@ -198,22 +198,24 @@ def test_integers_are_accepted_exactly_where_a_report_packs_to_them(fields: list
     assert np.array_equal(pack(fields, reports[valid]), wire_of(integers, length)[valid])
 
 
-@every_small
-def test_of_all_byte_strings_exactly_the_reports_are_accepted(fields: list[Field]) -> None:
-    length = report_bytes(fields)
-    wire = wire_of(list(range(256**length)), length)
-    reports, valid = unpack(fields, wire)
-    assert valid.sum() == report_values(fields) == len(np.unique(reports[valid]))
-    assert np.array_equal(np.flatnonzero(valid), np.arange(report_values(fields)))
-    assert all(well_formed(fields, report) for report in reports[valid])
-    assert np.array_equal(pack(fields, reports[valid]), wire[valid])
+def test_of_all_byte_strings_exactly_the_reports_are_accepted(subtests: pytest.Subtests) -> None:
+    for fields in SMALL:
+        with subtests.test(fields=name(fields)):
+            length = report_bytes(fields)
+            wire = wire_of(list(range(256**length)), length)
+            reports, valid = unpack(fields, wire)
+            assert valid.sum() == report_values(fields) == len(np.unique(reports[valid]))
+            assert np.array_equal(np.flatnonzero(valid), np.arange(report_values(fields)))
+            assert all(well_formed(fields, report) for report in reports[valid])
+            assert np.array_equal(pack(fields, reports[valid]), wire[valid])
 
 
-@every_layout
-def test_a_report_takes_the_fewest_whole_bytes(fields: list[Field]) -> None:
-    length, codes = report_bytes(fields), report_codes(fields)
-    assert codes <= 256**length
-    assert length == 0 or codes > 256 ** (length - 1)
+def test_a_report_takes_the_fewest_whole_bytes(subtests: pytest.Subtests) -> None:
+    for fields in LAYOUTS + SMALL:
+        with subtests.test(fields=name(fields)):
+            length, codes = report_bytes(fields), report_codes(fields)
+            assert codes <= 256**length
+            assert length == 0 or codes > 256 ** (length - 1)
 
 
 def test_numbers_are_digits_from_the_first_field_on() -> None:
@@ -226,18 +228,15 @@ def test_numbers_are_digits_from_the_first_field_on() -> None:
 # What is counted
 
 
-@pytest.mark.parametrize(
-    ("field", "values"),
-    [
+def test_values_of_a_field() -> None:
+    for field, values in [
         (Number("x", 11), 11),
         (Number("x", 1000, 5), 995),
         (SubsetOf("x", 200, 2), 19900),
         (SubsetOf("x", 5, 5), 1),
         (Bits("x", 70), 1 << 70),
-    ],
-)
-def test_values_of_a_field(field: Field, values: int) -> None:
-    assert field.values == values
+    ]:
+        assert field.values == values
 
 
 @given(layouts())
@@ -248,21 +247,17 @@ def test_the_values_of_a_report_are_the_product(fields: list[Field]) -> None:
     assert report_codes(fields) >= values
 
 
-@pytest.mark.parametrize(
-    ("fields", "bits"),
-    [
+def test_bits_of_a_report() -> None:
+    for fields, bits in [
         ([Number("slope", 13002, 1), Number("start", 26003)], 28.3327),
         ([SubsetOf("cells", 26000, 6993)], 21831.7489),
         ([Number("row", 1 << 10), Bits("bits", 100_000)], 100_010.0),
-    ],
-)
-def test_bits_of_a_report(fields: list[Field], bits: float) -> None:
-    assert report_bits(fields) == pytest.approx(bits, abs=1e-4)
+    ]:
+        assert report_bits(fields) == pytest.approx(bits, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("bound", "count", "form", "bits"),
-    [
+def test_in_which_form_a_subset_goes(subtests: pytest.Subtests) -> None:
+    for bound, count, form, bits in [
         (300, 5, "rank", None),
         (1024, 47, "rank", None),
         (1024, 275, "rank", None),
@@ -273,29 +268,26 @@ def test_bits_of_a_report(fields: list[Field], bits: float) -> None:
         (65_536, 4000, "list", 64_000),
         (2000, 1000, "bitmap", 2000),
         (26_000, 6993, "bitmap", 26_000),
-    ],
-)
-def test_in_which_form_a_subset_goes(bound: int, count: int, form: str, bits: int | None) -> None:
-    field = SubsetOf("x", bound, count)
-    assert field.form == form
-    assert report_codes([field]) == (comb(bound, count) if bits is None else 1 << bits)
+    ]:
+        with subtests.test(bound=bound, count=count):
+            field = SubsetOf("x", bound, count)
+            assert field.form == form
+            assert report_codes([field]) == (comb(bound, count) if bits is None else 1 << bits)
 
 
-@pytest.mark.parametrize(
-    ("field", "dtype", "shape"),
-    [
+def test_fields_in_memory(subtests: pytest.Subtests) -> None:
+    for field, dtype, shape in [
         (Number("x", 1 << 32), "<u4", ()),
         (Number("x", (1 << 32) + 1), "<u8", ()),
         (SubsetOf("x", 65536, 1), "<u2", (1,)),
         (SubsetOf("x", 65537, 3), "<u4", (3,)),
         (Bits("x", 8), "u1", (1,)),
         (Bits("x", 9), "u1", (2,)),
-    ],
-)
-def test_fields_in_memory(field: Field, dtype: str, shape: tuple[int, ...]) -> None:
-    column = np.zeros(2, dtype=report_dtype([field]))["x"]
-    assert column.dtype == np.dtype(dtype)
-    assert column.shape == (2, *shape)
+    ]:
+        with subtests.test(field=field):
+            column = np.zeros(2, dtype=report_dtype([field]))["x"]
+            assert column.dtype == np.dtype(dtype)
+            assert column.shape == (2, *shape)
 
 
 # Bitmaps
@@ -336,75 +328,72 @@ def test_a_list_that_is_not_ascending_or_out_of_bounds_is_refused() -> None:
 # Many reports, bad reports, wrong calls
 
 
-@pytest.mark.parametrize(
-    "fields", [fields for fields in LAYOUTS if report_codes(fields) < 256 ** report_bytes(fields)], ids=name
-)
-def test_a_bad_report_spoils_no_other(fields: list[Field]) -> None:
-    reports = random_reports(fields, 20, 3)
-    wire = pack(fields, reports)
-    wire[7] = 255
-    back, valid = unpack(fields, wire)
-    assert np.flatnonzero(~valid).tolist() == [7]
-    assert np.array_equal(back[valid], reports[valid])
+def test_a_bad_report_spoils_no_other(subtests: pytest.Subtests) -> None:
+    for fields in [fields for fields in LAYOUTS if report_codes(fields) < 256 ** report_bytes(fields)]:
+        with subtests.test(fields=name(fields)):
+            reports = random_reports(fields, 20, 3)
+            wire = pack(fields, reports)
+            wire[7] = 255
+            back, valid = unpack(fields, wire)
+            assert np.flatnonzero(~valid).tolist() == [7]
+            assert np.array_equal(back[valid], reports[valid])
 
 
-@every_layout
-def test_a_refused_report_holds_values_within_bounds(fields: list[Field]) -> None:
-    length = report_bytes(fields)
-    octets = np.random.default_rng(5).integers(0, 256, (50, length), dtype=np.uint8)
-    octets[:10] |= 0xF0
-    reports, _ = unpack(fields, octets)
-    for field in fields:
-        column = reports[field.name]
-        if isinstance(field, Bits):
-            assert all(int.from_bytes(row.tobytes(), "little") < 1 << field.count for row in column)
-        else:
-            assert int(column.max()) < field.bound
+def test_a_refused_report_holds_values_within_bounds(subtests: pytest.Subtests) -> None:
+    for fields in LAYOUTS + SMALL:
+        with subtests.test(fields=name(fields)):
+            length = report_bytes(fields)
+            octets = np.random.default_rng(5).integers(0, 256, (50, length), dtype=np.uint8)
+            octets[:10] |= 0xF0
+            reports, _ = unpack(fields, octets)
+            for field in fields:
+                column = reports[field.name]
+                if isinstance(field, Bits):
+                    assert all(int.from_bytes(row.tobytes(), "little") < 1 << field.count for row in column)
+                else:
+                    assert int(column.max()) < field.bound
 
 
-@pytest.mark.parametrize(
-    ("fields", "n"), [(LAYOUTS[0], 140_000), (LAYOUTS[5], 15_000), (LAYOUTS[8], 5000), (LAYOUTS[10], 2500)]
-)
-def test_reports_packed_together_are_those_packed_alone(fields: list[Field], n: int) -> None:
+def test_reports_packed_together_are_those_packed_alone(subtests: pytest.Subtests) -> None:
     """More of them than are worked on at once."""
-    few = random_reports(fields, 5, 4)
-    many = np.resize(few, n)
-    wire = pack(fields, many)
-    assert np.array_equal(wire, np.resize(pack(fields, few), wire.shape))
-    back, valid = unpack(fields, wire)
-    assert valid.all()
-    assert np.array_equal(back, many)
+    for fields, n in [(LAYOUTS[0], 140_000), (LAYOUTS[5], 15_000), (LAYOUTS[8], 5000), (LAYOUTS[10], 2500)]:
+        with subtests.test(fields=name(fields)):
+            few = random_reports(fields, 5, 4)
+            many = np.resize(few, n)
+            wire = pack(fields, many)
+            assert np.array_equal(wire, np.resize(pack(fields, few), wire.shape))
+            back, valid = unpack(fields, wire)
+            assert valid.all()
+            assert np.array_equal(back, many)
 
 
-@pytest.mark.parametrize("shape", [(3, 1), (3, 3), (6,), (1, 2, 1)])
-def test_a_wrong_shape_raises(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"must be \(n, 2\)"):
-        unpack([Number("x", 1000)], np.zeros(shape, dtype=np.uint8))
+def test_a_wrong_shape_raises(subtests: pytest.Subtests) -> None:
+    for shape in [(3, 1), (3, 3), (6,), (1, 2, 1)]:
+        with subtests.test(shape=shape), pytest.raises(ValueError, match=r"\(n, 2\)"):
+            unpack([Number("x", 1000)], np.zeros(shape, dtype=np.uint8))
 
 
-@pytest.mark.parametrize("fields", list(combinations([SubsetOf("a", 5, 2), Bits("b", 3), SubsetOf("c", 5, 2)], 2)))
-def test_two_big_fields_raise(fields: tuple[Field, ...]) -> None:
-    with pytest.raises(ValueError, match="must be one field at most"):
-        report_bytes(fields)
-    with pytest.raises(ValueError, match="must be one field at most"):
-        pack(fields, np.zeros(1, dtype=report_dtype(fields)))
-    with pytest.raises(ValueError, match="must be one field at most"):
-        unpack(fields, np.zeros((1, 1), dtype=np.uint8))
+def test_two_big_fields_raise(subtests: pytest.Subtests) -> None:
+    for fields in list(combinations([SubsetOf("a", 5, 2), Bits("b", 3), SubsetOf("c", 5, 2)], 2)):
+        with subtests.test(fields=[field.name for field in fields]):
+            with pytest.raises(ValueError, match="one field"):
+                report_bytes(fields)
+            with pytest.raises(ValueError, match="one field"):
+                pack(fields, np.zeros(1, dtype=report_dtype(fields)))
+            with pytest.raises(ValueError, match="one field"):
+                unpack(fields, np.zeros((1, 1), dtype=np.uint8))
 
 
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        (Number, (0,), "bound of x is 0, must be in 1"),
-        (Number, ((1 << 62) + 1,), r"must be in 1\.\.2\*\*62"),
-        (Number, (5, 5), r"least of x is 5, must be in 0\.\.4"),
-        (Number, (5, -1), r"least of x is -1, must be in 0\.\.4"),
-        (SubsetOf, ((1 << 32) + 1, 1), r"must be in 1\.\.2\*\*32"),
-        (SubsetOf, (5, 6), r"count of x is 6, must be in 1\.\.5"),
-        (SubsetOf, (5, 0), r"count of x is 0, must be in 1\.\.5"),
-        (Bits, (0,), "count of x is 0, must be at least 1"),
-    ],
-)
-def test_fields_that_cannot_be_raise(kind: Any, arguments: tuple[int, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind("x", *arguments)
+def test_fields_that_cannot_be_raise(subtests: pytest.Subtests) -> None:
+    for kind, arguments, message in [
+        (Number, (0,), "bound of x is 0, .* 1"),
+        (Number, ((1 << 62) + 1,), r"1\.\.2\*\*62"),
+        (Number, (5, 5), r"least of x is 5, .*0\.\.4"),
+        (Number, (5, -1), r"least of x is -1, .*0\.\.4"),
+        (SubsetOf, ((1 << 32) + 1, 1), r"1\.\.2\*\*32"),
+        (SubsetOf, (5, 6), r"count of x is 6, .*1\.\.5"),
+        (SubsetOf, (5, 0), r"count of x is 0, .*1\.\.5"),
+        (Bits, (0,), "count of x is 0, .*1"),
+    ]:
+        with subtests.test(kind=kind.__name__, arguments=arguments), pytest.raises(ValueError, match=message):
+            kind("x", *arguments)

@@ -125,19 +125,20 @@ def test_comparing_is_that_of_python(data: st.DataObject) -> None:
 # Subsets
 
 
-@pytest.mark.parametrize(("bound", "count"), SHAPES)
-def test_the_rank_of_a_subset_is_its_place_in_colexicographic_order(bound: int, count: int) -> None:
-    subsets = sorted(combinations(range(bound), count), key=lambda subset: subset[::-1])
-    elements = np.array(subsets, dtype=np.uint16).reshape(-1, count)
-    places = list(range(comb(bound, count)))
-    assert [ranks.rank_integer(subset) for subset in subsets] == places
-    assert [tuple(ranks.unrank_integer(bound, count, place)) for place in places] == subsets
-    for rows in (elements[:5], np.resize(elements, (100, count)), elements):
-        assert integers_of(ranks.rank(bound, rows)) == [ranks.rank_integer(row) for row in rows.tolist()]
-    for unrank in (ranks.unrank, ranks.unrank_integers):
-        found = unrank(bound, count, ranks.from_integers(places, 1))
-        assert found.dtype == np.uint32
-        assert np.array_equal(found, elements)
+def test_the_rank_of_a_subset_is_its_place_in_colexicographic_order(subtests: pytest.Subtests) -> None:
+    for bound, count in SHAPES:
+        with subtests.test(bound=bound, count=count):
+            subsets = sorted(combinations(range(bound), count), key=lambda subset: subset[::-1])
+            elements = np.array(subsets, dtype=np.uint16).reshape(-1, count)
+            places = list(range(comb(bound, count)))
+            assert [ranks.rank_integer(subset) for subset in subsets] == places
+            assert [tuple(ranks.unrank_integer(bound, count, place)) for place in places] == subsets
+            for rows in (elements[:5], np.resize(elements, (100, count)), elements):
+                assert integers_of(ranks.rank(bound, rows)) == [ranks.rank_integer(row) for row in rows.tolist()]
+            for unrank in (ranks.unrank, ranks.unrank_integers):
+                found = unrank(bound, count, ranks.from_integers(places, 1))
+                assert found.dtype == np.uint32
+                assert np.array_equal(found, elements)
 
 
 @given(st.data())
@@ -166,49 +167,57 @@ def test_the_kernels_are_their_plain_twins(data: st.DataObject) -> None:
     assert np.array_equal(ranks.unrank(bound, count, numbers), subsets)
 
 
-@pytest.mark.parametrize(("bound", "count"), LARGE)
-def test_large_subsets(bound: int, count: int) -> None:
-    few = np.concatenate([edge_subsets(bound, count), random_subsets(bound, count, 4, 1)])
-    many = np.resize(few, (70, count))
-    numbers = ranks.rank(bound, few)
-    assert integers_of(numbers) == [
-        sum(comb(element, index + 1) for index, element in enumerate(row)) for row in few.tolist()
-    ]
-    assert integers_of(numbers)[:2] == [0, comb(bound, count) - 1]
-    assert np.array_equal(ranks.rank(bound, many)[:, : len(few)], numbers)
-    assert np.array_equal(ranks.unrank(bound, count, numbers), few)
-    assert np.array_equal(ranks.unrank_integers(bound, count, numbers), few)
+def test_large_subsets(subtests: pytest.Subtests) -> None:
+    for bound, count in LARGE:
+        with subtests.test(bound=bound, count=count):
+            few = np.concatenate([edge_subsets(bound, count), random_subsets(bound, count, 4, 1)])
+            many = np.resize(few, (70, count))
+            numbers = ranks.rank(bound, few)
+            assert integers_of(numbers) == [
+                sum(comb(element, index + 1) for index, element in enumerate(row)) for row in few.tolist()
+            ]
+            assert integers_of(numbers)[:2] == [0, comb(bound, count) - 1]
+            assert np.array_equal(ranks.rank(bound, many)[:, : len(few)], numbers)
+            assert np.array_equal(ranks.unrank(bound, count, numbers), few)
+            assert np.array_equal(ranks.unrank_integers(bound, count, numbers), few)
 
 
-@pytest.mark.parametrize(("bound", "count"), [(40, 20), (300, 5), (1024, 4)])
-def test_a_rank_beside_a_binomial_has_the_subset_of_its_side(bound: int, count: int) -> None:
+def test_a_rank_beside_a_binomial_has_the_subset_of_its_side(subtests: pytest.Subtests) -> None:
     """The search compares leading bits first, which a binomial and its neighbours share."""
-    steps = [comb(count - 1 + place, count) for place in range(bound - count + 1)]
-    near = [rank for step in steps for rank in (step - 1, step, step + 1) if 0 <= rank < comb(bound, count)]
-    numbers = ranks.from_integers(near, ranks.row_limbs(bound, count)[-1])
-    assert ranks.unrank(bound, count, numbers).tolist() == [ranks.unrank_integer(bound, count, rank) for rank in near]
+    for bound, count in [(40, 20), (300, 5), (1024, 4)]:
+        with subtests.test(bound=bound, count=count):
+            steps = [comb(count - 1 + place, count) for place in range(bound - count + 1)]
+            near = [rank for step in steps for rank in (step - 1, step, step + 1) if 0 <= rank < comb(bound, count)]
+            numbers = ranks.from_integers(near, ranks.row_limbs(bound, count)[-1])
+            assert ranks.unrank(bound, count, numbers).tolist() == [
+                ranks.unrank_integer(bound, count, rank) for rank in near
+            ]
 
 
-@pytest.mark.parametrize(("bound", "count"), [(64, 17), (1024, 19), (1024, 275), (400, 399)])
-def test_ranks_of_any_length_are_found_again(bound: int, count: int) -> None:
+def test_ranks_of_any_length_are_found_again(subtests: pytest.Subtests) -> None:
     """Also far below the leading bits of a row, where hundreds of binomials tie."""
-    powers = [0, *(1 << bit for bit in range(comb(bound, count).bit_length() - 1))]
-    found = ranks.unrank(bound, count, ranks.from_integers(powers, ranks.row_limbs(bound, count)[-1]))
-    assert found.max() < bound
-    assert (np.diff(found.astype(np.int64), axis=1) > 0).all()
-    assert list(map(ranks.rank_integer, found.tolist())) == powers
+    for bound, count in [(64, 17), (1024, 19), (1024, 275), (400, 399)]:
+        with subtests.test(bound=bound, count=count):
+            powers = [0, *(1 << bit for bit in range(comb(bound, count).bit_length() - 1))]
+            found = ranks.unrank(bound, count, ranks.from_integers(powers, ranks.row_limbs(bound, count)[-1]))
+            assert found.max() < bound
+            assert (np.diff(found.astype(np.int64), axis=1) > 0).all()
+            assert list(map(ranks.rank_integer, found.tolist())) == powers
 
 
-@pytest.mark.parametrize(("bound", "count"), [*SHAPES, (40, 20), (300, 5), (130, 100)])
-def test_the_table_holds_the_binomials(bound: int, count: int) -> None:
-    table = ranks.binomials(bound, count)
-    assert table.nbytes == ranks.table_octets(bound, count, 1 << 26)
-    assert table.shape[:2] == (count, bound - count + 1)
-    for index in range(count):
-        expected = [comb(index + place, index + 1) for place in range(bound - count + 1)]
-        assert integers_of(table[index].T.astype(np.uint64)) == expected
-        # What is left when element `index` is looked for needs no more limbs than its row says.
-        assert ranks.row_limbs(bound, count)[index] == ranks.limbs_below(comb(bound - count + index + 1, index + 1))
+def test_the_table_holds_the_binomials(subtests: pytest.Subtests) -> None:
+    for bound, count in [*SHAPES, (40, 20), (300, 5), (130, 100)]:
+        with subtests.test(bound=bound, count=count):
+            table = ranks.binomials(bound, count)
+            assert table.nbytes == ranks.table_octets(bound, count, 1 << 26)
+            assert table.shape[:2] == (count, bound - count + 1)
+            for index in range(count):
+                expected = [comb(index + place, index + 1) for place in range(bound - count + 1)]
+                assert integers_of(table[index].T.astype(np.uint64)) == expected
+                # What is left when element `index` is looked for needs no more limbs than its row says.
+                assert ranks.row_limbs(bound, count)[index] == ranks.limbs_below(
+                    comb(bound - count + index + 1, index + 1)
+                )
 
 
 def test_sizes_that_need_no_table_are_found_without_the_binomial() -> None:

@@ -42,14 +42,29 @@ def require_alike(lanes: Lanes, boxes: Octets) -> None:
     assert (plain.dtype, opened.dtype) == (right.dtype, good.dtype)
 
 
-@pytest.mark.parametrize("length", [0, 1, 52, 100, 5000])
-@pytest.mark.parametrize("rows", [0, 1, 8, 9, 31, 32, 33, 100])
-def test_boxes_open_as_by_libsodium(lanes: Lanes, rows: int, length: int) -> None:
-    plain, boxes = sealed(rows, length)
-    found, opened = lanes.open_rows(boxes, PUBLIC, SECRET)
-    assert np.array_equal(found, plain)
-    assert opened.tolist() == [True] * rows
-    require_alike(lanes, boxes[::-1])
+def test_boxes_open_as_by_libsodium(lanes: Lanes) -> None:
+    for length in (
+        0,
+        1,
+        52,
+        100,
+        5000,
+    ):
+        for rows in (
+            0,
+            1,
+            8,
+            9,
+            31,
+            32,
+            33,
+            100,
+        ):
+            plain, boxes = sealed(rows, length)
+            found, opened = lanes.open_rows(boxes, PUBLIC, SECRET)
+            assert np.array_equal(found, plain)
+            assert opened.tolist() == [True] * rows
+            require_alike(lanes, boxes[::-1])
 
 
 def test_a_box_is_refused_whichever_byte_is_altered(lanes: Lanes) -> None:
@@ -111,9 +126,9 @@ def test_boxes_of_others_and_boxes_too_short_are_refused(lanes: Lanes) -> None:
 def test_keys_of_another_length_are_refused_and_not_shown(lanes: Lanes) -> None:
     _, boxes = sealed(3, 10)
     for key in ((PUBLIC[:31], SECRET), (PUBLIC, SECRET[:31]), (PUBLIC, SECRET + b"x")):
-        with pytest.raises(ValueError, match=r"key has \d+ bytes, must have 32") as refused:
+        with pytest.raises(ValueError, match=r"\d+ bytes.* 32") as refused:
             lanes.open_rows(boxes, *key)
-        assert str(refused.value) in ("key has 31 bytes, must have 32", "key has 33 bytes, must have 32")
+        assert not any(part.hex() in str(refused.value) or repr(part) in str(refused.value) for part in key)
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["opened", "failed"])
@@ -123,7 +138,7 @@ def test_nothing_secret_is_left_in_the_memory_of_a_call(
     """The scalar, the shared points and the keys of boxes are there before the wiping; afterwards all is zero."""
     plain, boxes = sealed(32, 20)
     if fails:
-        with pytest.raises(ValueError, match="bytes, must have 32"):
+        with pytest.raises(ValueError, match=r"33 bytes.* 32"):
             lanes.open_rows(boxes, PUBLIC + b"x", SECRET)
     else:
         assert np.array_equal(lanes.open_rows(boxes, PUBLIC, SECRET)[0], plain)
@@ -146,7 +161,7 @@ def test_threads_do_not_disturb_each_other(lanes: Lanes) -> None:
         return bool(opened.all()) and np.array_equal(found, plain)
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(turn, range(200)))
+        assert all(pool.map(turn, range(60)))
 
 
 _PROCESS = """
@@ -168,6 +183,7 @@ print("parent", first, digest())
 """
 
 
+@pytest.mark.long
 def test_processes_and_their_forks_open_alike(lanes: Lanes) -> None:
     plain, boxes = sealed(64, 40)
     boxes[5, 40] ^= 1
@@ -175,17 +191,13 @@ def test_processes_and_their_forks_open_alike(lanes: Lanes) -> None:
     opened = np.arange(64) != 5
     digest = hashlib.sha256(plain.tobytes() + opened.tobytes()).hexdigest()
     environment = {"PUBLIC": PUBLIC.hex(), "SECRET": SECRET.hex()}
-    started = [
-        subprocess.Popen(  # noqa: S603  # our own words
-            [sys.executable, "-c", _PROCESS], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    for process in started:
-        said, _ = process.communicate(boxes.tobytes())
-        assert said.decode().split() == ["child", digest, "parent", digest, digest]
+    ran = subprocess.run(  # noqa: S603  # our own words
+        [sys.executable, "-c", _PROCESS], env=environment, input=boxes.tobytes(), stdout=subprocess.PIPE, check=True
+    )
+    assert ran.stdout.decode().split() == ["child", digest, "parent", digest, digest]
 
 
+@pytest.mark.long
 def test_lanes_made_again_open_alike(lanes: Lanes) -> None:
     _, boxes = sealed(40, 40)
     again = make_lanes()

@@ -10,7 +10,7 @@ from keys.lanes import compiled, words
 from tests.keys.lanes.faults import FAILING, REFUSED, Fault, generated, planted, started
 
 FAULTS = (*REFUSED, *FAILING)
-OFTEN = ("18 for 19", "two lanes swapped in a product")
+OFTEN = ("two lanes swapped in a product",)
 
 
 def test_the_list_has_faults_of_every_kind() -> None:
@@ -19,22 +19,22 @@ def test_the_list_has_faults_of_every_kind() -> None:
     assert len({(fault.module, fault.old, fault.new) for fault in FAULTS}) == len(FAULTS)
 
 
-@pytest.mark.parametrize("fault", REFUSED, ids=lambda fault: fault.name)
-def test_the_generator_refuses_what_may_overflow(fault: Fault) -> None:
+def test_the_generator_refuses_what_may_overflow(subtests: pytest.Subtests) -> None:
     """On every machine: nothing runs."""
-    assert generated(fault)
+    for fault in REFUSED:
+        with subtests.test(fault=fault):
+            assert generated(fault)
 
 
 @pytest.mark.parametrize("fault", FAILING, ids=lambda fault: fault.name)
 @pytest.mark.long(but=OFTEN)
 def test_the_self_test_refuses_what_computes_otherwise(lanes: compiled.Lanes, fault: Fault) -> None:
-    assert generated(fault) == "", "the bounds say nothing of it"
+    """Code that the bounds refuse would raise ProofError here."""
     assert started(fault).startswith("the code failed its test: ")
 
 
 def test_code_without_a_fault_is_made_and_starts(lanes: compiled.Lanes) -> None:
     """Made anew in the same way: what is caught above is the fault."""
-    assert generated(None) == ""
     assert started(None) == ""
 
 

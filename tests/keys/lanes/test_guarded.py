@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from keys.lanes.compiled import Lanes
 
 ROOT = Path(__file__).parents[3]
@@ -22,5 +24,6 @@ def test_nothing_outside_of_an_array_is_touched(lanes: Lanes) -> None:
     assert ended() == 0
 
 
+@pytest.mark.long
 def test_leftover_lanes_that_are_not_clamped_are_caught(lanes: Lanes) -> None:
     assert ended("planted") in (-signal.SIGSEGV, -signal.SIGBUS)

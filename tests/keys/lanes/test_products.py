@@ -35,9 +35,8 @@ def test_the_edges_are_all_there() -> None:
 def test_the_plain_program_computes_the_products_of_rfc_7748() -> None:
     """With Python's integers, which share no code with what is tested."""
     assert twin.product(_BASE, _BASE).hex() == _TURNS[1]
-    for point in (P - 1, (1 << 256) - 1):
-        octets = point.to_bytes(32, "little")
-        assert twin.product(SCALARS[5].tobytes(), octets) == expected(SCALARS[5], _row(octets)).tobytes()
+    octets = ((1 << 256) - 1).to_bytes(32, "little")
+    assert twin.product(SCALARS[5].tobytes(), octets) == expected(SCALARS[5], _row(octets)).tobytes()
 
 
 @pytest.mark.long
@@ -55,7 +54,7 @@ def test_the_plain_program_is_right_at_every_edge() -> None:
     assert _wrong(many.products(scalars, POINTS), expected(scalars, POINTS)) == []
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.long)])
 def test_the_plain_program_is_right_at_random(number: int) -> None:
     for seed in range(0, number, 500):
         scalars, points = drawn(min(number, 500), seed), drawn(min(number, 500), seed + 1)
@@ -79,29 +78,36 @@ def test_lanes_compute_wycheproofs_products(lanes: Lanes) -> None:
     assert _wrong(np.concatenate(made), vectors.products, vectors.numbers) == []
 
 
-@pytest.mark.parametrize("scalars", [SCALARS[:4], pytest.param(SCALARS, marks=pytest.mark.long)], ids=["few", "all"])
+@pytest.mark.parametrize("scalars", [SCALARS[:2], pytest.param(SCALARS, marks=pytest.mark.long)], ids=["few", "all"])
 def test_lanes_are_right_at_every_edge(lanes: Lanes, scalars: Octets) -> None:
-    for scalar in [*scalars, *drawn(3, 5)]:
+    for scalar in [*scalars, *drawn(1, 5)]:
         assert _wrong(lanes.products(scalar.tobytes(), POINTS), expected(scalar, POINTS)) == []
 
 
-@pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [8000, pytest.param(40_000, marks=pytest.mark.long)])
 def test_lanes_are_right_at_random(lanes: Lanes, number: int) -> None:
     for seed in range(0, number, 4000):
         (scalar,), points = drawn(1, seed), drawn(4000, seed + 1)
         assert _wrong(lanes.products(scalar.tobytes(), points), expected(scalar, points)) == []
 
 
-@pytest.mark.parametrize("number", [*range(10), 31, 32, 33, 64, 77])
-def test_each_lane_computes_its_own_point(lanes: Lanes, number: int) -> None:
+def test_each_lane_computes_its_own_point(lanes: Lanes) -> None:
     """However many points there are: none is computed in the place of another."""
-    points = drawn(number, 7)
-    assert np.array_equal(lanes.products(SCALARS[9].tobytes(), points), expected(SCALARS[9], points))
+    for number in (
+        *range(10),
+        31,
+        32,
+        33,
+        64,
+        77,
+    ):
+        points = drawn(number, 7)
+        assert np.array_equal(lanes.products(SCALARS[9].tobytes(), points), expected(SCALARS[9], points))
 
 
 def test_a_scalar_of_another_length_is_refused(lanes: Lanes) -> None:
     for scalar in (b"", bytes(31), bytes(33)):
-        with pytest.raises(ValueError, match=f"{len(scalar)} bytes, must have 32"):
+        with pytest.raises(ValueError, match=f"{len(scalar)} bytes.* 32"):
             lanes.products(scalar, POINTS[:1])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from itertools import pairwise, product
 
 import numpy as np
@@ -58,20 +57,26 @@ def test_bounds_hold_for_every_word_of_the_program(monkeypatch: pytest.MonkeyPat
     assert worst["words"] > 100_000
 
 
-@pytest.mark.parametrize("most", [(1 << 52) - 1, (1 << 58) - 1, (1 << 63) - 1])
-def test_the_last_reduction_is_right_at_its_corners(most: int) -> None:
+def test_the_last_reduction_is_right_at_its_corners() -> None:
     """Random points never land near p: multiples of p and their neighbours, spelled in limbs of up to 63 bits."""
-    top = most << 204
-    values = sorted({k * P + by for k in (0, 1, 2, 3, top // P - 1) for by in range(-40, 41) if k * P + by >= 0})
-    values += [sum(limb << 51 * at for at, limb in enumerate(limbs)) for limbs in product((0, LIMB), repeat=5)]
-    found = field.reduced(element(values, most))
-    assert values_of(found) == [value % P for value in values]
-    # The same with limbs that overlap.
-    full = [sum(limb << 51 * at for at, limb in enumerate(limbs)) for limbs in product((0, 1, LIMB, most), repeat=5)]
-    limbs = [word(*column, most=most) for column in zip(*product((0, 1, LIMB, most), repeat=5), strict=True)]
-    found = field.reduced(limbs)
-    assert values_of(found) == [value % P for value in full]
-    assert all(limb.most <= LIMB for limb in found)
+    for most in (
+        (1 << 52) - 1,
+        (1 << 58) - 1,
+        (1 << 63) - 1,
+    ):
+        top = most << 204
+        values = sorted({k * P + by for k in (0, 1, 2, 3, top // P - 1) for by in range(-40, 41) if k * P + by >= 0})
+        values += [sum(limb << 51 * at for at, limb in enumerate(limbs)) for limbs in product((0, LIMB), repeat=5)]
+        found = field.reduced(element(values, most))
+        assert values_of(found) == [value % P for value in values]
+        # The same with limbs that overlap.
+        full = [
+            sum(limb << 51 * at for at, limb in enumerate(limbs)) for limbs in product((0, 1, LIMB, most), repeat=5)
+        ]
+        limbs = [word(*column, most=most) for column in zip(*product((0, 1, LIMB, most), repeat=5), strict=True)]
+        found = field.reduced(limbs)
+        assert values_of(found) == [value % P for value in full]
+        assert all(limb.most <= LIMB for limb in found)
 
 
 def test_limbs_are_packed_as_they_were_unpacked() -> None:
@@ -96,7 +101,7 @@ def test_arithmetic_is_that_of_the_field() -> None:
         assert [value % P for value in values_of(found)] == [value % P for value in right]
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", [1, 4])
 def test_one_inversion_serves_all_quotients(number: int) -> None:
     """Also where some are 0, however that is spelled: nothing of one reaches another."""
     numerators, denominators = ([int.from_bytes(row.tobytes(), "little") for row in drawn(64, at)] for at in (1, 2))
@@ -138,33 +143,31 @@ def test_hashes_are_those_of_libsodium_and_python() -> None:
     assert crypto_scalarmult(secret, ephemeral[0].tobytes()) != keys[0].tobytes()
 
 
-@pytest.mark.parametrize(
-    "overflows",
-    [
-        lambda: word(WORD - 1) + word(1),
-        lambda: word(5) - word(6),
-        lambda: word(5, most=9) - constant(MACHINE, 6),
-        lambda: word(1 << 60) << 4,
-        lambda: word(0).plus_low(word(FACTOR), word(1)),
-        lambda: word(0).plus_high(word(1), word(FACTOR)),
-        lambda: word(WORD - 1).plus_low(word(3), word(5)),
-        lambda: word(WORD - 1).plus_high(word(FACTOR - 1), word(3)),
-        lambda: word(0).plus_product(word(FACTOR // 2), 2),
-        lambda: mask_of(word(2)),
-        lambda: repeated(3, [word(9)], 8, lambda _, words: words),
-        lambda: repeated(3, [word(4)], 8, lambda _, words: [words[0] + words[0]]),
-        lambda: field.times([word(FACTOR)] * 5, [word(1)] * 5),
-        lambda: field.minus([word(0)] * 5, [word(WORD - 1)] * 5),
-        lambda: word(1) >> 64,
-        lambda: word(0) << -1,
-        lambda: word(1).rotated(64),
-        lambda: repeated(0, [word(1)], 8, lambda _, words: words),
-    ],
-    ids=range(18),
-)
-def test_what_may_overflow_is_refused(overflows: Callable[[], object]) -> None:
-    with pytest.raises(ProofError, match="may be"):
-        overflows()
+def test_what_may_overflow_is_refused() -> None:
+    for place, overflows in enumerate(
+        (
+            lambda: word(WORD - 1) + word(1),
+            lambda: word(5) - word(6),
+            lambda: word(5, most=9) - constant(MACHINE, 6),
+            lambda: word(1 << 60) << 4,
+            lambda: word(0).plus_low(word(FACTOR), word(1)),
+            lambda: word(0).plus_high(word(1), word(FACTOR)),
+            lambda: word(WORD - 1).plus_low(word(3), word(5)),
+            lambda: word(WORD - 1).plus_high(word(FACTOR - 1), word(3)),
+            lambda: word(0).plus_product(word(FACTOR // 2), 2),
+            lambda: mask_of(word(2)),
+            lambda: repeated(3, [word(9)], 8, lambda _, words: words),
+            lambda: repeated(3, [word(4)], 8, lambda _, words: [words[0] + words[0]]),
+            lambda: field.times([word(FACTOR)] * 5, [word(1)] * 5),
+            lambda: field.minus([word(0)] * 5, [word(WORD - 1)] * 5),
+            lambda: word(1) >> 64,
+            lambda: word(0) << -1,
+            lambda: word(1).rotated(64),
+            lambda: repeated(0, [word(1)], 8, lambda _, words: words),
+        )
+    ):
+        with pytest.raises(ProofError, match="may be"):
+            pytest.fail(f"{place}: {overflows()}")
 
 
 def test_a_choice_takes_one_or_the_other() -> None:

@@ -31,13 +31,31 @@ def point(value: int) -> bytes:
     return value.to_bytes(32, "little")
 
 
-@pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, 5000])
-@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 31, 32, 33, 1000])
-def test_boxes_are_those_of_libsodium(lanes: Lanes, rows: int, length: int) -> None:
-    plain, secrets = some(rows, length)
-    if rows == 1000 and length == 5000:
-        plain = plain[:, ::-1]  # of another layout
-    assert np.array_equal(lanes.seal_rows(plain, PUBLIC, secrets), seal_rows(plain, PUBLIC, secrets))
+def test_boxes_are_those_of_libsodium(lanes: Lanes) -> None:
+    for length in (
+        0,
+        1,
+        31,
+        32,
+        33,
+        100,
+        5000,
+    ):
+        for rows in (
+            0,
+            1,
+            7,
+            8,
+            9,
+            31,
+            32,
+            33,
+            1000,
+        ):
+            plain, secrets = some(rows, length)
+            if rows == 1000 and length == 5000:
+                plain = plain[:, ::-1]  # of another layout
+            assert np.array_equal(lanes.seal_rows(plain, PUBLIC, secrets), seal_rows(plain, PUBLIC, secrets))
 
 
 def test_libsodium_opens_them(lanes: Lanes) -> None:
@@ -72,24 +90,30 @@ def test_secrets_and_recipients_at_the_edges(lanes: Lanes) -> None:
         )
 
 
-@pytest.mark.parametrize("seal", ["lanes", "libsodium"])
-@pytest.mark.parametrize("bit", [0, 1 << 255])
-@pytest.mark.parametrize("value", SMALL_ORDER)
-def test_nothing_is_sealed_to_a_point_of_small_order(lanes: Lanes, value: int, bit: int, seal: str) -> None:
-    rows = {"lanes": lanes.seal_rows, "libsodium": seal_rows}[seal]
-    for number in (1, 9):
-        plain, secrets = some(number, 20)
-        with pytest.raises(ValueError, match="public_key is not a valid X25519 public key"):
-            rows(plain, point(value | bit), secrets)
+def test_nothing_is_sealed_to_a_point_of_small_order(lanes: Lanes) -> None:
+    for seal in (
+        "lanes",
+        "libsodium",
+    ):
+        for bit in (
+            0,
+            1 << 255,
+        ):
+            for value in SMALL_ORDER:
+                rows = {"lanes": lanes.seal_rows, "libsodium": seal_rows}[seal]
+                for number in (1, 9):
+                    plain, secrets = some(number, 20)
+                    with pytest.raises(ValueError, match="public_key"):
+                        rows(plain, point(value | bit), secrets)
 
 
 def test_what_has_another_length_is_refused(lanes: Lanes) -> None:
     plain, secrets = some(8, 20)
     for key in (b"", PUBLIC[:31], PUBLIC + b"x"):
-        with pytest.raises(ValueError, match=f"{len(key)} bytes, must have 32"):
+        with pytest.raises(ValueError, match=f"{len(key)} bytes.* 32"):
             lanes.seal_rows(plain, key, secrets)
     for wrong in (secrets[:7], secrets[:, :31], np.repeat(secrets, 2, axis=0)[::2]):
-        with pytest.raises(ValueError, match=r"must be \(8, 32\)"):
+        with pytest.raises(ValueError, match=r"\(8, 32\)"):
             lanes.seal_rows(plain, PUBLIC, wrong)
 
 
@@ -107,30 +131,35 @@ def test_no_secret_is_left_in_the_memory_of_a_call(
     assert not memory.any()
 
 
-@pytest.mark.parametrize("fault", ["a byte", "two lanes", "one secret for all", "an ephemeral key of another"])
-def test_the_self_test_finds_boxes_that_are_sealed_wrongly(
-    lanes: Lanes, monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
+def test_the_self_test_finds_boxes_that_are_sealed_wrongly(subtests: pytest.Subtests, lanes: Lanes) -> None:
     right = lanes.seal_rows
 
-    def wrong(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+    def a_byte(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
         sealed = right(plain, public_key, secrets)
-        if fault == "a byte":
-            sealed[-1, -1] ^= 1
-        if fault == "two lanes":
-            sealed[[2, 5]] = sealed[[5, 2]]
-        if fault == "one secret for all":
-            sealed = right(plain, public_key, np.repeat(secrets[:1], len(secrets), axis=0))
-        if fault == "an ephemeral key of another":
-            sealed[4, :32] = sealed[3, :32]
+        sealed[-1, -1] ^= 1
         return sealed
 
-    monkeypatch.setattr(lanes, "seal_rows", wrong)
-    assert self_test.fault_of(lanes) == "boxes are sealed otherwise than libsodium's"
+    def two_lanes(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        sealed = right(plain, public_key, secrets)
+        sealed[[2, 5]] = sealed[[5, 2]]
+        return sealed
+
+    def one_secret_for_all(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        return right(plain, public_key, np.repeat(secrets[:1], len(secrets), axis=0))
+
+    def an_ephemeral_key_of_another(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
+        sealed = right(plain, public_key, secrets)
+        sealed[4, :32] = sealed[3, :32]
+        return sealed
+
+    for wrong in (a_byte, two_lanes, one_secret_for_all, an_ephemeral_key_of_another):
+        with subtests.test(fault=wrong.__name__), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lanes, "seal_rows", wrong)
+            assert "sealed" in (self_test.fault_of(lanes) or "")
 
 
 def test_code_that_seals_wrongly_is_not_used(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert self_test.fault_of(lanes) is None
     monkeypatch.setattr(boxes, "BASE_POINT", 10)
-    with pytest.raises(NoLanes, match="failed its test: boxes are sealed otherwise"):
+    with pytest.raises(NoLanes, match="sealed"):
         compiled.make_lanes()

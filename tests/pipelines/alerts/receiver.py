@@ -7,7 +7,6 @@ import hashlib
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,16 +29,20 @@ def is_signed(headers: Mapping[str, str], body: bytes, key: bytes = KEY) -> bool
 
 @dataclass
 class Receiver:
-    """What came, and how it is answered."""
+    """What came, and how it is answered.
+
+    `hold`: not before the receiver ends. `drip`: a byte now and then, and never all of them.
+    """
 
     port: int = 0
     status: int = 200
-    pause: float = 0.0
+    hold: bool = False
     drip: bool = False
     length: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     on_request: Callable[[], None] = lambda: None
+    ended: threading.Event = field(default_factory=threading.Event)
 
     @property
     def address(self) -> str:
@@ -65,18 +68,18 @@ def receiving(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
             receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
             assert self.path == "/hook?team=a"
             receiver.on_request()
-            time.sleep(receiver.pause)
+            if receiver.hold:
+                receiver.ended.wait()
             try:
                 self.send_response(receiver.status)
                 for name, value in receiver.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(receiver.length + 9 * receiver.drip))
+                self.send_header("Content-Length", str(receiver.length + 1000 * receiver.drip))
                 self.end_headers()
                 self.wfile.write(b"x" * receiver.length)
-                for _ in range(9 if receiver.drip else 0):
+                while receiver.drip and not receiver.ended.wait(0.1):
                     self.wfile.write(b"x")
                     self.wfile.flush()
-                    time.sleep(0.2)
             except OSError:
                 pass
 
@@ -96,6 +99,7 @@ def receiving(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
     try:
         yield receiver
     finally:
+        receiver.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

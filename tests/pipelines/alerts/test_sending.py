@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 import ssl
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,8 +23,9 @@ from pipelines.alerts.sending import Program, Undelivered, Webhook
 from pipelines.alerts.signing import Secret, read_secret
 from pipelines.deployment.alerting import AlertsPart, site_of
 from tests.pipelines.alerts.receiver import KEY, SECRET, Receiver, is_signed, receiving
+from tests.shuffler.collector.running import wait_for
 
-LIMIT = 0.3
+LIMIT, WAIT = 0.3, 60.0
 BODY = b'{"says": "gr\xc3\xb6\xc3\x9fe"}'
 
 
@@ -33,8 +35,8 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def webhook(address: str, key: bytes = KEY) -> Webhook:
-    site, path = site_of(address, False, timedelta(seconds=LIMIT))
+def webhook(address: str, key: bytes = KEY, seconds: float = WAIT) -> Webhook:
+    site, path = site_of(address, False, timedelta(seconds=seconds))
     return Webhook(site, path, Secret(key))
 
 
@@ -47,12 +49,13 @@ def failure(place: Webhook | Program) -> Undelivered:
 
 
 def test_a_post_is_signed_as_standard_webhooks_say(receiver: Receiver) -> None:
+    before = int(time.time())
     webhook(receiver.address).send("alert_1", BODY)
     webhook(receiver.address, b"k" * 24).send("alert_1", BODY)
     (headers, body), (other, _) = receiver.got
     assert body == BODY
     assert headers["content-type"] == "application/json"
-    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
+    assert before <= int(headers["webhook-timestamp"]) <= time.time()
     assert is_signed(headers, body)
     assert not is_signed(headers, body + b" ")
     assert not is_signed({**headers, "webhook-id": "alert_2"}, body)
@@ -66,34 +69,35 @@ def test_the_signature_is_that_of_the_example_of_the_standard() -> None:
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-@pytest.mark.parametrize(("status", "down"), [(500, True), (503, True), (429, True), (400, False), (302, False)])
 def test_another_status_is_a_failure_and_a_redirect_is_not_followed(
-    receiver: Receiver, status: int, down: bool
+    receiver: Receiver, subtests: pytest.Subtests
 ) -> None:
-    with receiving() as elsewhere:
-        receiver.status, receiver.headers = status, {"Location": elsewhere.address}
-        error = failure(webhook(receiver.address))
-        assert f"status {status}" in str(error)
-        assert error.down == down
-        assert not elsewhere.got
-    assert len(receiver.got) == 1
+    for status, down in [(500, True), (503, True), (429, True), (400, False), (302, False)]:
+        with subtests.test(status=status):
+            with receiving() as elsewhere:
+                receiver.got.clear()
+                receiver.status, receiver.headers = status, {"Location": elsewhere.address}
+                error = failure(webhook(receiver.address))
+                assert f"status {status}" in str(error)
+                assert error.down == down
+                assert not elsewhere.got
+            assert len(receiver.got) == 1
 
 
-@pytest.mark.parametrize("way", [{"pause": 1.0}, {"drip": True}, {"length": 1 << 20}])
-def test_a_slow_or_long_answer_costs_no_more_than_the_limit(receiver: Receiver, way: dict[str, object]) -> None:
-    for name, value in way.items():
+def test_an_answer_that_never_ends_or_is_long_is_given_up(receiver: Receiver) -> None:
+    """Without a limit this would wait for ever: the receiver answers in full only when it ends."""
+    for name, value, seconds in (("hold", True, LIMIT), ("drip", True, LIMIT), ("length", 1 << 20, WAIT)):
         setattr(receiver, name, value)
-    began = time.monotonic()
-    error = failure(webhook(receiver.address))
-    assert time.monotonic() - began < 3 * LIMIT
-    assert error.down
-    assert ("too long" if "length" in way else "in time") in str(error)
+        error = failure(webhook(receiver.address, seconds=seconds))
+        setattr(receiver, name, type(value)())
+        assert error.down
+        assert ("long" if name == "length" else "time") in str(error)
 
 
 def test_nobody_there_is_a_failure_at_once() -> None:
     with receiving() as gone:
         address = gone.address
-    assert "cannot be reached" in str(failure(webhook(address)))
+    assert failure(webhook(address)).down
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
     context.load_cert_chain(self_signed(tmp_path))
     with receiving(context) as receiver:
         error = failure(webhook(receiver.address.replace("http:", "https:")))
-        assert "certificate is not trusted" in str(error)
+        assert "certificate" in str(error)
         assert not receiver.got
 
 
@@ -122,8 +126,8 @@ def self_signed(directory: Path) -> Path:
     return path
 
 
-def program(directory: Path, code: str) -> Program:
-    return Program((sys.executable, "-S", "-E", "-c", code), directory, LIMIT + 1.0)
+def program(directory: Path, code: str, seconds: float = WAIT) -> Program:
+    return Program((sys.executable, "-S", "-E", "-c", code), directory, seconds)
 
 
 def test_a_program_reads_the_alert_and_no_argument_has_a_part_of_it(tmp_path: Path) -> None:
@@ -132,20 +136,27 @@ def test_a_program_reads_the_alert_and_no_argument_has_a_part_of_it(tmp_path: Pa
     assert (tmp_path / "got").read_bytes() == BODY + b"['-c']"
 
 
-def test_a_program_that_fails_or_does_not_end_is_a_failure(tmp_path: Path) -> None:
+def test_a_program_that_fails_or_is_not_there_is_a_failure(tmp_path: Path) -> None:
     assert "status 3" in str(failure(program(tmp_path, "raise SystemExit(3)")))
-    assert "cannot be started" in str(failure(Program(("./not-there",), tmp_path, 1.0)))
-    began = time.monotonic()
-    # What it started ends with it.
-    code = "import os, time; open('pid', 'w').write(str(os.getpid())); os.fork(); time.sleep(30)"
-    error = failure(program(tmp_path, code))
+    assert "./not-there" in str(failure(Program(("./not-there",), tmp_path, WAIT)))
+
+
+def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, groups = subprocess.Popen.communicate, []
+
+    def once_it_forked(child: subprocess.Popen[bytes], body: bytes, seconds: float) -> object:
+        groups.append(child.pid)
+        wait_for((tmp_path / "forked").exists, WAIT)
+        return real(child, body, seconds)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", once_it_forked)
+    error = failure(program(tmp_path, "import os, time; os.fork(); open('forked', 'w'); time.sleep(600)", 0.1))
     assert error.down
-    assert "did not end" in str(error)
-    assert time.monotonic() - began < 5.0
-    deadline = time.monotonic() + 5.0
-    while _group_lives(int((tmp_path / "pid").read_text())):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert "0.1 s" in str(error)
+    (group,) = groups
+    wait_for(lambda: not _group_lives(group), WAIT)
 
 
 def _group_lives(group: int) -> bool:
@@ -175,18 +186,17 @@ def test_a_secret_is_read_from_a_reference_and_never_shown(tmp_path: Path, monke
         Webhook(site_of("http://localhost/", False, timedelta(seconds=1))[0], "/", secret)
     )
     for taken in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="cannot be pickled"):
+        with pytest.raises(TypeError, match="pickled"):
             taken(secret)
     for wrong in ("", "whsec_", "whsec_c2hvcnQ=", SECRET[6:], "whsec_!!!", SECRET + SECRET):
         monkeypatch.setenv("HOOK", wrong)
-        with pytest.raises(UsageError, match="env:HOOK holds no webhook secret") as raised:
+        with pytest.raises(UsageError, match="env:HOOK") as raised:
             read_secret("env:HOOK")
         assert wrong == "" or wrong not in str(raised.value).replace("whsec_ and", "")
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_settings_that_cannot_be_used_are_refused(subtests: pytest.Subtests) -> None:
+    for given, said in [
         ({}, "give one of them"),
         ({"webhook": "https://a.example/x", "secret": "env:S", "command": ("tell",)}, "give one of them"),
         ({"webhook": "https://a.example/x"}, "secret: goes with webhook"),
@@ -200,12 +210,11 @@ def test_a_secret_is_read_from_a_reference_and_never_shown(tmp_path: Path, monke
         ({"command": ("tell",), "items": ["a", "a"]}, "each once"),
         ({"command": ("tell",), "items": ["a\nb"]}, "holds a control character"),
         ({"command": ("tell",), "false_alarms": 0.0}, "greater than or equal"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(given: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said) as raised:
-        AlertsPart.model_validate(given)
-    assert "token" not in raised.value.errors()[0]["msg"]  # type: ignore[attr-defined]
+    ]:
+        with subtests.test(given=given):
+            with pytest.raises(ValueError, match=said) as raised:
+                AlertsPart.model_validate(given)
+            assert "token" not in raised.value.errors()[0]["msg"]  # type: ignore[attr-defined]
 
 
 def test_localhost_and_who_asks_for_it_may_use_plain_http() -> None:

@@ -47,38 +47,36 @@ def test_the_largest_items_come_with_intervals_that_hold_together(asked: Site) -
     assert (rows[0]["item"], {row["item"] for row in rows}) == ("editor/theme/dark", {*USUAL})
     assert all(row["detected_all"] and row["low_all"] <= row["low"] for row in rows)
     assert abs(answer["rows"][0]["count"] - 260) < FAR * error(answer["rows"][0])
-    assert any("all 6 counts looked at together" in said for said in answer["says"])
-    assert any('"other", values that the dictionary of epoch 1 does not list: 3' in said for said in answer["says"])
+    assert any(" 6 counts " in said for said in answer["says"])
+    assert any('"other"' in said and "epoch 1" in said for said in answer["says"])
     said = done("ask", "top", "--config", asked.config, "--campaign", "ios", "--show", 2).out
-    assert f"2 of {len(answer['rows'])} detected items" in said
+    assert f"2 of {len(answer['rows'])} " in said
     assert "help" not in said
     earlier = ask(asked, "top", "--window", f"{window_name(0)[:4]}-{window_name(0)[4:6]}-{window_name(0)[6:8]}")
     assert earlier["windows"] == [window_name(0)]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "names", "items"),
-    [
+def test_a_sum_is_near_the_truth_of_each_window_with_its_own_error(asked: Site, subtests: pytest.Subtests) -> None:
+    for chosen, names, items in [
         (("--all",), ["all listed items"], ITEMS),
         (("--prefix", "editor/"), ["editor/*"], ITEMS[:3]),
         (("--glob", "*/*[kt]"), ["*/*[kt]"], ITEMS[:2] + ITEMS[2:3] + ITEMS[4:5]),
         (("--group", "themes"), ["themes"], ITEMS[:2]),
         (("--item", "shop", "--item", "shop/cart"), ["shop + shop/cart"], ITEMS[3:5]),
-    ],
-)
-def test_a_sum_is_near_the_truth_of_each_window_with_its_own_error(
-    asked: Site, chosen: tuple[str, ...], names: list[str], items: tuple[str, ...]
-) -> None:
-    rows = ask(asked, "sum", *chosen)["rows"]
-    assert [(row["window"], row["group"]) for row in rows] == [(window_name(day), *names) for day in range(DAYS)]
-    for row, truth in zip(rows, IOS, strict=True):
-        counted = sum(truth.get(item, 0) for item in items)
-        assert (row["items"], row["missing"], row["reports"]) == (len(items), 0, 600)
-        assert abs(row["count"] - counted) < FAR * error(row)
-        assert row["low_all"] < row["low"] < row["count"] < row["high"] < row["high_all"]
-        assert row["share"] == pytest.approx(row["count"] / 600)
-        # Of a whole dictionary it is the error of the rest; root sum of squares would be 10 and more.
-        assert 2.0 < row["standard_error"] < 8.0
+    ]:
+        with subtests.test(chosen=chosen):
+            rows = ask(asked, "sum", *chosen)["rows"]
+            assert [(row["window"], row["group"]) for row in rows] == [
+                (window_name(day), *names) for day in range(DAYS)
+            ]
+            for row, truth in zip(rows, IOS, strict=True):
+                counted = sum(truth.get(item, 0) for item in items)
+                assert (row["items"], row["missing"], row["reports"]) == (len(items), 0, 600)
+                assert abs(row["count"] - counted) < FAR * error(row)
+                assert row["low_all"] < row["low"] < row["count"] < row["high"] < row["high_all"]
+                assert row["share"] == pytest.approx(row["count"] / 600)
+                # Of a whole dictionary it is the error of the rest; root sum of squares would be 10 and more.
+                assert 2.0 < row["standard_error"] < 8.0
 
 
 def test_paths_are_summed_at_every_level_and_a_node_that_is_an_item_too(asked: Site) -> None:
@@ -111,7 +109,8 @@ def test_a_planted_rise_is_found_and_nothing_else(asked: Site) -> None:
     two = ask(asked, "change", "--last", 1, "--against", 2)
     assert (two["rows"][0]["group"], two["rows"][0]["reports_before"]) == ("editor/theme/dark", 1200)
     said = done("ask", "change", "--config", asked.config, "--campaign", "ios").out
-    assert "corrected for all 6 looked at (Benjamini and Hochberg)" in said
+    assert " 6 " in said
+    assert "Benjamini and Hochberg" in said
     assert "+" in next(line for line in said.splitlines() if line.startswith("editor/theme/dark"))
 
 
@@ -122,9 +121,7 @@ def test_what_would_have_been_seen_is_said(asked: Site) -> None:
     # 20 % of 20 users is a standard error: seen hardly more often than nothing.
     assert 0.02 < small["seen_20"] < 0.12 < large["seen_20"] < 1.0
     assert 1.2 < large["least_seen"] < (small["least_seen"] or math.inf)
-    assert any(
-        "a change of 20 % in shop/cart would have been seen with probability 0." in one for one in answer["says"]
-    )
+    assert any("20 % in shop/cart" in one and " 0." in one for one in answer["says"])
 
 
 def test_two_campaigns_are_compared_in_what_both_list(asked: Site) -> None:
@@ -175,58 +172,52 @@ def test_tables_and_json_are_one_answer(asked: Site, tmp_path: Path) -> None:
             if row.get("share") is not None:
                 assert float(text["share"]) == pytest.approx(row["share"], rel=1e-5)
         assert out.stat().st_mode & 0o777 == 0o600
-        refused("ask", question, *where, *options, "--out", out, says=["already exists"])
+        refused("ask", question, *where, *options, "--out", out, says=[out.name])
 
 
-@pytest.mark.parametrize(
-    ("question", "options", "says"),
-    [
-        ("top", ("--window", "2011-01-01"), ["window is '2011-01-01'", "the 3 windows with results", window_name(0)]),
-        ("top", ("--window", "20"), ["may be 3 windows", window_name(0)]),
-        ("item", ("--item", "delta"), ["'delta' was counted in none"]),
-        ("item", ("--out", "t.txt"), ["must end in .csv or .parquet"]),
-        ("sum", (), ["nothing to sum", "--by-prefix"]),
+def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.Subtests) -> None:
+    for question, options, says in [
+        ("top", ("--window", "2011-01-01"), ["window is '2011-01-01'", " 3 windows ", window_name(0)]),
+        ("top", ("--window", "20"), ["'20'", " 3 windows", window_name(0)]),
+        ("item", ("--item", "delta"), ["'delta'"]),
+        ("item", ("--out", "t.txt"), ["t.txt", ".csv", ".parquet"]),
+        ("sum", (), ["--by-prefix"]),
         ("sum", ("--group", "colours"), ["group is 'colours'", "reading, themes"]),
-        ("sum", ("--prefix", "x"), ["matches none of the 6 listed items"]),
-        ("sum", ("--file", "/dev/null"), ["file '/dev/null' holds no item"]),
-        ("sum", ("--glob", "*" * 20), ["at most 8"]),
-        ("sum", ("--by-prefix", ""), ["separator is empty"]),
+        ("sum", ("--prefix", "x"), ["'x'", " 6 "]),
+        ("sum", ("--file", "/dev/null"), ["file '/dev/null'"]),
+        ("sum", ("--glob", "*" * 20), [" 8"]),
+        ("sum", ("--by-prefix", ""), ["separator"]),
         ("sum", ("--file", "nowhere.txt"), ["nowhere.txt"]),
-        ("change", ("--item", "delta"), ["'delta' was not counted in all"]),
-        ("change", ("--last", 2), ["3 windows with results, must have at least 4"]),
-        ("change", ("--from", window_name(1), "--to", window_name(1)), ["is before and after"]),
-        ("change", ("--to", window_name(0)), ["has none before it"]),
-        ("change", ("--to", window_name(1), "--last", 2), ["--from and --to name windows"]),
-        ("compare", (), ["must be two different ones"]),
-        ("compare", ("--campaign", "android", "--last", 2), ["1 windows in common"]),
-        ("total", ("--campaign", "android"), ["must be one: compare asks two"]),
-        ("total", ("--result", "results"), ["--config and --result are both given"]),
-        ("new", (), ["discovers no values"]),
-    ],
-)
-def test_what_cannot_be_answered_is_one_sentence(
-    asked: Site, question: str, options: tuple[object, ...], says: list[str]
-) -> None:
-    run = refused("ask", question, "--config", asked.config, "--campaign", "ios", *options, says=says)
-    assert run.err.count("\n") == 1
+        ("change", ("--item", "delta"), ["'delta'"]),
+        ("change", ("--last", 2), [" 3 windows ", " 4"]),
+        ("change", ("--from", window_name(1), "--to", window_name(1)), [window_name(1), "before and after"]),
+        ("change", ("--to", window_name(0)), [window_name(0), "before it"]),
+        ("change", ("--to", window_name(1), "--last", 2), ["--from and --to"]),
+        ("compare", (), ["two different"]),
+        ("compare", ("--campaign", "android", "--last", 2), ["1 windows ", "common"]),
+        ("total", ("--campaign", "android"), ["compare"]),
+        ("total", ("--result", "results"), ["--config and --result"]),
+        ("new", (), ["ios", "discovers"]),
+    ]:
+        with subtests.test(question=question, options=options):
+            run = refused("ask", question, "--config", asked.config, "--campaign", "ios", *options, says=says)
+            assert run.err.count("\n") == 1
 
 
 def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
     ios = asked.root / "campaigns" / "ios" / "ios.json"
     folder = asked.store / "results" / "ios" / batches(asked, "ios")[0]
-    refused("ask", "top", "--campaign", ios, says=["nothing to ask: give --config"])
-    refused("ask", "top", "--campaign", ios, "--result", "nowhere", says=["result nowhere does not exist"])
-    refused("ask", "change", "--campaign", ios, "--result", folder, says=["is given 1 times, must be given twice"])
+    refused("ask", "top", "--campaign", ios, says=["--config"])
+    refused("ask", "top", "--campaign", ios, "--result", "nowhere", says=["result nowhere"])
+    refused("ask", "change", "--campaign", ios, "--result", folder, says=[" 1 times", "twice"])
     refused("ask", "total", "--campaign", ios, *["--result", folder] * 2, says=["is given twice"])
-    refused(
-        "ask", "top", "--campaign", ios, "--result", folder, "--window", "x", says=["--window chooses from a store"]
-    )
+    refused("ask", "top", "--campaign", ios, "--result", folder, "--window", "x", says=["--window"])
     more = ("--campaign", ios, "--campaign", ios, "--result", folder)
-    refused("ask", "top", *more, says=["2 times for 1 results"])
+    refused("ask", "top", *more, says=["2 times", "1 results"])
     other = asked.root / "campaigns" / "android" / "android.json"
-    refused("ask", "top", "--campaign", other, "--result", folder, says=["is of campaign ios", "must be of android"])
+    refused("ask", "top", "--campaign", other, "--result", folder, says=["campaign ios", "android"])
     none = ("--config", asked.config, "--campaign", "words")
-    refused("ask", "change", *none, status=3, says=["has no results yet"])
+    refused("ask", "change", *none, status=3, says=["words"])
 
 
 def batches(site: Site, campaign: str) -> list[str]:
@@ -242,10 +233,10 @@ def test_a_file_of_items_and_a_deployments_file_are_groups(asked: Site, tmp_path
         (row,) = answer["rows"]
         assert (row["items"], row["missing"]) == (2, 1)
         assert abs(row["count"] - 60) < FAR * error(row)
-        assert any('they are in "other"' in said for said in answer["says"])
+        assert any('"other"' in said for said in answer["says"])
         changed = ask(site, "change", *chosen)
         assert changed["rows"][0]["items"] == 2
-        assert any("without 1 item that not all of these results counted" in said for said in changed["says"])
+        assert any("without 1 item " in said for said in changed["says"])
     shutil.rmtree(site.root)
 
 
@@ -262,9 +253,9 @@ def test_every_way_to_count_answers_with_the_error_of_its_sums(collected: Callab
         assert abs(row["count"] - sum(LISTED[item] for item in items)) < 8.0 * error(row)
         assert (row["collision_error"] > 0.0) == any("share cells" in said for said in answer["says"])
     if name == "open":
-        refused("ask", "top", *where, says=["no item is known by its name"])
-        refused("ask", "sum", *where, "--all", says=["--all sums what a dictionary lists"])
-        refused("ask", "sum", *where, "--by-prefix", "/", says=["sums what a dictionary lists"])
+        refused("ask", "top", *where, says=["no item"])
+        refused("ask", "sum", *where, "--all", says=["--all", "dictionary"])
+        refused("ask", "sum", *where, "--by-prefix", "/", says=["dictionary"])
         return
     (row,) = done("ask", "sum", *where, "--all", "--json").json["rows"]
     assert abs(row["count"] - sum(LISTED.values())) < 8.0 * error(row)

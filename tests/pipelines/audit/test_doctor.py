@@ -20,12 +20,17 @@ from tests.support.opening import FakeLanes, put_lanes
 from tests.support.site import Site, at, values
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    site = Site(tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("whole"))
     collect(site.store, site.campaign, values(200), day=0)
     site.run(1.1)
     return site
+
+
+@pytest.fixture
+def site(whole: Site, tmp_path: Path) -> Site:
+    return whole.copied(tmp_path / "site")
 
 
 def bad(site: Site, day: float = 1.2) -> dict[str, Finding]:
@@ -116,7 +121,7 @@ def test_what_is_wrong_is_seen_and_said(
         ((400, 5, 5), "warning"),
     ],
 )
-@pytest.mark.long(but=("sizes0-bad", "sizes2-warning"))
+@pytest.mark.long(but=("sizes0-bad",))
 def test_reports_are_dropped_if_a_grace_period_brings_no_batch(
     tmp_path: Path, sizes: tuple[int, ...], verdict: str
 ) -> None:

@@ -29,13 +29,10 @@ def test_the_doctor_warns_of_an_evaluator_beside_the_auxiliary_server(tmp_path: 
     ]
 
 
-@pytest.mark.parametrize(
-    ("evaluator_keys", "settings", "tail"),
-    [(1, APART, EVALUATOR), (1, "", ""), (0, "", EVALUATOR)],
-    ids=["auxiliary server elsewhere", "evaluator elsewhere", "no oblivious campaign"],
-)
-def test_it_does_not_warn_where_one_of_the_two_is_missing(
-    tmp_path: Path, evaluator_keys: int, settings: str, tail: str
-) -> None:
-    site = Site(tmp_path, discovery=True, evaluator_keys=evaluator_keys, settings=settings, tail=tail)
-    assert said(site) == []
+def test_it_does_not_warn_where_one_of_the_two_is_missing(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for evaluator_keys, settings, tail in [(1, APART, EVALUATOR), (1, "", ""), (0, "", EVALUATOR)]:
+        with subtests.test(evaluator_keys=evaluator_keys, settings=settings):
+            root = tmp_path / f"{evaluator_keys} {bool(settings)}"
+            root.mkdir()
+            site = Site(root, discovery=True, evaluator_keys=evaluator_keys, settings=settings, tail=tail)
+            assert said(site) == []

@@ -9,7 +9,7 @@ from threading import Thread
 
 import psycopg
 import pytest
-from sqlalchemy import Table, create_engine, delete, text, update
+from sqlalchemy import create_engine, delete, text, update
 
 from hushcount.errors import HushcountError, LostLock, UsageError
 from pipelines.batches.lock import alone, prove, run_of
@@ -78,6 +78,7 @@ def test_a_run_whose_connection_was_cut_records_nothing_when_another_took_over(
     assert [counts.received for counts in account_at(site, 1.2).windows] == [100]
 
 
+@pytest.mark.long
 def test_a_run_whose_connection_was_cut_goes_on_while_no_other_took_over(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,24 +133,27 @@ def test_each_run_has_a_greater_token(tmp_path: Path) -> None:
     assert taken[0].owner != taken[1].owner
 
 
-@pytest.mark.parametrize("restored", ["moved", "written over", "of the same token"])
-def test_a_state_that_is_exchanged_under_a_run_is_not_written_to(tmp_path: Path, restored: str) -> None:
-    address, copy = tmp_path / "state.db", tmp_path / "copy.db"
-    with opened(str(address)) as state:
-        shutil.copy(address, copy)
-        with alone(state, str(address), wait=False) as mine:
-            prove(mine)
-            if restored == "of the same token":
-                with opened(str(copy)) as other, other.begin() as connection:
-                    connection.execute(update(RUNS).values(token=1, owner="0" * 16))
-            content = copy.read_bytes()
-            if restored == "moved":
-                copy.replace(address)
-            else:
-                address.write_bytes(content)
-            with pytest.raises(LostLock), mine.begin() as connection:
-                connection.execute(HOPS.insert().values(campaign="x", batch="x", hop="x", counts="{}", finished_at="x"))
-    assert address.read_bytes() == content
+def test_a_state_that_is_exchanged_under_a_run_is_not_written_to(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for restored in ["moved", "written over", "of the same token"]:
+        with subtests.test(restored=restored):
+            address, copy = tmp_path / f"{restored}.db", tmp_path / f"copy for {restored}.db"
+            with opened(str(address)) as state:
+                shutil.copy(address, copy)
+                with alone(state, str(address), wait=False) as mine:
+                    prove(mine)
+                    if restored == "of the same token":
+                        with opened(str(copy)) as other, other.begin() as connection:
+                            connection.execute(update(RUNS).values(token=1, owner="0" * 16))
+                    content = copy.read_bytes()
+                    if restored == "moved":
+                        copy.replace(address)
+                    else:
+                        address.write_bytes(content)
+                    with pytest.raises(LostLock), mine.begin() as connection:
+                        connection.execute(
+                            HOPS.insert().values(campaign="x", batch="x", hop="x", counts="{}", finished_at="x")
+                        )
+            assert address.read_bytes() == content
 
 
 def test_a_state_that_is_gone_is_not_made_anew_under_a_run(tmp_path: Path) -> None:
@@ -216,12 +220,14 @@ def test_first_runs_at_once_make_one_state_on_a_server(database: str) -> None:
     engine.dispose()
 
 
-@pytest.mark.parametrize("table", [VERSIONS, RUNS], ids=["version", "runs"])
-@pytest.mark.parametrize("rows", [0, 2])
-def test_a_state_without_its_row_or_with_two_is_refused_in_a_sentence(tmp_path: Path, table: Table, rows: int) -> None:
-    address = str(tmp_path / "state.db")
-    another = VERSIONS.insert().values(version=1) if table is VERSIONS else RUNS.insert().values(token=1, owner="")
-    with opened(address) as state, state.begin() as connection:
-        connection.execute(delete(table) if rows == 0 else another)
-    with pytest.raises(UsageError, match=rf"table \w+ has {rows} rows, must have 1"), opened(address):
-        pass
+def test_a_state_without_its_row_or_with_two_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    for table in [VERSIONS, RUNS]:
+        for rows in [0, 2]:
+            address = str(tmp_path / f"{table.name}-{rows}.db")
+            another = (
+                VERSIONS.insert().values(version=1) if table is VERSIONS else RUNS.insert().values(token=1, owner="")
+            )
+            with opened(address) as state, state.begin() as connection:
+                connection.execute(delete(table) if rows == 0 else another)
+            with pytest.raises(UsageError, match=rf"table {table.name} has {rows} rows"), opened(address):
+                pass

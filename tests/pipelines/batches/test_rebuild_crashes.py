@@ -64,14 +64,6 @@ def dying(number: int) -> Iterator[None]:
             event.remove(Engine, "commit", commits)
 
 
-def twin(site: Site, root: Path) -> Site:
-    """Return a site with a copy of all files of another."""
-    shutil.copytree(site.root, root)
-    copy = Site.__new__(Site)
-    copy.__dict__.update(site.__dict__, root=root, config=root / site.config.name, store=root / "store")
-    return copy
-
-
 def lose(site: Site, loss: str) -> None:
     """Delete the state, or put back what was copied."""
     state = Path(site.deployment.state)
@@ -96,7 +88,7 @@ def test_each_segment_is_released_once_wherever_a_run_dies_and_its_state_is_lost
     made += leave(site.store, site.campaign, 0, {"reports": 40, "discovery": 20}, COPIES)
     ended = False
     for number in range(100):
-        one = twin(site, tmp_path / str(number))
+        one = site.copied(tmp_path / str(number))
         loss, jobs = LOSSES[number % 2], PlainJobs(monkeypatch)
         try:
             with dying(number):
@@ -136,7 +128,7 @@ def test_nothing_runs_again_wherever_retention_dies_and_the_state_is_lost(
     shutil.copy(site.deployment.state, site.root / "yesterday.db")
     ended = False
     for number in range(100):
-        one = twin(site, tmp_path / str(number))
+        one = site.copied(tmp_path / str(number))
         loss = LOSSES[number % 2]
         try:
             with dying(number):

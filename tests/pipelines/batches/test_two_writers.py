@@ -181,13 +181,12 @@ def test_a_mark_keeps_what_it_names_where_only_the_stores_answer_was_lost(monkey
     assert read() == b"mine"
 
 
-@pytest.mark.parametrize(
-    "folder", ["../other", "0000000001-0000000000000001/..", "", 7, "0000000001-0000000000000001\n"]
-)
-def test_a_folder_that_another_party_names_is_one_of_a_run(folder: object) -> None:
-    storage.write_json(storage.join(OUT, "summary.json"), {"folder": folder})
-    with pytest.raises(UsageError, match="names no folder of a run"):
-        folder_of(OUT)
+def test_a_folder_that_another_party_names_is_one_of_a_run(subtests: pytest.Subtests) -> None:
+    for folder in ["../other", "0000000001-0000000000000001/..", "", 7, "0000000001-0000000000000001\n"]:
+        with subtests.test(folder=folder):
+            storage.write_json(storage.join(OUT, "summary.json"), {"folder": folder})
+            with pytest.raises(UsageError, match="names no folder of a run"):
+                folder_of(OUT)
 
 
 def test_a_file_of_an_output_is_found_under_the_name_that_it_would_have_beside_the_summary() -> None:

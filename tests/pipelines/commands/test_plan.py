@@ -44,15 +44,13 @@ def test_the_json_has_these_keys_and_is_the_plan() -> None:
 def test_limits_and_names_narrow_the_choice() -> None:
     told = done(*ASKED, "--dictionary-size", 500, "--max-report-bytes", 2, "--max-tally-mib", 0.005, "--json").json
     assert all(one["report_bytes"] <= 2 and one["tally_mib"] <= 0.005 for one in told["candidates"])
-    assert told["left_out"]["oue"] == "a report has 63 bytes, more than 2"
+    assert all(text in told["left_out"]["oue"] for text in (" 63 bytes", " 2"))
     assert {one["mechanism"] for one in told["candidates"]} | set(told["left_out"]) == set(CATALOGUE)
     few = done(*ASKED, "--dictionary-size", 500, "--mechanism", "oue", "--mechanism", "grr", "--json").json
     assert [one["mechanism"] for one in few["candidates"]] == ["oue", "grr"]
     assert few["left_out"] == {}
     limits = ("--max-report-bytes", 1, "--mechanism", "oue", "--mechanism", "olh")
-    refused(
-        *ASKED, "--dictionary-size", 500, *limits, says=["no mechanism is possible: oue: a report has 63", "; olh:"]
-    )
+    refused(*ASKED, "--dictionary-size", 500, *limits, says=[" oue: ", " 63", " olh:"])
 
 
 def test_a_target_share_is_an_objective() -> None:
@@ -92,13 +90,13 @@ def test_a_wanted_share_is_solved_for_reports_and_a_high_epsilon_is_warned_of(wo
     assert told["detection"]["power"] >= 0.9
     assert told["detection"]["false_positive_rate"] == 0.05 / 100
     said = done(*wanted, "--epsilon", 2).out
-    assert f"detected with probability {told['detection']['power']:.3f} by {told['reports']:,} reports" in said
-    refused(*wanted, says=["give --want-share with --epsilon"])
-    refused(*wanted[:-4], "--power", 2, "--epsilon", 1, says=["power is 2, must be in (0, 1)"])
+    assert f" {told['detection']['power']:.3f} by {told['reports']:,} reports" in said
+    refused(*wanted, says=["--want-share", "--epsilon"])
+    refused(*wanted[:-4], "--power", 2, "--epsilon", 1, says=["power is 2", "(0, 1)"])
     arguments = ("--id", "c", "--mechanism", "grr", "--dictionary", world.dictionary, "--keys", world.keys)
     for epsilon in (8, 9):
         run = done("campaign", "new", *arguments, "--epsilon", epsilon, "--out", tmp_path / f"{epsilon}.json")
-        assert ("warning: epsilon is 9, above 8: one report multiplies" in run.err) == (epsilon == 9)
+        assert ("warning: epsilon is 9" in run.err) == (epsilon == 9)
 
 
 def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
@@ -108,27 +106,28 @@ def test_people_get_a_table_the_reason_and_what_is_left_out() -> None:
     assert plan.reason in run.out
     rows = [line.split()[0] for line in run.out.splitlines() if line.split() and line.split()[0] in CATALOGUE]
     assert rows[: len(plan.candidates)] == [one.mechanism for one in plan.candidates]
-    assert "left out: wss: domain is 2000" in run.err
-    assert "an open domain" in done(*ASKED, "--open-domain").out
+    assert "wss: domain is 2000" in run.err
+    assert "open domain" in done(*ASKED, "--open-domain").out
 
 
-@pytest.mark.parametrize("domain", ["dictionary", "open"])
-def test_the_file_is_the_campaign_of_the_chosen(world: World, tmp_path: Path, domain: str) -> None:
-    items = ("--dictionary", world.dictionary) if domain == "dictionary" else ("--open-domain",)
-    path = tmp_path / "new" / "c.json"
-    path.parent.mkdir()
-    file = ("--out", path, "--id", "planned", "--keys", world.keys)
-    told = done("plan", "--epsilon", 1.5, "--reports", 3000, *items, *file, "--json").json
-    campaign = Campaign.read(path)
-    assert campaign.mechanism is not None
-    assert (campaign.id, campaign.mechanism.epsilon) == ("planned", 1.5)
-    assert (campaign.mechanism.name, campaign.mechanism.parameters) == (
-        told["chosen"]["mechanism"], told["chosen"]["parameters"],
-    )  # fmt: skip
-    mechanism = campaign.require_frequency()
-    assert mechanism.epsilon == told["chosen"]["epsilon_spent"]
-    assert mechanism.report_bytes == told["chosen"]["report_bytes"]
-    assert campaign.sealed_bytes("reports") == told["chosen"]["sealed_bytes"]
+def test_the_file_is_the_campaign_of_the_chosen(world: World, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for domain in ["dictionary", "open"]:
+        with subtests.test(domain=domain):
+            items = ("--dictionary", world.dictionary) if domain == "dictionary" else ("--open-domain",)
+            path = tmp_path / domain / "c.json"
+            path.parent.mkdir()
+            file = ("--out", path, "--id", "planned", "--keys", world.keys)
+            told = done("plan", "--epsilon", 1.5, "--reports", 3000, *items, *file, "--json").json
+            campaign = Campaign.read(path)
+            assert campaign.mechanism is not None
+            assert (campaign.id, campaign.mechanism.epsilon) == ("planned", 1.5)
+            assert (campaign.mechanism.name, campaign.mechanism.parameters) == (
+                told["chosen"]["mechanism"], told["chosen"]["parameters"],
+            )  # fmt: skip
+            mechanism = campaign.require_frequency()
+            assert mechanism.epsilon == told["chosen"]["epsilon_spent"]
+            assert mechanism.report_bytes == told["chosen"]["report_bytes"]
+            assert campaign.sealed_bytes("reports") == told["chosen"]["sealed_bytes"]
 
 
 def test_a_pool_of_a_planned_campaign_has_a_seed_of_its_own(world: World, tmp_path: Path) -> None:
@@ -158,49 +157,47 @@ def test_a_planned_campaign_collects(world: World, tmp_path: Path) -> None:
     assert summary(chain.path("results"))["accepted"] == 1100
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ((), "give one of --dictionary-size D, --dictionary FILE and --open-domain"),
-        (("--dictionary-size", 5, "--open-domain"), "give one of --dictionary-size D"),
-        (("--dictionary-size", 100), "give --epsilon and --reports, or one of them with --want-error"),
-        (("--dictionary-size", 100, "--epsilon", 1), "give --epsilon and --reports"),
-        (("--dictionary-size", 100, "--want-error", 5), "give --want-error with --reports"),
-        (("--dictionary-size", 100, "--want-error", 5, "--epsilon", 1, "--reports", 9), "give --want-error with"),
-        (("--dictionary-size", 100, "--want-error", 0, "--reports", 9), "--want-error is '0': must be"),
-        (("--dictionary-size", 100, "--want-error", "nan", "--reports", 9), "--want-error is 'nan': must be"),
-        (("--dictionary-size", 100, "--want-error", 0.1, "--epsilon", 1), "a single report has more at epsilon 1"),
-        (("--dictionary-size", 1, "--epsilon", 1, "--reports", 9), "domain is 1, must be in 2..2147483647 items"),
-        (("--dictionary-size", 100, "--epsilon", 0, "--reports", 9), "epsilon is 0.0, must be a finite number in"),
-        (("--dictionary-size", 100, "--epsilon", "nan", "--reports", 9), "epsilon is nan, must be"),
-        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 0), "reports is 0, must be in 1..1000000000000"),
+def test_bad_arguments_are_one_sentence(subtests: pytest.Subtests) -> None:
+    for arguments, says in [
+        ((), "--dictionary-size D, --dictionary FILE and --open-domain"),
+        (("--dictionary-size", 5, "--open-domain"), "--dictionary-size D"),
+        (("--dictionary-size", 100), "--epsilon and --reports"),
+        (("--dictionary-size", 100, "--epsilon", 1), "--epsilon and --reports"),
+        (("--dictionary-size", 100, "--want-error", 5), "--want-error with --reports"),
+        (("--dictionary-size", 100, "--want-error", 5, "--epsilon", 1, "--reports", 9), "--want-error with"),
+        (("--dictionary-size", 100, "--want-error", 0, "--reports", 9), "--want-error is '0'"),
+        (("--dictionary-size", 100, "--want-error", "nan", "--reports", 9), "--want-error is 'nan'"),
+        (("--dictionary-size", 100, "--want-error", 0.1, "--epsilon", 1), "epsilon 1"),
+        (("--dictionary-size", 1, "--epsilon", 1, "--reports", 9), "2..2147483647"),
+        (("--dictionary-size", 100, "--epsilon", 0, "--reports", 9), "epsilon is 0.0"),
+        (("--dictionary-size", 100, "--epsilon", "nan", "--reports", 9), "epsilon is nan"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 0), "1..1000000000000"),
         (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--objective", "best"), "objective is 'best'"),
-        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--objective", "target"), "--target-share too"),
-        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--target-share", 2), "target_share is 2.0, must"),
-        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--mechanism", "aiss"), "did you mean ais?"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--objective", "target"), "--target-share"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--target-share", 2), "target_share is 2.0"),
+        (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--mechanism", "aiss"), " ais?"),
         (("--dictionary-size", 100, "--epsilon", 1, "--reports", 9, "--max-report-bytes", 0), "max-report-bytes"),
-        (("--dictionary", "none.txt", "--epsilon", 1, "--reports", 9), "cannot read"),
-        (("--open-domain", "--epsilon", 1, "--reports", 9, "--mechanism", "grr"), "grr: it needs a dictionary"),
-    ],
-)
-def test_bad_arguments_are_one_sentence(arguments: tuple[object, ...], says: str) -> None:
-    run = refused("plan", *arguments, says=[says] if "max-report" not in says else [])
-    assert says in run.err.replace("\n", " ")
-    assert run.out == ""
+        (("--dictionary", "none.txt", "--epsilon", 1, "--reports", 9), "none.txt"),
+        (("--open-domain", "--epsilon", 1, "--reports", 9, "--mechanism", "grr"), " grr: "),
+    ]:
+        with subtests.test(arguments=arguments):
+            run = refused("plan", *arguments, says=[says] if "max-report" not in says else [])
+            assert says in run.err.replace("\n", " ")
+            assert run.out == ""
 
 
-@pytest.mark.parametrize("objective", ["mse", "l2"])
-def test_a_target_share_with_another_objective_is_refused(objective: str) -> None:
-    share = ("--dictionary-size", 100, "--target-share", 0.2, "--objective", objective)
-    refused(*ASKED, *share, says=[f"objective is '{objective}' with a target_share: give one of the two"])
+def test_a_target_share_with_another_objective_is_refused() -> None:
+    for objective in ["mse", "l2"]:
+        share = ("--dictionary-size", 100, "--target-share", 0.2, "--objective", objective)
+        refused(*ASKED, *share, says=[f"objective is '{objective}'", "target_share"])
 
 
 def test_a_file_needs_its_items_a_name_and_keys_and_replaces_none(world: World, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     listed, named = ("--dictionary", world.dictionary), ("--id", "c", "--keys", world.keys)
-    refused(*ASKED, *listed, "--out", path, says=["give --id and --keys with --out"])
-    refused(*ASKED, *listed, "--out", path, "--id", "c", says=["give --id and --keys with --out"])
-    refused(*ASKED, "--dictionary-size", 9, *named, "--out", path, says=["give --dictionary FILE or --open-domain"])
+    refused(*ASKED, *listed, "--out", path, says=["--id and --keys"])
+    refused(*ASKED, *listed, "--out", path, "--id", "c", says=["--id and --keys"])
+    refused(*ASKED, "--dictionary-size", 9, *named, "--out", path, says=["--dictionary FILE or --open-domain"])
     assert files_under(tmp_path) == {}
     done(*ASKED, *listed, *named, "--out", path)
     before = files_under(tmp_path)
@@ -224,13 +221,15 @@ def test_a_planned_campaign_states_no_more_than_the_two_limits(world: World, tmp
     # With a report fewer nothing is released.
     assert statement(campaign, 19_999, Senders("client-token")).shuffled is None
     said = done(*asked, "--epsilon", 2, "--mechanism", "ais").out
-    assert "local epsilon 2: if the shuffler lies, a report changes these odds by a factor of 7.39" in said
+    assert "local epsilon 2" in said
+    assert " 7.39" in said
     large = done(
         "plan", "--shuffled-epsilon", 1, "--delta", 0.5, "--reports", 100, "--open-domain", "--mechanism", "olh"
     )
-    assert "delta is 0.5, not below 1/reports, 0.01: it allows that one whole report is revealed" in large.err
-    refused(*asked, "--want-error", 3, says=["give --shuffled-epsilon with --reports, and without --want-error"])
-    refused(*ASKED, "--dictionary-size", 9, "--delta", 1e-8, says=["give --delta with --shuffled-epsilon"])
+    assert "delta is 0.5" in large.err
+    assert " 0.01" in large.err
+    refused(*asked, "--want-error", 3, says=["--shuffled-epsilon with --reports", "--want-error"])
+    refused(*ASKED, "--dictionary-size", 9, "--delta", 1e-8, says=["--delta with --shuffled-epsilon"])
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
@@ -262,8 +261,8 @@ def test_the_guide_asks_what_no_option_answers_and_names_commands_that_run(
 
 def test_the_guide_without_answers_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     typed(monkeypatch, "")
-    refused("plan", "--guide", says=["no answer on standard input to the question: How many reports", "give --reports"])
+    refused("plan", "--guide", says=["--reports"])
     typed(monkeypatch, "2e4\nall\n")
-    refused("plan", "--guide", says=["items is 'all', must be a number in 2.."])
-    refused("plan", "--guide", "--epsilon", 1, says=["give --guide with its own options only"])
-    refused("plan", "--trust", "nobody", says=["give --guide with its own options only"])
+    refused("plan", "--guide", says=["items is 'all'", " 2.."])
+    refused("plan", "--guide", "--epsilon", 1, says=["--guide"])
+    refused("plan", "--trust", "nobody", says=["--guide"])

@@ -62,24 +62,21 @@ def test_a_campaign_fixes_mechanism_epsilon_and_delta(world: World) -> None:
 def test_below_the_floor_nothing_is_claimed(world: World) -> None:
     path = new_campaign(world.root / "floor.json", world.keys, mechanism="ais", dictionary=world.dictionary)
     run = done("privacy", "--campaign", path, "--reports", 49, "--json")
-    assert "below the campaign's minimum batch of 50" in run.err
+    assert "minimum batch of 50" in run.err
     assert run.json["bound"] is None
     assert run.json["shuffled_epsilon"] == run.json["local_epsilon"]
-    refused(
-        "privacy", "--campaign", path, "--reports", 49, "--at-epsilon", 1, says=["reports is 49", "minimum batch of 50"]
-    )
+    refused("privacy", "--campaign", path, "--reports", 49, "--at-epsilon", 1, says=["reports is 49", " 50"])
 
 
 def test_a_local_epsilon_too_large_to_gain_anything() -> None:
     run = done("privacy", "--epsilon", 20, "--reports", 1000, "--delta", "1e-8", "--json")
-    assert "gains less than 1 %" in run.err
-    assert "the local epsilon is the whole guarantee" in run.err
+    assert " 1 %" in run.err
     assert (run.json["shuffled_epsilon"], run.json["bound"]) == (20.0, None)
 
 
 def test_a_delta_that_allows_to_reveal_a_report_is_noted() -> None:
     run = done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.001", "--json")
-    assert "delta is 0.001, not below 1/reports" in run.err
+    assert "delta is 0.001" in run.err
     assert run.json["bound"] == "general"
     assert done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.0009", "--json").err == ""
 
@@ -100,22 +97,23 @@ def test_the_inverses_agree_with_the_question() -> None:
     assert (general["bound"], general["delta_blanket"]) == ("general", None)
 
 
-@pytest.mark.parametrize("rule", ["optimal", "laplace"])
-@pytest.mark.parametrize(("cap", "relation"), [(1, "replace-one"), (3, "add-remove")])
-def test_discovery(rule: str, cap: int, relation: str) -> None:
-    options = ("--cap", cap, "--relation", relation, "--rule", rule, "--json")
-    found = done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-6", *options).json
-    truth = KeepRule(rule, 1.0, 1e-6, relation, cap)  # type: ignore[arg-type]
-    assert (found["epsilon"], found["delta"], found["relation"], found["cap"]) == (1.0, 1e-6, relation, cap)
-    assert found["clients_for_even_chance"] == truth.count_for(0.5)
-    assert found["clients_for_95_percent"] == truth.count_for(0.95)
-    for count, probability in found["keep_probability"].items():
-        assert probability == truth.keep_probability(int(count))
-    assert list(found["keep_probability"].values()) == sorted(found["keep_probability"].values())
-    noisy = rule == "laplace"
-    assert found["threshold"] == (truth.laplace_threshold if noisy else None)
-    assert found["noise_scale"] == (truth.noise_scale if noisy else None)
-    assert (found["counts"], found["count_deviation"]) == (False, None)
+def test_discovery(subtests: pytest.Subtests) -> None:
+    for rule in ["optimal", "laplace"]:
+        for cap, relation in [(1, "replace-one"), (3, "add-remove")]:
+            with subtests.test(cap=cap, relation=relation, rule=rule):
+                options = ("--cap", cap, "--relation", relation, "--rule", rule, "--json")
+                found = done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-6", *options).json
+                truth = KeepRule(rule, 1.0, 1e-6, relation, cap)  # type: ignore[arg-type]
+                assert (found["epsilon"], found["delta"], found["relation"], found["cap"]) == (1.0, 1e-6, relation, cap)
+                assert found["clients_for_even_chance"] == truth.count_for(0.5)
+                assert found["clients_for_95_percent"] == truth.count_for(0.95)
+                for count, probability in found["keep_probability"].items():
+                    assert probability == truth.keep_probability(int(count))
+                assert list(found["keep_probability"].values()) == sorted(found["keep_probability"].values())
+                noisy = rule == "laplace"
+                assert found["threshold"] == (truth.laplace_threshold if noisy else None)
+                assert found["noise_scale"] == (truth.noise_scale if noisy else None)
+                assert (found["counts"], found["count_deviation"]) == (False, None)
 
 
 def test_discovery_with_counts() -> None:
@@ -124,74 +122,68 @@ def test_discovery_with_counts() -> None:
     assert (found["clients_for_even_chance"], found["clients_for_95_percent"]) == (30, 36)
     assert (found["threshold"], found["noise_mean"]) == (law.threshold, law.mean)
     assert found["count_deviation"] == law.standard_deviation
-    assert "its count is shown with a standard deviation of 2.98;" in done(*asked).out
-    refused(*asked, "--rule", "laplace", says=["must be optimal where counts are released"])
-    refused("privacy", "--epsilon", 1, "--counts", says=["--counts is of no use without --discovery"])
+    assert " 2.98;" in done(*asked).out
+    refused(*asked, "--rule", "laplace", says=["optimal"])
+    refused("privacy", "--epsilon", 1, "--counts", says=["--counts", "--discovery"])
 
 
 def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
     path = new_campaign(world.root / "search.json", world.keys, mechanism=None, discovery=1.0)
     truth = KeepRule("optimal", 1.0, 1e-9)
     even, sure = truth.count_for(0.5), truth.count_for(0.95)
-    sentence = f"about {even} clients to be found with probability 50 %, {sure} with 95 %"
-    said = done("privacy", "--discovery", "--campaign", path).out
-    assert sentence in said
-    assert "in a batch of one window at one collector; a batch of several needs more" in said
-    assert sentence in done("privacy", "--discovery", "--epsilon", 1, "--delta", "1e-9").out
+    for asked in (("--campaign", path), ("--epsilon", 1, "--delta", "1e-9")):
+        said = done("privacy", "--discovery", *asked).out
+        assert f" {even} clients " in said
+        assert f" {sure} with 95 %" in said
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ((), "give --epsilon, or --shuffled-epsilon"),
-        (("--epsilon", 1), "give --reports N"),
-        (("--epsilon", 1, "--reports", 10), "give --delta, or --at-epsilon"),
-        (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0, must be at least 1"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0), "delta is 0.0, must be in (0, 1)"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 1), "delta is 1.0, must be in (0, 1)"),
-        (("--epsilon", 1, "--reports", 10, "--delta", "nan"), "delta is nan, must be in (0, 1)"),
-        (("--epsilon", 41, "--reports", 10, "--delta", 0.1), "epsilon is 41.0, must be a finite number in"),
-        (("--epsilon", 0, "--reports", 10, "--delta", 0.1), "epsilon is 0.0, must be a finite number in"),
+def test_what_is_refused(subtests: pytest.Subtests) -> None:
+    for options, says in [
+        ((), "--epsilon, or --shuffled-epsilon"),
+        (("--epsilon", 1), "--reports N"),
+        (("--epsilon", 1, "--reports", 10), "--delta, or --at-epsilon"),
+        (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0), "delta is 0.0"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 1), "delta is 1.0"),
+        (("--epsilon", 1, "--reports", 10, "--delta", "nan"), "delta is nan"),
+        (("--epsilon", 41, "--reports", 10, "--delta", 0.1), "epsilon is 41.0"),
+        (("--epsilon", 0, "--reports", 10, "--delta", 0.1), "epsilon is 0.0"),
         (
             ("--epsilon", 1, "--shuffled-epsilon", 1, "--reports", 10, "--delta", 0.1),
-            "give --epsilon, or --shuffled-epsilon",
+            "--epsilon, or --shuffled-epsilon",
         ),
-        (("--shuffled-epsilon", -1, "--reports", 10, "--delta", 0.1), "shuffled_epsilon is -1.0, must be above 0"),
-        (("--shuffled-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports do not reach it"),
+        (("--shuffled-epsilon", -1, "--reports", 10, "--delta", 0.1), "shuffled_epsilon is -1.0"),
+        (("--shuffled-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports"),
         (
             ("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--at-epsilon", 1),
-            "without --delta, --shuffled-epsilon",
+            "--delta, --shuffled-epsilon",
         ),
-        (("--epsilon", 1, "--reports", 10, "--at-epsilon", -1), "at_epsilon is -1.0, must be above 0"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--cap", 2), "--cap is of no use without --discovery"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--dictionary-size", 2), "of no use without --mechanism"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "aes"), "mechanism is 'aes', must be one of"),
-        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "ss"), "ss needs a dictionary"),
-        (("--discovery",), "give --epsilon and --delta of discovery"),
-        (("--discovery", "--epsilon", 1, "--delta", 2), "delta is 2.0, must be in (0, 1)"),
-        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--cap", 0), "cap is 0, must be in 1..1000"),
-        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--rule", "best"), "rule is 'best', must be optimal or"),
-        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--relation", "swap"), "relation is 'swap', must be"),
-        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--reports", 9), "--reports is of no use with --discovery"),
-        (("--campaign", "none.json", "--reports", 10), "cannot read campaign file none.json"),
-        (("--campaign", "none.json", "--reports", 10, "--epsilon", 1), "--epsilon is of no use with --campaign"),
-        (("--discovery", "--campaign", "none.json", "--epsilon", 1), "--epsilon is of no use with --campaign"),
-    ],
-)
-def test_what_is_refused(options: tuple[object, ...], says: str) -> None:
-    refused("privacy", *options, says=[says])
+        (("--epsilon", 1, "--reports", 10, "--at-epsilon", -1), "at_epsilon is -1.0"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--cap", 2), "--cap"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--dictionary-size", 2), "--mechanism"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "aes"), "mechanism is 'aes'"),
+        (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "ss"), "ss needs"),
+        (("--discovery",), "--epsilon and --delta"),
+        (("--discovery", "--epsilon", 1, "--delta", 2), "delta is 2.0"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--cap", 0), "1..1000"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--rule", "best"), "rule is 'best'"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--relation", "swap"), "relation is 'swap'"),
+        (("--discovery", "--epsilon", 1, "--delta", 0.1, "--reports", 9), "--reports"),
+        (("--campaign", "none.json", "--reports", 10), "none.json"),
+        (("--campaign", "none.json", "--reports", 10, "--epsilon", 1), "--campaign"),
+        (("--discovery", "--campaign", "none.json", "--epsilon", 1), "--campaign"),
+    ]:
+        with subtests.test(options=options):
+            refused("privacy", *options, says=[says])
 
 
 def test_thirty_windows_by_their_sum_and_jointly() -> None:
-    run = done(*AIS, "--windows", 30, "--json")
-    found = run.json
+    found = done(*AIS, "--windows", 30, "--json").json
     assert found["windows"] == 30
     assert found["windows_delta"] == 3e-7
     assert found["windows_local_epsilon"] == pytest.approx(30.0)
     assert found["windows_epsilon_sum"] == pytest.approx(30 * found["shuffled_epsilon"])
     assert found["windows_epsilon_joint"] == pytest.approx(0.05829, abs=1e-4)
-    assert "its values against any others, if the shuffler is honest in all of them" in run.err
-    assert "holds if each report is drawn afresh (clients without a memory), and if no parameter" in run.err
     alone = done(*AIS, "--windows", 1, "--json").json
     assert alone["windows_epsilon_joint"] == alone["windows_epsilon_sum"] == alone["shuffled_epsilon"]
     # Where shuffling gains nothing, the local epsilons compose.
@@ -201,9 +193,9 @@ def test_thirty_windows_by_their_sum_and_jointly() -> None:
     # At a delta that is too small for a joint bound, the sum is both.
     tiny = done("privacy", "--epsilon", 1, "--reports", 9_000, "--delta", 1e-40, "--windows", 3, "--json").json
     assert tiny["windows_epsilon_joint"] == tiny["windows_epsilon_sum"] == pytest.approx(3 * tiny["shuffled_epsilon"])
-    refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10: their deltas come to 1"])
-    refused("privacy", "--epsilon", 1, "--reports", 9, "--at-epsilon", 1, "--windows", 2, says=["give --at-epsilon"])
-    refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows is of no use"])
+    refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10"])
+    refused("privacy", "--epsilon", 1, "--reports", 9, "--at-epsilon", 1, "--windows", 2, says=["--at-epsilon"])
+    refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows"])
 
 
 def test_windows_of_clients_that_remember_are_linked(world: World) -> None:
@@ -212,4 +204,4 @@ def test_windows_of_clients_that_remember_are_linked(world: World) -> None:
     )
     asked = ("privacy", "--campaign", path, "--reports", 5000)
     assert "windows" not in done(*asked, "--json").json
-    refused(*asked, "--windows", 3, says=["clients repeat their answers, which links the windows"])
+    refused(*asked, "--windows", 3, says=["windows", "repeat"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 import subprocess
 import sys
@@ -13,19 +14,38 @@ from typer.testing import CliRunner
 
 import pipelines.commands
 from pipelines.cli import HUSHCOUNT, app
-from pipelines.console.command_table import Row, Unloaded
+from pipelines.console.command_table import Unloaded
 
 ROWS = (*HUSHCOUNT, *(row for group in HUSHCOUNT if isinstance(group.target, tuple) for row in group.target))
 TARGETS = [row.target for row in ROWS if isinstance(row.target, str)]
 RUN = """
-import sys
+import json, os, sys
+import pipelines.cli
 from pipelines.entry import main
-sys.argv = ["hushcount", {words}]
-try:
-    main()
-except SystemExit as ended:
-    print(ended.code or 0, *sorted(sys.modules))
+for name, words in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        sys.argv = ["hushcount", *words]
+        try:
+            main()
+        except SystemExit as ended:
+            print(name, ended.code or 0, *sorted(sys.modules), flush=True)
+        os._exit(0)
+    os.wait()
 """
+"""Runs each command in a copy of a process that has loaded the table."""
+CALLED: dict[str, tuple[str, ...]] = {
+    "list": ("--help",),
+    "group": ("epoch", "--help"),
+    "unknown": ("colect",),
+    "keys": ("keys", "list", "--keys", "nowhere"),
+    "plan": ("plan", "--epsilon", "1", "--reports", "9", "--dictionary-size", "9"),
+    "status": ("status", "--help"),
+    "operate": ("run", "--help"),
+    "jobs": ("shuffle", "--help"),
+    "epochs": ("epoch", "review", "--help"),
+    "measure": ("bench", "--help"),
+}
+"""Commands by name; where it is that of a module of commands, they import this one alone."""
 WITHOUT = """
 import sys
 class Without:
@@ -37,15 +57,20 @@ from pipelines.entry import main
 """
 
 
-def program(source: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)  # noqa: S603
+def program(source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", source, *arguments], capture_output=True, text=True, check=False
+    )
 
 
-def imported(*words: str) -> tuple[int, set[str]]:
-    """Return exit status and modules of a process that ran a command."""
-    run = program(RUN.format(words=repr(words)[1:-1].rstrip(",")))
-    status, *modules = run.stdout.splitlines()[-1].split()
-    return int(status), set(modules)
+@pytest.fixture(scope="module")
+def imported() -> dict[str, tuple[int, set[str]]]:
+    """Exit status and modules of a process that ran a command, by its name."""
+    run = program(RUN, json.dumps(CALLED))
+    lines = [line.split() for line in run.stdout.splitlines() if line.partition(" ")[0] in CALLED]
+    ended = {name: (int(status), set(modules)) for name, status, *modules in lines if "sys" in modules}
+    assert ended.keys() == CALLED.keys(), run.stderr
+    return ended
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -66,11 +91,11 @@ def test_every_public_function_of_a_module_of_commands_has_one_row() -> None:
     assert sorted(f"pipelines.commands.{target}" for target in TARGETS) == sorted(functions)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_row_has_the_name_and_the_first_line_of_its_commands_help(row: Row) -> None:
-    command = Unloaded(row).load()
-    assert command.help.splitlines()[0] == row.line
-    assert command.name == row.name or hasattr(command, "commands")
+def test_a_row_has_the_name_and_the_first_line_of_its_commands_help() -> None:
+    for row in ROWS:
+        command = Unloaded(row).load()
+        assert command.help.splitlines()[0] == row.line
+        assert command.name == row.name or hasattr(command, "commands")
 
 
 def test_the_list_of_commands_shows_every_row_in_order() -> None:
@@ -82,54 +107,49 @@ def test_the_list_of_commands_shows_every_row_in_order() -> None:
         assert all(row.line.startswith(text.rstrip(".")) for row, (_, text) in zip(HUSHCOUNT, listed, strict=True))
 
 
-def test_the_list_of_commands_imports_no_command_and_nothing_that_counts() -> None:
-    status, modules = imported("--help")
+def test_the_list_of_commands_imports_no_command_and_nothing_that_counts(
+    imported: dict[str, tuple[int, set[str]]],
+) -> None:
+    status, modules = imported["list"]
     assert (status, commands(modules)) == (0, set())
     assert not packages(modules) & {"hushcount", "keys", "numpy", "pydantic", "rich", "nacl", "apache_beam"}
 
 
-def test_the_list_of_a_group_with_a_table_imports_no_command() -> None:
-    status, modules = imported("epoch", "--help")
+def test_the_list_of_a_group_with_a_table_imports_no_command(imported: dict[str, tuple[int, set[str]]]) -> None:
+    status, modules = imported["group"]
     assert (status, commands(modules)) == (0, set())
     assert not packages(modules) & {"hushcount", "keys", "numpy", "nacl", "apache_beam"}
 
 
-def test_a_command_that_does_not_exist_imports_no_other() -> None:
-    status, modules = imported("colect")
+def test_a_command_that_does_not_exist_imports_no_other(imported: dict[str, tuple[int, set[str]]]) -> None:
+    status, modules = imported["unknown"]
     assert (status, commands(modules)) == (2, set())
 
 
-@pytest.mark.parametrize(
-    ("words", "module"),
-    [
-        (("plan", "--epsilon", "1", "--reports", "9", "--dictionary-size", "9"), "plan"),
-        (("status", "--help"), "status"),
-        (("run", "--help"), "operate"),
-        (("shuffle", "--help"), "jobs"),
-        (("epoch", "review", "--help"), "epochs"),
-        (("bench", "--help"), "measure"),
-    ],
-)
-def test_a_command_imports_its_module_and_no_key_nor_engine(words: tuple[str, ...], module: str) -> None:
-    status, modules = imported(*words)
-    assert status == 0
-    assert commands(modules) == {f"pipelines.commands.{module}"}
-    assert not packages(modules) & {"keys", "apache_beam", "experiments", "benchmarks"}
+def test_a_command_imports_its_module_and_no_key_nor_engine(
+    imported: dict[str, tuple[int, set[str]]], subtests: pytest.Subtests
+) -> None:
+    for module in ("plan", "status", "operate", "jobs", "epochs", "measure"):
+        with subtests.test(module=module):
+            status, modules = imported[module]
+            assert status == 0
+            assert commands(modules) == {f"pipelines.commands.{module}"}
+            assert not packages(modules) & {"keys", "apache_beam", "experiments", "benchmarks"}
 
 
-def test_a_command_of_keys_imports_no_engine() -> None:
-    status, modules = imported("keys", "list", "--keys", "nowhere")
+def test_a_command_of_keys_imports_no_engine(imported: dict[str, tuple[int, set[str]]]) -> None:
+    status, modules = imported["keys"]
     assert (status, commands(modules)) == (2, {"pipelines.commands.keys"})
     assert "apache_beam" not in modules
 
 
-@pytest.mark.parametrize(("name", "words"), [("typer", ("--help",)), ("nacl", ("keys", "list", "--keys", "nowhere"))])
-def test_what_is_not_installed_is_named_in_one_sentence(name: str, words: tuple[str, ...]) -> None:
+def test_what_is_not_installed_is_named_in_one_sentence() -> None:
     """The first is missed by the table, the second by a command of it."""
-    run = program(WITHOUT.format(name=name) + f"sys.argv = ['hushcount', *{words}]; main()")
-    assert run.returncode == 1
-    assert run.stdout == ""
-    assert run.stderr == f"error: the hushcount command needs {name}: in a checkout, pip install ./hushcount .\n"
+    for name, words in (("typer", ("--help",)), ("nacl", ("keys", "list", "--keys", "nowhere"))):
+        run = program(WITHOUT.format(name=name) + f"sys.argv = ['hushcount', *{words}]; main()")
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1), run.stderr
+        assert f" {name}: " in run.stderr
+        assert "pip install ./hushcount ." in run.stderr
 
 
 def test_a_signal_while_a_command_is_imported_ends_the_process_without_a_word() -> None:

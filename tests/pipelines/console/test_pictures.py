@@ -10,19 +10,16 @@ from pipelines.console import pictures
 from tests.support.jobs import refused
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_without_matplotlib_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for command in [
         ("ask", "item", "--config", "deployment.toml", "--campaign", "words", "--plot", "words.png"),
         ("reproduce", "p26-table", "--out", "reproduced"),
         ("bench", "--growth", "--out", "measured"),
-    ],
-    ids=lambda command: command[0],
-)
-def test_without_matplotlib_nothing_is_begun(
-    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
-    refused(*command, says=["matplotlib is missing", "pip install 'hushcount-server[plots]'"])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    ]:
+        with subtests.test(command=command):
+            monkeypatch.chdir(tmp_path)
+            monkeypatch.setattr(pictures, "find_spec", lambda name: None)
+            refused(*command, says=["matplotlib is missing", "pip install 'hushcount-server[plots]'"])
+            assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -97,24 +97,25 @@ def test_measurements_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             assert f"{figures.reports_per_second:,.0f}" in shown
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(width: int) -> None:
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, markup=False, emoji=False)
-    heads = ("window", "received", "limit/s", "error", "why")
-    rows = [
-        ("2026-11-22", f"{BIG + n:,}", "no limit", f"{BIG:,} ± 12,345", "one [word] :smile: after another")
-        for n in range(3)
-    ]
-    console.print(Table("a [title]", heads, rows, words=("why",)))
-    shown = stream.getvalue()
-    assert "…" not in shown
-    assert all(len(line) <= width for line in shown.splitlines())
-    for number in range(3):
-        assert f"{BIG + number:,}" in shown
-    assert shown.count(f"{BIG:,} ± 12,345") == 3
-    assert shown.count("[word]") == shown.count(":smile:") == 3
-    assert "a [title]" in shown
+def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(subtests: pytest.Subtests) -> None:
+    for width in WIDTHS:
+        with subtests.test(width=width):
+            stream = io.StringIO()
+            console = Console(file=stream, width=width, markup=False, emoji=False)
+            heads = ("window", "received", "limit/s", "error", "why")
+            rows = [
+                ("2026-11-22", f"{BIG + n:,}", "no limit", f"{BIG:,} ± 12,345", "one [word] :smile: after another")
+                for n in range(3)
+            ]
+            console.print(Table("a [title]", heads, rows, words=("why",)))
+            shown = stream.getvalue()
+            assert "…" not in shown
+            assert all(len(line) <= width for line in shown.splitlines())
+            for number in range(3):
+                assert f"{BIG + number:,}" in shown
+            assert shown.count(f"{BIG:,} ± 12,345") == 3
+            assert shown.count("[word]") == shown.count(":smile:") == 3
+            assert "a [title]" in shown
 
 
 def test_windows_have_short_names_that_no_two_share() -> None:

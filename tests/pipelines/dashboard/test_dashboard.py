@@ -95,14 +95,14 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
     # A ledger that cannot be read hides no estimate.
     (site.root / "ledger.db").write_bytes(b"no database" * 1000)
     page = page_of(site.deployment, at(2.2), 100)
-    assert "is damaged or no ledger" in page
+    assert "no ledger" in page
     assert "campaign-0-trend-data" in page
 
 
 def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
     site = Site(tmp_path)
     page = page_of(site.deployment, at(0.5), 100)
-    assert "campaign words has no results yet" in page
+    assert "campaign words has no results" in page
     for arguments, says in (
         ((), "give one of --out FILE and --serve"),
         (("--out", tmp_path / "page.txt"), "must end in .html"),

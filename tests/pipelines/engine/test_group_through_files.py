@@ -97,19 +97,27 @@ def test_a_file_is_never_written_over(tmp_path: Path) -> None:
     assert all(path.stat().st_size == 1 for path in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("left", [0, 6, 7, 11])
-def test_a_file_that_was_cut_is_an_error_and_never_a_loss(tmp_path: Path, left: int) -> None:
+def test_a_file_that_was_cut_is_an_error_and_never_a_loss(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """The second block of six bytes ends at byte 12; wherever the cut is, it is not read as less than it was."""
-    extents = bundle(tmp_path, [(0, b"first."), (1, b"second"), (0, b"third.")])
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(OSError, match=rf"{path} was cut: {max(0, left - 6)} of 6 bytes at byte 6; run again"):
-        list(of_place(1, extents))
-    with pytest.raises(OSError, match="was cut"):
-        list(of_place(0, extents))
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        list(of_place(1, extents))
+    for left in (
+        0,
+        6,
+        7,
+        11,
+    ):
+        with subtests.test(left=left):
+            here = tmp_path / str(left)
+            here.mkdir()
+            extents = bundle(here, [(0, b"first."), (1, b"second"), (0, b"third.")])
+            (path,) = here.iterdir()
+            path.write_bytes(path.read_bytes()[:left])
+            with pytest.raises(OSError, match=rf"{path} .*{max(0, left - 6)} of 6 bytes at byte 6"):
+                list(of_place(1, extents))
+            with pytest.raises(OSError, match="was cut"):
+                list(of_place(0, extents))
+            path.unlink()
+            with pytest.raises(FileNotFoundError):
+                list(of_place(1, extents))
 
 
 @pytest.fixture
@@ -206,16 +214,20 @@ def test_for_a_store_it_is_among_the_systems_temporary_files(tmp_path: Path, mon
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("runner", "embedded"), [("FnApiRunner", True), (RUNNER, True), ("FlinkRunner", False), ("DirectRunner", False)]
-)
 def test_workers_that_write_to_a_store_are_given_none_unless_they_are_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str, embedded: bool
+    subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers that write to a local directory reach it, and so what lies in it; those of a store may share no disk."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Engine(runner).spill("gs://bucket/out") as made:
-        assert (made is not None) == embedded
-    with Engine(runner).spill(str(tmp_path)) as made:
-        assert made is not None
-        assert Path(made).parent == tmp_path
+    for runner, embedded in (
+        ("FnApiRunner", True),
+        (RUNNER, True),
+        ("FlinkRunner", False),
+        ("DirectRunner", False),
+    ):
+        with subtests.test(runner=runner):
+            monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+            with Engine(runner).spill("gs://bucket/out") as made:
+                assert (made is not None) == embedded
+            with Engine(runner).spill(str(tmp_path)) as made:
+                assert made is not None
+                assert Path(made).parent == tmp_path

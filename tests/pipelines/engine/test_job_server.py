@@ -27,7 +27,7 @@ def check(runner: str, *options: str) -> tuple[str, ...]:
 def java(home: Path, says: str, status: int = 0) -> Path:
     """Write a Java that says which it is as real ones do, on standard error."""
     path = home / "bin" / "java"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {status}\n")
     path.chmod(0o755)
     return path
@@ -52,11 +52,9 @@ def taken() -> Iterator[int]:
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        UsageError, match="FlinkRunner needs Java and there is no java on PATH: install Java 11 or newer"
-    ):
+    with pytest.raises(UsageError, match=r"java on PATH.*Java 11"):
         check("FlinkRunner")
-    with pytest.raises(UsageError, match="there is no /none/java on PATH"):
+    with pytest.raises(UsageError, match="/none/java"):
         check("flink", "--job_server_java_launcher=/none/java")
 
 
@@ -65,36 +63,46 @@ def test_a_java_home_without_java(home: Path) -> None:
         check("FlinkRunner")
 
 
-@pytest.mark.parametrize(
-    ("says", "which"), [('openjdk version "1.8.0_402"', "8"), ('java version "9.0.4"', "9"), ('version "10"', "10")]
-)
-def test_too_old_a_java(home: Path, says: str, which: str) -> None:
-    path = java(home, says)
-    with pytest.raises(UsageError, match=f"cannot use {path}, which is Java {which}: install Java 11 or newer"):
-        check("FlinkRunner")
+def test_too_old_a_java(subtests: pytest.Subtests, home: Path) -> None:
+    for says, which in (
+        ('openjdk version "1.8.0_402"', "8"),
+        ('java version "9.0.4"', "9"),
+        ('version "10"', "10"),
+    ):
+        with subtests.test(says=says):
+            path = java(home, says)
+            with pytest.raises(UsageError, match=f"{path}, .*Java {which}: .*Java 11"):
+                check("FlinkRunner")
 
 
-@pytest.mark.parametrize("says", ['openjdk version "11.0.2"', 'openjdk version "17.0.15" 2025-04-15', 'version "21"'])
-def test_a_java_that_is_new_enough_is_the_one_that_is_used(home: Path, says: str) -> None:
-    path = java(home, says)
-    assert check("FlinkRunner") == (f"--job_server_java_launcher={path}",)
+def test_a_java_that_is_new_enough_is_the_one_that_is_used(subtests: pytest.Subtests, home: Path) -> None:
+    for says in (
+        'openjdk version "11.0.2"',
+        'openjdk version "17.0.15" 2025-04-15',
+        'version "21"',
+    ):
+        with subtests.test(says=says):
+            path = java(home, says)
+            assert check("FlinkRunner") == (f"--job_server_java_launcher={path}",)
 
 
-@pytest.mark.parametrize(("says", "status"), [("what is this", 0), ('version "17"', 1)])
-def test_a_program_that_is_no_java(home: Path, says: str, status: int) -> None:
-    path = java(home, says, status)
-    with pytest.raises(UsageError, match=f"{path} -version does not say which Java it is"):
-        check("FlinkRunner")
+def test_a_program_that_is_no_java(subtests: pytest.Subtests, home: Path) -> None:
+    for says, status in (
+        ("what is this", 0),
+        ('version "17"', 1),
+    ):
+        with subtests.test(says=says):
+            path = java(home, says, status)
+            with pytest.raises(UsageError, match=f"{path} -version"):
+                check("FlinkRunner")
 
 
 def test_no_jar(home: Path, tmp_path: Path) -> None:
     java(home, 'version "17"')
-    with pytest.raises(
-        UsageError, match=f"--flink_job_server_jar={tmp_path / 'no.jar'} does not exist: deploy/flink/fetch"
-    ):
+    with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'no.jar'} .*deploy/flink/fetch"):
         check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'no.jar'}")
     (tmp_path / "a.jar").write_bytes(b"no archive")
-    with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'a.jar'} is no jar: deploy/flink/fetch"):
+    with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'a.jar'} is no jar.*deploy/flink/fetch"):
         check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'a.jar'}")
     with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
         jar.writestr("META-INF/MANIFEST.MF", "")
@@ -102,12 +110,17 @@ def test_no_jar(home: Path, tmp_path: Path) -> None:
     assert check("FlinkRunner", "--flink_job_server_jar=https://example.org/a.jar")
 
 
-@pytest.mark.parametrize("name", ["job_port", "artifact_port", "expansion_port"])
-def test_a_port_that_is_taken(home: Path, taken: int, name: str) -> None:
-    java(home, 'version "17"')
-    with pytest.raises(UsageError, match=f"--{name}={taken} is taken: give another port, or leave the option out"):
-        check("FlinkRunner", f"--{name}={taken}")
-    assert check("FlinkRunner", f"--{name}=0")
+def test_a_port_that_is_taken(subtests: pytest.Subtests, home: Path, taken: int) -> None:
+    for name in (
+        "job_port",
+        "artifact_port",
+        "expansion_port",
+    ):
+        with subtests.test(name=name):
+            java(home, 'version "17"')
+            with pytest.raises(UsageError, match=f"--{name}={taken}"):
+                check("FlinkRunner", f"--{name}={taken}")
+            assert check("FlinkRunner", f"--{name}=0")
 
 
 def test_nobody_listens_where_the_job_server_should(taken: int) -> None:
@@ -115,20 +128,20 @@ def test_nobody_listens_where_the_job_server_should(taken: int) -> None:
         one.bind(("localhost", 0))
         free = one.getsockname()[1]
     for runner in ("PortableRunner", "FlinkRunner", "PrismRunner"):
-        with pytest.raises(UsageError, match=rf"no job server listens at --job_endpoint=localhost:{free} \(.*refused"):
+        with pytest.raises(UsageError, match=rf"no job server.*--job_endpoint=localhost:{free} .*refused"):
             check(runner, f"--job_endpoint=localhost:{free}")
         assert check(runner, f"--job_endpoint=localhost:{taken}") == ()
     for address in ("8099", "localhost:", "localhost:http"):
-        with pytest.raises(UsageError, match="is not HOST:PORT"):
+        with pytest.raises(UsageError, match="HOST:PORT"):
             check("PortableRunner", f"--job_endpoint={address}")
-    with pytest.raises(UsageError, match="no job server listens"):
+    with pytest.raises(UsageError, match="--job_endpoint"):
         check("PortableRunner", "--job_endpoint=localhost:99999")
-    with pytest.raises(UsageError, match="PortableRunner needs --job_endpoint=HOST:PORT"):
+    with pytest.raises(UsageError, match="--job_endpoint=HOST:PORT"):
         check("PortableRunner")
 
 
 def test_no_prism(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"--prism_location={tmp_path / 'prism'} does not exist: go install"):
+    with pytest.raises(UsageError, match=f"--prism_location={tmp_path / 'prism'} .*go install"):
         check("PrismRunner", f"--prism_location={tmp_path / 'prism'}")
     assert check("PrismRunner", f"--prism_location={sys.executable}") == ()
     assert check("PrismRunner") == ()
@@ -151,8 +164,8 @@ def encode(tmp_path: Path) -> tuple[object, ...]:
 def test_a_command_says_it_and_writes_nothing(tmp_path: Path, home: Path, encode: tuple[object, ...]) -> None:
     before = files_under(tmp_path)
     refused(*encode, "--runner", "FlinkRunner", says=[f"no bin/java in JAVA_HOME={home}"])
-    refused(*encode, "--runner", "PortableRunner", says=["needs --job_endpoint=HOST:PORT"])
-    refused(*encode, "--runner", "SparkleRunner", says=["runner SparkleRunner cannot be used", "FlinkRunner"])
+    refused(*encode, "--runner", "PortableRunner", says=["--job_endpoint=HOST:PORT"])
+    refused(*encode, "--runner", "SparkleRunner", says=["SparkleRunner", "FlinkRunner"])
     assert files_under(tmp_path) == before
 
 
@@ -166,7 +179,7 @@ def test_what_cannot_be_fetched_is_told_with_what_to_do(
         nowhere = f"http://localhost:{one.getsockname()[1]}"
     told = refused(
         *encode, "--runner", "FlinkRunner", "--", f"--flink_job_server_jar={nowhere}/{tmp_path.name}.jar",
-        status=1, says=["Unable to fetch remote job server jar", "(give --flink_job_server_jar=JAR; deploy/flink"],
+        status=1, says=["--flink_job_server_jar=JAR", "deploy/flink"],
     )  # fmt: skip
     assert told.err.count("\n") == 1
 
@@ -174,9 +187,7 @@ def test_what_cannot_be_fetched_is_told_with_what_to_do(
         # Of a location of one's own Prism's runner takes releases' addresses only, which a test must not ask.
         PrismJobServer._download_to_local_path(f"{nowhere}/prism.zip", str(tmp_path))
 
-    with pytest.raises(
-        StorageError, match=r"Unable to fetch remote prism .* \(give --prism_location=PRISM; go install"
-    ):
+    with pytest.raises(StorageError, match=r"--prism_location=PRISM.*go install"):
         _run(fetch, "encode")  # type: ignore[arg-type]  # it never returns
 
 
@@ -185,32 +196,28 @@ def test_all_that_a_runner_misses_is_named_at_once(tmp_path: Path, encode: tuple
     refused(*encode, "--runner", "DataflowRunner", says=missing)
 
 
-@pytest.mark.parametrize(
-    ("option", "says"),
-    [
+def test_a_value_that_an_option_of_beam_does_not_take(
+    subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str], encode: tuple[object, ...]
+) -> None:
+    """One sentence, not how every option of Beam is used; the same where a deployment's file gives it."""
+    for option, says in (
         ("--direct_num_workers=abc", "option --direct_num_workers: invalid int value: 'abc'"),
         ("--direct_running_mode=foo", "invalid choice: 'foo' (choose from 'in_memory', 'multi_threading'"),
         ("--flink_version=9.9", "option --flink_version: invalid choice: '9.9' (choose from "),
         ("--direct_num_workers", "option --direct_num_workers: expected one argument"),
-    ],
-)
-def test_a_value_that_an_option_of_beam_does_not_take(
-    capfd: pytest.CaptureFixture[str], encode: tuple[object, ...], option: str, says: str
-) -> None:
-    """One sentence, not how every option of Beam is used; the same where a deployment's file gives it."""
-    told = refused(*encode, "--", option, says=[says])
-    assert told.err.count("\n") == 1
-    with pytest.raises(UsageError, match=re.escape(says)):
-        Engine(options=(option,))
-    assert capfd.readouterr() == ("", "")
+    ):
+        with subtests.test(option=option):
+            told = refused(*encode, "--", option, says=[says])
+            assert told.err.count("\n") == 1
+            with pytest.raises(UsageError, match=re.escape(says)):
+                Engine(options=(option,))
+            assert capfd.readouterr() == ("", "")
 
 
 def test_a_misspelt_option_of_a_deployments_engine_is_not_ignored() -> None:
     misspelt = Engine(options=("--direct_num_wrkers=2",))
     with (
-        pytest.raises(
-            UsageError, match="option --direct_num_wrkers of runner FnApiRunner is not one of Beam's: correct"
-        ),
+        pytest.raises(UsageError, match="--direct_num_wrkers of runner FnApiRunner"),
         misspelt.pipeline("shuffle"),
     ):
         pytest.fail("a pipeline was made")

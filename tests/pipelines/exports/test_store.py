@@ -203,11 +203,11 @@ def test_the_command_makes_all_again(made: Site, tmp_path: Path) -> None:
     assert len(said.json["written"]) == len(before)
     assert files(site) == before
     refused("export", "--config", site.config, "--campaign", "no", says=["campaign is 'no'", "words"])
-    refused("export", says=["give --config FILE"])
+    refused("export", says=["--config FILE"])
     (site.store / "results" / "words" / site.batch(0) / "summary.json").write_text("{")
     failed = cli("export", "--config", site.config, "--campaign", "words")
     assert failed.status == 1
-    assert f"words/{site.batch(0)}: its estimates were not written" in failed.err
+    assert f"words/{site.batch(0)}: " in failed.err
 
 
 def test_results_made_by_hand_are_exported_too(made: Site, tmp_path: Path) -> None:
@@ -219,10 +219,10 @@ def test_results_made_by_hand_are_exported_too(made: Site, tmp_path: Path) -> No
     early = read(tmp_path / "own", windows=["20200101T000000Z"])
     assert early["window_end"].null_count == early.num_rows == 4
     refused(*command, "--result", result, "--window", "monday", says=["window is 'monday'"])
-    refused(*command, "--result", result, "--result", result, says=["is of a window that another one is of"])
-    refused(*command, "--result", made.store / "shuffled" / "words" / made.batch(0), says=["is no result of"])
-    refused(*command, "--result", made.store / "results" / "settings", says=["cannot read"])
-    refused(*command, "--result", result, "--config", made.config, says=["takes no --config"])
+    refused(*command, "--result", result, "--result", result, says=["another"])
+    refused(*command, "--result", made.store / "shuffled" / "words" / made.batch(0), says=["/shuffled/", "no result"])
+    refused(*command, "--result", made.store / "results" / "settings", says=["settings"])
+    refused(*command, "--result", result, "--config", made.config, says=["--config"])
     assert json.loads((result / "summary.json").read_text())["window"] == window_name(0)
 
 
@@ -231,32 +231,32 @@ def test_what_is_no_estimate_of_ours_is_refused(made: Site, tmp_path: Path) -> N
     path = site.store / "results" / "words" / site.batch(0) / "estimates.parquet"
     pq.write_table(pa.table({"item": ["alpha"]}), path)
     failed = cli("export", "--config", site.config, "--campaign", "words")
-    assert "is not what hushcount analyze wrote: restore it" in failed.err
+    assert str(path) in failed.err
+    assert "hushcount analyze" in failed.err
     mark = path.with_name("summary.json")
     shutil.copy(made.store / "results" / "words" / site.batch(0) / path.name, path)
     mark.write_text(json.dumps({**summary(path.parent), "confidence": "high"}))
-    says = ["has confidence 'high', must be a number"]
+    says = ["confidence 'high'"]
     refused("export", "--config", site.config, "--campaign", "words", status=1, says=says)
     assert VERSION == 1
 
 
-@pytest.mark.parametrize("change", ["text", "null", "nan", "twice"])
-def test_estimates_with_cells_that_cannot_be_are_refused(made: Site, tmp_path: Path, change: str) -> None:
+def test_estimates_with_cells_that_cannot_be_are_refused(made: Site, tmp_path: Path, subtests: pytest.Subtests) -> None:
     whole = made.store / "results" / "words" / made.batch(0)
     result = Path(shutil.copytree(whole, tmp_path / "result"))
     table = pq.read_table(result / "estimates.parquet")
-    column = {
+    place = table.schema.get_field_index("count")
+    columns = {
         "text": pa.array(["x"] * len(table)),
         "null": pa.nulls(len(table), pa.float64()),
         "nan": pa.array([math.nan] * len(table)),
     }
-    if change == "twice":
-        table = pa.concat_tables([table, table])
-    else:
-        table = table.set_column(table.schema.get_field_index("count"), "count", column[change])
-    pq.write_table(table, result / "estimates.parquet")
-    command = ("export", "--campaign", made.campaign, "--out", tmp_path / "own")
-    refused(*command, "--result", result, says=["is not what hushcount analyze wrote"])
+    changed = {name: table.set_column(place, "count", column) for name, column in columns.items()}
+    for name, wrong in {**changed, "twice": pa.concat_tables([table, table])}.items():
+        with subtests.test(name=name):
+            pq.write_table(wrong, result / "estimates.parquet")
+            command = ("export", "--campaign", made.campaign, "--out", tmp_path / "own")
+            refused(*command, "--result", result, says=[str(result / "estimates.parquet"), "hushcount analyze"])
 
 
 def test_counts_of_discovery_that_cannot_be_are_refused_wherever_they_are_read(made: Site, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_counts_of_discovery_that_cannot_be_are_refused_wherever_they_are_read(m
             writer = csv.DictWriter(stream, lines[0])
             writer.writeheader()
             writer.writerows({**line, "count": count} for line in lines)
-        says = [str(path), "a count that no bin shows"]
+        says = [str(path), "count that no bin"]
         refused("export", "--config", site.config, "--campaign", "settings", status=1, says=says)
         refused("ask", "new", "--config", site.config, "--campaign", "settings", says=says)
         assert says[1] in page_of(site.deployment, at(2.2), 100)

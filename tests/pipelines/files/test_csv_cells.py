@@ -36,18 +36,19 @@ def test_what_needs_no_mark_has_none() -> None:
         assert cell(text) == text
 
 
-@pytest.mark.parametrize("text", FORMULAS)
-def test_found_values_and_estimates_hold_no_formula(tmp_path: Path, text: str) -> None:
+def test_found_values_and_estimates_hold_no_formula(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """Whoever sent a value often enough wrote into the spreadsheet of whoever opened found.csv."""
-    write_found([(text, None), ("plain", None)], str(tmp_path))
-    table = csv_bytes(pa.table({"item": [text], "count": [-1.5]}))
-    (tmp_path / "estimates.csv").write_bytes(table)
-    for name in ("found.csv", "estimates.csv"):
-        path = tmp_path / name
-        lines = path.read_text().splitlines()[1:]
-        assert not any(line.strip('"').startswith(tuple(STARTS)) for line in lines)
-        assert text in [row["item"] for row in read_csv_rows(str(path), ("item",))]
-        assert text in read_names(path)
+    for text in FORMULAS:
+        with subtests.test(text=text):
+            write_found([(text, None), ("plain", None)], str(tmp_path))
+            table = csv_bytes(pa.table({"item": [text], "count": [-1.5]}))
+            (tmp_path / "estimates.csv").write_bytes(table)
+            for name in ("found.csv", "estimates.csv"):
+                path = tmp_path / name
+                lines = path.read_text().splitlines()[1:]
+                assert not any(line.strip('"').startswith(tuple(STARTS)) for line in lines)
+                assert text in [row["item"] for row in read_csv_rows(str(path), ("item",))]
+                assert text in read_names(path)
 
 
 def test_items_that_are_formulas_go_through_the_jobs(tmp_path: Path) -> None:

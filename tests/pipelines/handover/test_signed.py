@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.policy import Policy
+from keys.roles import Role
+from keys.rotation import retire, rotate
 from keys.store import create, verify_keys
 from pipelines.audit.reconcile import account_of
 from pipelines.batches.state import HOPS, opened, snapshot
@@ -36,11 +38,11 @@ aux_server_keys = "signing/public.json"
 """Settings of a deployment in which both parties sign that hand something on."""
 
 
-def replace_key(keys: Path, role: str, id: str) -> None:
+def replace_key(keys: Path, role: Role, id: str) -> None:
     """Make the next key of a role and destroy this one; no two keys of a role begin in the same second."""
-    time.sleep(1)
-    done("keys", "rotate", "--role", role, "--keys", keys, "--overlap", "1d")
-    done("keys", "retire", "--keys", keys, "--id", id, "--early", "--yes")
+    later = datetime.now(timezone.utc) + timedelta(seconds=1)
+    rotate(keys, (role,), overlap=timedelta(days=1), now=later)
+    retire(keys, id, early=True, now=later)
 
 
 @pytest.fixture(scope="module")
@@ -101,34 +103,34 @@ def unsign(source: Path, _folder: str) -> None:
     (source / "summary.json.sig").unlink()
 
 
-@pytest.mark.parametrize(
-    ("meddle", "says"),
-    [
+def test_what_was_not_signed_is_refused_and_nothing_is_written(
+    subtests: pytest.Subtests, signed: Site, tmp_path: Path
+) -> None:
+    for meddle, says in (
         (lose, "is missing"),
         (add, "was not signed"),
         (plant, "notes.txt was not signed"),
         (alter, "is not the file that was signed"),
         (restate, "is wrong: it was altered"),
         (unsign, "is not signed"),
-    ],
-)
-def test_what_was_not_signed_is_refused_and_nothing_is_written(
-    signed: Site, tmp_path: Path, meddle: Callable[[Path, str], None], says: str
-) -> None:
-    source = copied(signed, tmp_path)
-    for command, folder in zip(read(signed, source, tmp_path), ("reports", "discovery"), strict=True):
-        if says in ("is not signed", "is wrong: it was altered") and folder == "discovery":
-            continue
-        meddle(source, folder)
-        refused(*command, status=1, says=[says])
-    assert not (tmp_path / "results").exists()
-    assert not (tmp_path / "found").exists()
+    ):
+        with subtests.test(meddle=meddle):
+            here = tmp_path / meddle.__name__
+            here.mkdir()
+            source = copied(signed, here)
+            for command, folder in zip(read(signed, source, here), ("reports", "discovery"), strict=True):
+                if meddle in (restate, unsign) and folder == "discovery":
+                    continue
+                meddle(source, folder)
+                refused(*command, status=1, says=[says])
+            assert not (here / "results").exists()
+            assert not (here / "found").exists()
 
 
 def test_the_signature_of_another_shuffler_is_refused(signed: Site, tmp_path: Path) -> None:
     done("keys", "new", "--role", "shuffler", "--out", tmp_path / "another")
     for command in read(signed, copied(signed, tmp_path), tmp_path, tmp_path / "another"):
-        refused(*command, status=1, says=["was signed with key", "trusted are"])
+        refused(*command, status=1, says=[*(key.id for key in verify_keys(signed.root / "shuffler", "shuffler"))])
 
 
 def test_run_signs_and_requires_signatures_as_it_is_told(tmp_path: Path) -> None:
@@ -154,10 +156,6 @@ def handed_on(tmp_path: Path) -> tuple[Site, Path]:
     collect(site.store, site.campaign, values(200), day=0)
     assert site.run(1.1).problems == []
     return site, site.store / "shuffled" / "words" / site.batch(0)
-
-
-def unsign(shuffled: Path, _folder: str) -> None:
-    (shuffled / "summary.json.sig").unlink()
 
 
 @pytest.mark.parametrize("harm", [lose, add, unsign])
@@ -238,12 +236,12 @@ def test_a_signed_output_under_another_name_is_refused(signed: Site, tmp_path: P
     """By hand a batch has the name of its folder: of two that are told apart by it, none takes the other's place."""
     source = copied(signed, tmp_path).rename(tmp_path / "today")
     for command in read(signed, source, tmp_path):
-        refused(*command, says=[f"{source} holds what hushcount shuffle handed on for another batch", "wrong place"])
+        refused(*command, says=[str(source), "another batch"])
     # A link has a name of its own.
     (tmp_path / "shuffled").symlink_to(source)
     (tmp_path / "other").symlink_to(tmp_path / "shuffled")
     done(*read(signed, tmp_path / "shuffled", tmp_path)[0])
-    refused(*read(signed, tmp_path / "other", tmp_path / "new")[0], says=["wrong place"])
+    refused(*read(signed, tmp_path / "other", tmp_path / "new")[0], says=["another batch"])
 
 
 def of_party(site: Site, *parties: str) -> Deployment:
@@ -265,7 +263,7 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     shutil.rmtree(folder / site.batch(1))
     shutil.copytree(folder / site.batch(0), folder / site.batch(1))
     (problem,) = run(analyzer, now=at(2.2)).problems
-    assert f"holds what hushcount shuffle handed on for batch {site.batch(0)}: it lies in the wrong place" in problem
+    assert f"for batch {site.batch(0)}" in problem
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
         with opened(shuffler.state) as state, snapshot(state) as connection:
@@ -319,26 +317,26 @@ def test_what_the_auxiliary_server_signed_is_revealed(released: Site, tmp_path: 
     assert found(tmp_path / "found") == ["nobody"]
 
 
-@pytest.mark.parametrize(
-    ("meddle", "says"),
-    [
+def test_a_planted_value_is_refused_where_the_auxiliary_servers_key_is_known(
+    subtests: pytest.Subtests, released: Site, tmp_path: Path
+) -> None:
+    """Whoever could write to the place between the two parties had any value found."""
+    for meddle, says in (
         (lambda site, source: plant_a_value(site, source, True), "is wrong: it was altered"),
         (lambda site, source: plant_a_value(site, source, False), "is wrong: it was altered"),
         (lambda _, source: add(source, "bins"), "was not signed"),
         (lambda _, source: alter(source, "bins"), "is not the file that was signed"),
         (lambda _, source: unsign(source, "bins"), "is not signed"),
         (lambda _, source: (source / "summary.json.sig").write_text("{}"), "summary.json.sig is invalid"),
-    ],
-)
-def test_a_planted_value_is_refused_where_the_auxiliary_servers_key_is_known(
-    released: Site, tmp_path: Path, meddle: Callable[[Site, Path], None], says: str
-) -> None:
-    """Whoever could write to the place between the two parties had any value found."""
-    source = handed_out(released, tmp_path)
-    meddle(released, source)
-    run_it = reveal(released, source, tmp_path, "--signed-by", released.root / "signing")
-    refused(*run_it, status=2 if "invalid" in says else 1, says=[says])
-    assert not (tmp_path / "found").exists()
+    ):
+        with subtests.test(says=says):
+            here = tmp_path / str(len(list(tmp_path.iterdir())))
+            here.mkdir()
+            source = handed_out(released, here)
+            meddle(released, source)
+            run_it = reveal(released, source, here, "--signed-by", released.root / "signing")
+            refused(*run_it, status=2 if "invalid" in says else 1, says=[says])
+            assert not (here / "found").exists()
 
 
 def test_without_the_key_a_planted_value_is_found(released: Site, tmp_path: Path) -> None:
@@ -355,9 +353,9 @@ def test_the_shufflers_signature_is_not_the_auxiliary_servers(released: Site, tm
     shuffled = released.store / "shuffled" / "words" / released.batch(0)
     for name in ("summary.json", "summary.json.sig"):
         shutil.copy(shuffled / name, source / name)
-    refused(*reveal(released, source, tmp_path, "--signed-by", trusted), status=1, says=["was signed with key"])
+    refused(*reveal(released, source, tmp_path, "--signed-by", trusted), status=1, says=["signed with key"])
     other = handed_out(released, tmp_path / "more").rename(tmp_path / "elsewhere")
-    refused(*reveal(released, other, tmp_path, "--signed-by", trusted), says=["wrong place"])
+    refused(*reveal(released, other, tmp_path, "--signed-by", trusted), says=[str(other)])
 
 
 @pytest.mark.parametrize("missing", ["sign_with", "aux_server_keys"])
@@ -385,7 +383,7 @@ def test_what_is_counted_and_not_released_is_signed_too(tmp_path: Path) -> None:
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")
     collect(site.store, site.campaign, values(200), day=0)
     (key,) = [path.stem.rpartition("-")[2] for path in site.keys.glob("aux_server-*.key")]
-    replace_key(site.keys, "aux-server", key)
+    replace_key(site.keys, "aux_server", key)
     first = site.run(1.1)
     assert len(first.problems) == 1
     assert "retired" in first.problems[0]
@@ -396,8 +394,6 @@ def test_only_what_is_handed_on_is_signed(released: Site, tmp_path: Path) -> Non
     common = ("--campaign", released.campaign, "--keys", released.keys, "--out", tmp_path / "out")
     shuffled = released.store / "shuffled" / "words" / released.batch(0)
     signing = ("--sign-with", released.root / "signing")
-    refused("discover", *common, "--input", shuffled, *signing, says=["party is both", "leave the key out"])
+    refused("discover", *common, "--input", shuffled, *signing, says=["party is both"])
     other = ("--sign-with", released.keys)
-    refused(
-        "discover", *common, "--input", shuffled, "--party", "aux-server", *other, says=["no active key of the aux"]
-    )
+    refused("discover", *common, "--input", shuffled, "--party", "aux-server", *other, says=["no active key"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 import stat
 import subprocess
@@ -85,38 +86,39 @@ def test_it_says_whom_the_promise_trusts_in_any_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1).out
     said = " ".join(shown.split())
-    assert "You hold all keys, so against you only the local guarantee holds" in said
-    assert "by a factor of 7.39 at most, whoever sees it" in said
-    assert "You can read every value that is sent for discovery" in said
+    assert " 7.39 " in said
+    assert "for discovery" in said
     # Commands are whole lines, to be pasted.
     assert all(len(line) <= 80 for line in shown.splitlines() if str(tmp_path) not in line)
     assert "\x1b" not in shown
     alone = " ".join(done("init", tmp_path / "other", *listed).out.split())
-    assert "sent for discovery" not in alone
+    assert "for discovery" not in alone
 
 
 # Files.
 
 
-@pytest.mark.parametrize("mask", [0o000, 0o022, 0o777], ids=oct)
-def test_whatever_the_umask_only_the_owner_reads_it(tmp_path: Path, mask: int) -> None:
-    before = os.umask(mask)
-    try:
-        done("init", tmp_path / "usage", "--open-domain")
-        assert os.umask(mask) == mask
-    finally:
-        os.umask(before)
-    modes = {
-        path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode)
-        for path in (tmp_path / "usage", *(tmp_path / "usage").rglob("*"))
-    }
-    folders = {name for name in modes if (tmp_path / name).is_dir()}
-    assert {modes[name] for name in folders} == {0o700}
-    assert {f"usage/{name}" for name in ("keys", "operator-keys", "store", "journal", "systemd")} < folders
-    secret = {name for name in modes if name.endswith((".key", "ledger.db"))}
-    assert len(secret) == 4
-    assert {modes[name] for name in secret} == {0o600}
-    assert all(modes[name] == 0o644 for name in modes.keys() - folders - secret if "/." not in name)
+def test_whatever_the_umask_only_the_owner_reads_it(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for mask in [0o000, 0o022, 0o777]:
+        with subtests.test(mask=mask):
+            before = os.umask(mask)
+            try:
+                done("init", tmp_path / "usage", "--open-domain")
+                assert os.umask(mask) == mask
+            finally:
+                os.umask(before)
+            modes = {
+                path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode)
+                for path in (tmp_path / "usage", *(tmp_path / "usage").rglob("*"))
+            }
+            folders = {name for name in modes if (tmp_path / name).is_dir()}
+            assert {modes[name] for name in folders} == {0o700}
+            assert {f"usage/{name}" for name in ("keys", "operator-keys", "store", "journal", "systemd")} < folders
+            secret = {name for name in modes if name.endswith((".key", "ledger.db"))}
+            assert len(secret) == 4
+            assert {modes[name] for name in secret} == {0o600}
+            assert all(modes[name] == 0o644 for name in modes.keys() - folders - secret if "/." not in name)
+        shutil.rmtree(tmp_path / "usage")
 
 
 def test_a_directory_that_is_not_empty_stays_as_it_is(tmp_path: Path) -> None:
@@ -124,9 +126,9 @@ def test_a_directory_that_is_not_empty_stays_as_it_is(tmp_path: Path) -> None:
     home.mkdir()
     done("init", home, "--open-domain")
     before = files_under(tmp_path)
-    refused("init", home, "--open-domain", says=[f"directory {home} is not empty", "give another name"])
-    refused("init", home / "deployment.toml", "--open-domain", says=["deployment.toml is not empty"])
-    refused("init", tmp_path / "none" / "usage", "--open-domain", says=[f"{tmp_path / 'none'} is no directory"])
+    refused("init", home, "--open-domain", says=[f"directory {home} "])
+    refused("init", home / "deployment.toml", "--open-domain", says=["deployment.toml"])
+    refused("init", tmp_path / "none" / "usage", "--open-domain", says=[f"{tmp_path / 'none'} "])
     assert files_under(tmp_path) == before
 
 
@@ -139,20 +141,22 @@ def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "disk" / "deployment.toml").exists()
 
 
-@pytest.mark.parametrize("stopped", [KeyboardInterrupt, OSError("disk full"), UsageError("no")], ids=repr)
 def test_what_ends_halfway_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    def stop(*_: object) -> None:
-        # All but the epoch and the limit of the ledger is there.
-        assert list(tmp_path.glob(".usage.*.init/operator-keys/operator-*.key"))
-        raise stopped
+    for stopped in [KeyboardInterrupt, OSError("disk full"), UsageError("no")]:
+        with subtests.test(stopped=stopped):
 
-    monkeypatch.setattr(pipelines.init.write, "publish", stop)
-    run = cli("init", tmp_path / "usage", "--open-domain")
-    assert run.status == (130 if stopped is KeyboardInterrupt else 2 if isinstance(stopped, UsageError) else 1)
-    assert run.out == ""
-    assert list(tmp_path.iterdir()) == []
+            def stop(*_: object) -> None:
+                # All but the epoch and the limit of the ledger is there.
+                assert list(tmp_path.glob(".usage.*.init/operator-keys/operator-*.key"))
+                raise stopped  # noqa: B023  # called before the next one
+
+            monkeypatch.setattr(pipelines.init.write, "publish", stop)
+            run = cli("init", tmp_path / "usage", "--open-domain")
+            assert run.status == (130 if stopped is KeyboardInterrupt else 2 if isinstance(stopped, UsageError) else 1)
+            assert run.out == ""
+            assert list(tmp_path.iterdir()) == []
 
 
 KILLED = """
@@ -188,7 +192,7 @@ def test_of_two_at_a_time_one_is_made_and_the_other_refused(tmp_path: Path, monk
         publish(*given)
 
     monkeypatch.setattr(pipelines.init.write, "publish", twice)
-    refused("init", tmp_path / "usage", "--open-domain", says=[f"cannot make {tmp_path / 'usage'}", "nothing was"])
+    refused("init", tmp_path / "usage", "--open-domain", says=[f" {tmp_path / 'usage'}"])
     (made,) = inner
     assert Campaign.read(tmp_path / "usage" / "campaign.json").fingerprint.hex() == made["fingerprint"]
     assert [path.name for path in tmp_path.iterdir()] == ["usage"]
@@ -216,44 +220,40 @@ def test_root_may_name_the_user_of_the_services(tmp_path: Path) -> None:
 # What cannot be.
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ((), "values must be given, for nobody is asked: give --dictionary FILE, or --open-domain"),
-        (("--open-domain", "--dictionary", "a.txt"), "give --dictionary or --open-domain, not both"),
-        (("--open-domain", "--discovery-epsilon", 1, "--no-discovery"), "give --discovery-epsilon or --no-discovery"),
-        (("--open-domain", "--id", "A"), "id is 'A': must be 1 to 64 of a-z"),
-        (("--open-domain", "--id", "a\x1b[2Jb"), r"id is 'a\x1b[2Jb': must be 1 to 64 of a-z"),
-        (("--open-domain", "--id", "../a"), "id is '../a': must be"),
-        (("--open-domain", "--id", "a" * 5000), "id: must be 1 to 64"),
-        (("--dictionary", "no\nwhere.txt"), r"no\nwhere.txt', must be the path of a file, in printable characters"),
-        (("--dictionary", "nowhere.txt"), "cannot read dictionary "),
+def test_what_cannot_be_is_one_sentence_and_nothing_is_written(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for options, says in [
+        ((), "--dictionary FILE, or --open-domain"),
+        (("--open-domain", "--dictionary", "a.txt"), "--dictionary or --open-domain"),
+        (("--open-domain", "--discovery-epsilon", 1, "--no-discovery"), "--discovery-epsilon or --no-discovery"),
+        (("--open-domain", "--id", "A"), "id is 'A'"),
+        (("--open-domain", "--id", "a\x1b[2Jb"), r"id is 'a\x1b[2Jb'"),
+        (("--open-domain", "--id", "../a"), "id is '../a'"),
+        (("--open-domain", "--id", "a" * 5000), "1 to 64"),
+        (("--dictionary", "no\nwhere.txt"), r"no\nwhere.txt'"),
+        (("--dictionary", "nowhere.txt"), "nowhere.txt"),
         (("--dictionary", "/dev/zero"), "dictionary /dev/zero"),
         (("--dictionary", f"{'a' * 5000}.gz"), "File name too long"),
-        (("--open-domain", "--clients", 999), "clients is '999', must be a whole number from 1000, the minimum batch"),
-        (("--open-domain", "--window", "1y"), "window is '1y', must be a whole number and s, m, h or d"),
-        (("--open-domain", "--window", "367d"), "window is '367d', must be"),
-        (("--open-domain", "--window", "9" * 5000), "9'..., must be"),
-        (("--open-domain", "--host", "a b"), "host is 'a b', must be a name or an address"),
+        (("--open-domain", "--clients", 999), " 1000"),
+        (("--open-domain", "--window", "1y"), "window is '1y'"),
+        (("--open-domain", "--window", "367d"), "window is '367d'"),
+        (("--open-domain", "--window", "9" * 5000), "9'..."),
+        (("--open-domain", "--host", "a b"), "host is 'a b'"),
         (("--open-domain", "--host", "a\nb"), r"host is 'a\nb'"),
-        (("--open-domain", "--user", "no such\nuser"), r"user is 'no such\nuser', must be one of this machine"),
-        (("--open-domain", "--user", "a\0b"), "must be one of this machine"),
-    ],
-)
-def test_what_cannot_be_is_one_sentence_and_nothing_is_written(
-    tmp_path: Path, options: tuple[object, ...], says: str
-) -> None:
-    run = refused("init", tmp_path / "usage", *options, status=1 if "too long" in says else 2, says=[says])
-    assert run.out == ""
-    assert run.err.count("\n") == 1
-    assert run.err.rstrip("\n").isprintable()
-    assert list(tmp_path.iterdir()) == []
+        (("--open-domain", "--user", "no such\nuser"), r"user is 'no such\nuser'"),
+        (("--open-domain", "--user", "a\0b"), "user is "),
+    ]:
+        with subtests.test(options=options):
+            run = refused("init", tmp_path / "usage", *options, status=1 if "too long" in says else 2, says=[says])
+            assert run.out == ""
+            assert run.err.count("\n") == 1
+            assert run.err.rstrip("\n").isprintable()
+            assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_no_unit_can_name_is_refused(tmp_path: Path) -> None:
-    refused("init", tmp_path / "a\nb", "--open-domain", says=["must have a name of printable characters"])
+    refused("init", tmp_path / "a\nb", "--open-domain", says=["printable"])
     refused("init", tmp_path / ("a" * 255), "--open-domain", "--id", "a", says=["File name too long"])
-    refused("init", tmp_path / "Usage of 2026", "--open-domain", says=["id must be given", "give --id"])
+    refused("init", tmp_path / "Usage of 2026", "--open-domain", says=["--id"])
     made = done("init", tmp_path / "Usage of 2026", "--open-domain", "--id", "usage", "--json").json
     assert "--config '" in made["commands"][0]
     assert Deployment.read(tmp_path / "Usage of 2026" / "deployment.toml").windows.length.days == 1

@@ -20,7 +20,7 @@ from tests.support.collecting import collect
 from tests.support.jobs import cli, done, write_lines
 from tests.support.processes import process
 
-FLOOR = 500
+FLOOR = 200
 CLIENTS = 3 * FLOOR
 """However a window's end parts them, one side of it has a batch."""
 ITEMS = [f"item-{number}" for number in range(20)]
@@ -53,6 +53,7 @@ def send(home: Path, port: int, values: Sequence[str]) -> None:
     connection.close()
 
 
+@pytest.mark.long
 def test_what_init_prints_leads_to_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, port = tmp_path / "usage", free_port()
     listed = ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))

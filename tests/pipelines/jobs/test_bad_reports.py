@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from hushcount.wire.blocks import encode_header
 from hushcount.wire.fields import report_values
 from hushcount.wire.sealing import Octets, Sealer
 from keys.private import PrivateKey
-from tests.pipelines.conftest import World
+from tests.pipelines.conftest import ON_BEAM, World
 from tests.support.jobs import Chain, cli, done, found, new_campaign, refused, summary
 from tests.support.records import (
     ENVELOPES,
@@ -167,64 +168,60 @@ def silent_about(payloads: Octets, *texts: str) -> bool:
     return not any(form in everything for form in forms if len(form) >= 12)
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_analyze_drops_it_counts_it_and_keeps_it_apart(
-    bench: Bench, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    make, reason = BAD[name]
-    bad = np.stack(make(bench))
-    mixed = np.concatenate([bench.sealed[:50], bad, bench.sealed[50:]])
-    source = write_shuffled(tmp_path / "in", bench.campaign, {"reports": [mixed]})
+@dataclass(frozen=True)
+class Analysed:
+    """A result of good reports among bad ones of every kind, and all that was said on the way."""
+
+    out: Path
+    bad: dict[str, Octets]
+    mixed: Octets
+    said: tuple[str, ...]
+
+
+@pytest.fixture(scope="module", params=["plain", pytest.param("beam", marks=ON_BEAM)])
+def analysed(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Analysed:
+    root, kinds = tmp_path_factory.mktemp("kinds"), {}
+    for make, reason in BAD.values():
+        kinds.setdefault(reason, []).extend(make(bench))
+    bad = {reason: np.stack(rows) for reason, rows in kinds.items()}
+    first, *others = bad.values()
+    parts = [np.concatenate([bench.sealed[:50], first, bench.sealed[50:]]), *others]
+    source = write_shuffled(root / "in", bench.campaign, {"reports": parts})
     common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys)
-    with caplog.at_level(logging.DEBUG):
-        run = done("analyze", *common, "--input", source, "--out", tmp_path / "out")
-    data = summary(tmp_path / "out")
-    assert data["streams"]["reports"] == {
-        "received": GOOD + len(bad),
+    logged = StringIO()
+    handler, level = logging.StreamHandler(logged), logging.root.level
+    logging.root.addHandler(handler)
+    logging.root.setLevel(logging.DEBUG)
+    try:
+        run = done("analyze", *common, "--input", source, "--out", root / "out")
+    finally:
+        logging.root.setLevel(level)
+        logging.root.removeHandler(handler)
+    return Analysed(root / "out", bad, np.concatenate(parts), (run.out, run.err, logged.getvalue()))
+
+
+def test_analyze_drops_it_counts_it_and_keeps_it_apart(analysed: Analysed) -> None:
+    assert summary(analysed.out)["streams"]["reports"] == {
+        "received": GOOD + sum(map(len, analysed.bad.values())),
         "accepted": GOOD,
-        "rejected": {reason: len(bad)},
+        "rejected": {reason: len(rows) for reason, rows in analysed.bad.items()},
     }
-    letters = dead_letters(tmp_path / "out", "reports")
-    assert set(letters) == {reason}
-    assert in_order(letters[reason]) == in_order(bad)
-    tally = tally_of(tmp_path / "out", bench.campaign)
+    letters = {reason: in_order(rows) for reason, rows in dead_letters(analysed.out, "reports").items()}
+    assert letters == {reason: in_order(rows) for reason, rows in analysed.bad.items()}
+    assert silent_about(analysed.mixed, *analysed.said)
+
+
+def test_all_kinds_at_once(bench: Bench, analysed: Analysed) -> None:
+    """They cost no good report, and add nothing to the tally."""
+    tally = tally_of(analysed.out, bench.campaign)
     assert tally.reports == GOOD
     assert np.array_equal(tally.counts, expected_tally(bench, bench.sealed))
-    assert silent_about(mixed, run.out, run.err, caplog.text)
 
 
 def test_silent_about_can_fail(bench: Bench) -> None:
     row = bench.sealed[0].tobytes()
     assert not silent_about(bench.sealed, f"dropped {row!r}")
     assert not silent_about(bench.sealed, f"dropped {row.hex()}")
-
-
-def test_all_kinds_at_once(bench: Bench, tmp_path: Path) -> None:
-    bad = {name: np.stack(make(bench)) for name, (make, _) in BAD.items()}
-    expected: dict[str, int] = {}
-    for name, (_, reason) in BAD.items():
-        expected[reason] = expected.get(reason, 0) + len(bad[name])
-    source = write_shuffled(tmp_path / "in", bench.campaign, {"reports": [bench.sealed, *bad.values()]})
-    done(
-        "analyze", "--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys, "--input", source, "--out",
-        tmp_path / "out",
-    )  # fmt: skip
-    assert summary(tmp_path / "out")["rejected"] == expected
-    letters = dead_letters(tmp_path / "out", "reports")
-    assert {reason: len(rows) for reason, rows in letters.items()} == expected
-    assert set().union(*map(as_set, letters.values())) == set().union(*map(as_set, bad.values()))
-    assert np.array_equal(tally_of(tmp_path / "out", bench.campaign).counts, expected_tally(bench, bench.sealed))
-
-
-def test_nothing_accepted_is_an_error_that_writes_nothing(bench: Bench, tmp_path: Path) -> None:
-    source = write_shuffled(tmp_path / "in", bench.campaign, {"reports": [np.stack(of_another_campaign(bench))]})
-    common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys)
-    says = ["0 of 4 reports could be opened", "wrong_campaign"]
-    refused("analyze", *common, "--input", source, "--out", tmp_path / "out", status=3, says=says)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
-
-
-# The shuffler sees envelopes, and cannot open what is in them.
 
 
 def shuffle(bench: Bench, tmp_path: Path, status: int = 0) -> Path:
@@ -243,6 +240,7 @@ def expect(directory: Path, accepted: int, **rejected: int) -> None:
     assert summary(directory)["streams"]["discovery"] == {"received": GOOD, "accepted": GOOD, "rejected": {}}
 
 
+@pytest.mark.usefixtures("either_engine")
 def test_a_report_uploaded_again_counts_once(bench: Bench, tmp_path: Path) -> None:
     rows = envelopes(bench.campaign, bench.sealed)
     write_envelopes(tmp_path / "in", bench.campaign, "reports", np.concatenate([rows, rows[:7], rows[:2]]), "a")
@@ -439,6 +437,7 @@ def pair(bench: Bench, bin_hash: bytes, value: bytes) -> bytes:
     return bench.aux_server.seal(bench.campaign.binding("discovery") + bin_hash + value)
 
 
+@pytest.mark.usefixtures("either_engine")
 def test_the_auxiliary_server_drops_what_it_cannot_open_or_what_is_foreign(bench: Bench, tmp_path: Path) -> None:
     foreign = Client(
         bench.other,

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from pipelines.files.blocks import _ReadSpan
-from tests.pipelines.conftest import TOTAL
+from tests.pipelines.conftest import ON_BEAM, TOTAL
 from tests.support.jobs import Chain, cli, done, files_under, found, refused, summary
 from tests.support.records import as_set, read_file, read_rows, write_rows
 
@@ -75,7 +76,7 @@ def unmount(path: Path, patience: float = 120) -> None:
         if time.monotonic() > end:
             ran("umount", "--lazy", path)
             pytest.fail(f"{told}; this process holds {held or 'nothing in it'}")
-        time.sleep(0.2)
+        time.sleep(0.01)
 
 
 def link_of(descriptor: Path) -> str:
@@ -94,13 +95,13 @@ def ran(*command: object) -> str:
     return ended.stderr.strip() or "failed" if ended.returncode else ""
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", [*JOBS, pytest.param("shuffle", marks=ON_BEAM, id="shuffle on Beam")])
 @pytest.mark.long(but=("analyzer",))
 def test_a_disk_that_is_full_at_any_moment_and_then_has_room(chain: Chain, tmp_path: Path, job: str) -> None:
     """Each size lets the job come further than the one before; the last has room for all of it."""
     directory = source(chain, job)
     # A disk of one page is full with the first directory of the analyzer, whose results are small.
-    before, failed, size = files_under(directory), 0, {"analyzer": 4, "analyze": 8}.get(job, 32) * _KIB
+    before, failed, size = files_under(directory), 0, {"analyzer": 4, "analyze": 8}.get(job, 128) * _KIB
     with disk(tmp_path / "disk", size) as resize:
         out = tmp_path / "disk" / "out"
         while (run := cli(*arguments(chain, job, directory, out))).status:
@@ -109,7 +110,7 @@ def test_a_disk_that_is_full_at_any_moment_and_then_has_room(chain: Chain, tmp_p
             assert run.err.startswith("error: ")
             assert (run.out, run.err.strip().count("\n")) == ("", 0)
             assert not list((tmp_path / "disk").iterdir())
-            failed, size = failed + 1, 2 * size
+            failed, size = failed + 1, (2 if job in ("analyzer", "analyze") else 4) * size
             assert size < 16 << 20
             resize(size)
         assert files_under(directory) == before
@@ -166,87 +167,117 @@ def copied(chain: Chain, job: str, target: Path) -> tuple[Path, list[Path]]:
     return directory, files
 
 
-@pytest.mark.parametrize("summed", [True, False])
-def test_all_files_delivered_twice_are_shuffled_once(chain: Chain, tmp_path: Path, summed: bool) -> None:
+def test_all_files_delivered_twice_are_shuffled_once(subtests: pytest.Subtests, chain: Chain, tmp_path: Path) -> None:
     """With the summary of encode beside them, and without one, as from a collector."""
-    directory, files = copied(chain, "shuffle", tmp_path / "in")
-    for file in files:
-        shutil.copy(file, file.with_name(f"again-{file.name}"))
-    if not summed:
-        (directory / "summary.json").unlink()
-    done(*arguments(chain, "shuffle", directory, tmp_path / "out"))
-    for stream in ("reports", "discovery"):
-        counts = summary(tmp_path / "out")["streams"][stream]
-        assert counts == {"received": 2 * TOTAL, "accepted": TOTAL, "rejected": {"duplicate": TOTAL}}
-        rows = read_rows(tmp_path / "out" / stream)
-        assert len(rows) == TOTAL
-        assert as_set(rows) == as_set(read_rows(chain.path("shuffled") / stream))
+    for summed in (
+        True,
+        False,
+    ):
+        with subtests.test(summed=summed):
+            here = tmp_path / str(summed)
+            here.mkdir()
+            directory, files = copied(chain, "shuffle", here / "in")
+            for file in files:
+                shutil.copy(file, file.with_name(f"again-{file.name}"))
+            if not summed:
+                (directory / "summary.json").unlink()
+            done(*arguments(chain, "shuffle", directory, here / "out"))
+            for stream in ("reports", "discovery"):
+                counts = summary(here / "out")["streams"][stream]
+                assert counts == {"received": 2 * TOTAL, "accepted": TOTAL, "rejected": {"duplicate": TOTAL}}
+                rows = read_rows(here / "out" / stream)
+                assert len(rows) == TOTAL
+                assert as_set(rows) == as_set(read_rows(chain.path("shuffled") / stream))
 
 
-@pytest.mark.parametrize("job", JOBS[1:])
 def test_all_files_delivered_twice_are_refused_by_whoever_would_count_them(
-    chain: Chain, tmp_path: Path, job: str
+    subtests: pytest.Subtests, chain: Chain, tmp_path: Path
 ) -> None:
-    directory, files = copied(chain, job, tmp_path / "in")
-    for file in files:
-        shutil.copy(file, file.with_name(f"again-{file.name}"))
-    refused(*arguments(chain, job, directory, tmp_path / "out"), says=["was added"])
-    assert not (tmp_path / "out").exists()
+    for job in JOBS[1:]:
+        with subtests.test(job=job):
+            here = tmp_path / job
+            here.mkdir()
+            directory, files = copied(chain, job, here / "in")
+            for file in files:
+                shutil.copy(file, file.with_name(f"again-{file.name}"))
+            refused(*arguments(chain, job, directory, here / "out"), says=["was added"])
+            assert not (here / "out").exists()
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_a_file_that_did_not_come_is_noticed(chain: Chain, tmp_path: Path, job: str) -> None:
-    directory, files = copied(chain, job, tmp_path / "in")
-    files[0].unlink()
-    refused(*arguments(chain, job, directory, tmp_path / "out"), says=["is missing"])
-    assert not (tmp_path / "out").exists()
+def test_a_file_that_did_not_come_is_noticed(subtests: pytest.Subtests, chain: Chain, tmp_path: Path) -> None:
+    for job in JOBS:
+        with subtests.test(job=job):
+            here = tmp_path / job
+            here.mkdir()
+            directory, files = copied(chain, job, here / "in")
+            files[0].unlink()
+            refused(*arguments(chain, job, directory, here / "out"), says=["is missing"])
+            assert not (here / "out").exists()
 
 
-@pytest.mark.parametrize("job", JOBS)
 def test_of_a_file_that_was_cut_what_clients_sent_is_counted_and_what_a_party_wrote_refused(
-    chain: Chain, tmp_path: Path, job: str
+    subtests: pytest.Subtests, chain: Chain, tmp_path: Path
 ) -> None:
     """One of two files, cut in its last record: the block of that record is lost, and the counts add up."""
-    directory, files = copied(chain, job, tmp_path / "in")
-    header, rows = read_file(files[0])
-    write_rows(files[0], header.kind, rows[1::2], chain.campaign)
-    cut = write_rows(files[0].with_name("cut.blocks"), header.kind, rows[::2], chain.campaign)
-    with cut.open("r+b") as stream:
-        stream.truncate(cut.stat().st_size - 1)
-    lost = len(rows[::2])
-    if job != "shuffle":
-        damaged = ["are damaged", f"truncated {lost:,}"]
-        refused(*arguments(chain, job, directory, tmp_path / "out"), status=1, says=damaged)
-        assert not (tmp_path / "out").exists()
-        return
-    done(*arguments(chain, job, directory, tmp_path / "out"))
-    told = summary(tmp_path / "out")
-    assert told["rejected"] == {"truncated": lost}
-    assert told["received"] == told["accepted"] + lost == TOTAL * 2
+    for job in JOBS:
+        with subtests.test(job=job):
+            here = tmp_path / job
+            here.mkdir()
+            directory, files = copied(chain, job, here / "in")
+            header, rows = read_file(files[0])
+            write_rows(files[0], header.kind, rows[1::2], chain.campaign)
+            cut = write_rows(files[0].with_name("cut.blocks"), header.kind, rows[::2], chain.campaign)
+            with cut.open("r+b") as stream:
+                stream.truncate(cut.stat().st_size - 1)
+            lost = len(rows[::2])
+            if job != "shuffle":
+                damaged = [f"truncated {lost:,}"]
+                refused(*arguments(chain, job, directory, here / "out"), status=1, says=damaged)
+                assert not (here / "out").exists()
+                continue
+            done(*arguments(chain, job, directory, here / "out"))
+            told = summary(here / "out")
+            assert told["rejected"] == {"truncated": lost}
+            assert told["received"] == told["accepted"] + lost == TOTAL * 2
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_a_file_that_was_cut_in_its_header_is_refused_by_name(chain: Chain, tmp_path: Path, job: str) -> None:
-    directory, files = copied(chain, job, tmp_path / "in")
-    with files[0].open("r+b") as stream:
-        stream.truncate(20)
-    refused(*arguments(chain, job, directory, tmp_path / "out"), says=[files[0].name])
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("job", JOBS)
-@pytest.mark.parametrize("times", [0, 2])
-def test_an_engine_that_reads_a_span_twice_or_not_at_all_releases_nothing(
-    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, times: int
+def test_a_file_that_was_cut_in_its_header_is_refused_by_name(
+    subtests: pytest.Subtests, chain: Chain, tmp_path: Path
 ) -> None:
-    """As one may that deals out what it read anew when it runs a step again."""
+    for job in JOBS:
+        with subtests.test(job=job):
+            here = tmp_path / job
+            here.mkdir()
+            directory, files = copied(chain, job, here / "in")
+            with files[0].open("r+b") as stream:
+                stream.truncate(20)
+            refused(*arguments(chain, job, directory, here / "out"), says=[files[0].name])
+            assert not (here / "out").exists()
+
+
+def require_nothing_released(chain: Chain, job: str, times: int, out: Path) -> None:
+    """Run a job on an engine that gives what it reads so many times, as one may that runs a step again."""
     whole = _ReadSpan.process
 
     def process(self: _ReadSpan, span: Any) -> Iterator[Any]:
         for _ in range(times):
             yield from whole(self, span)
 
-    monkeypatch.setattr(_ReadSpan, "process", process)
-    directory = source(chain, job)
-    refused(*arguments(chain, job, directory, tmp_path / "out"), status=1, says=["run again"])
-    assert not list(tmp_path.iterdir())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ReadSpan, "process", process)
+        refused(*arguments(chain, job, source(chain, job), out), status=1, says=["run again"])
+    assert not list(out.parent.iterdir())
+
+
+def test_an_engine_that_reads_a_span_twice_or_not_at_all_releases_nothing(
+    subtests: pytest.Subtests, chain: Chain, tmp_path: Path
+) -> None:
+    for job, times in product(JOBS, (0, 2)):
+        with subtests.test(job=job, times=times):
+            require_nothing_released(chain, job, times, tmp_path / "out")
+
+
+@pytest.mark.long
+@pytest.mark.beam
+def test_beam_that_reads_a_span_twice_releases_nothing(chain: Chain, tmp_path: Path) -> None:
+    require_nothing_released(chain, "analyze", 2, tmp_path / "out")

@@ -76,6 +76,7 @@ def test_they_are_listed_by_reason_without_what_is_in_them(
     assert done("dead-letters", "list", "--input", results, "--reason", "malformed", "--json").json == []
 
 
+@pytest.mark.usefixtures("either_engine")
 def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
     results, other, keys = mixed
     again = tmp_path / "again"
@@ -114,9 +115,9 @@ def test_the_same_letters_are_counted_once_however_often_they_are_replayed(
     done(*replayed(mixed, tmp_path / "again"))
     first = files_under(tmp_path / "again" / "reports")
     done("analyze", "--campaign", other, "--input", tmp_path / "again", "--keys", keys, "--out", tmp_path / "second")
-    refused(*replayed(mixed, tmp_path / "twice"), says=[f"were replayed into {tmp_path / 'again'}", "counted twice"])
+    refused(*replayed(mixed, tmp_path / "twice"), says=[str(tmp_path / "again")])
     assert not (tmp_path / "twice").exists()
-    refused(*replayed(mixed, tmp_path / "again"), says=["already holds a result"])
+    refused(*replayed(mixed, tmp_path / "again"), says=[str(tmp_path / "again"), "--overwrite"])
     done(*replayed(mixed, tmp_path / "twice" / ".." / "again", "--overwrite"))
     assert files_under(tmp_path / "again" / "reports") == first
     # Refused by one campaign file, they may be those of another.
@@ -131,7 +132,7 @@ def test_a_replay_that_was_stopped_is_done_again_into_the_same_output(
         full.setattr("pipelines.jobs.dead_letters.write_file", stopped)
         with pytest.raises(KeyboardInterrupt):
             replay(mixed[1], str(mixed[0]), "reports", "wrong_campaign", str(tmp_path / "again"))
-    refused(*replayed(mixed, tmp_path / "twice"), says=["again", "counted twice"])
+    refused(*replayed(mixed, tmp_path / "twice"), says=[str(tmp_path / "again")])
     done(*replayed(mixed, tmp_path / "again"))
 
 
@@ -166,15 +167,15 @@ def test_of_two_replays_at_once_at_most_one_goes_on(tmp_path: Path, monkeypatch:
     assert len(said) == 2
     assert not list(Path(folder).iterdir())
     claim(folder, b"f" * 32, b"letters", str(tmp_path / "left"))
-    with pytest.raises(UsageError, match="left, and would be counted twice"):
+    with pytest.raises(UsageError, match="left"):
         claim(folder, b"f" * 32, b"letters", str(tmp_path / "right"))
 
 
 def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
     results, other, _ = mixed
     replay = ["dead-letters", "replay", "--input", results, "--out", tmp_path / "again"]
-    refused(*replay, "--campaign", other, "--reason", "malformed", says=["reason is 'malformed'"])
-    refused(*replay, "--campaign", other, "--reason", "not_opened", says=["holds no reports refused as not_opened"])
+    refused(*replay, "--campaign", other, "--reason", "malformed", says=["malformed"])
+    refused(*replay, "--campaign", other, "--reason", "not_opened", says=["not_opened"])
     refused(
         *replay,
         "--campaign",
@@ -183,58 +184,64 @@ def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_pat
         "wrong_campaign",
         "--stream",
         "discovery",
-        says=["stream is discovery"],
+        says=["discovery"],
     )
     data = json.loads(other.read_text())
     data["shuffle"]["minimum_batch"] = 501
     high = other.with_name("high.json")
     high.write_text(json.dumps(data))
-    refused(*replay, "--campaign", high, "--reason", "wrong_campaign", status=1, says=["500", "minimum batch, 501"])
+    refused(*replay, "--campaign", high, "--reason", "wrong_campaign", status=1, says=["500", "501"])
     shuffled = results.with_name("shuffled1")
     replay[3] = shuffled
-    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=["holds no reports"])
+    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=[str(shuffled), "reports"])
     # The shuffler's own, which it keeps without a token.
     (results / "dead_letter").rename(shuffled / "dead_letter")
-    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=["no client token, so no cap could hold"])
+    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=["token", "cap"])
 
 
-@pytest.mark.parametrize(("before", "times", "allotments"), [(3, 1, 3), (3, 2, 6), (1, 1, 1), (None, 1, None)])
-def test_who_came_through_under_a_larger_cap_is_stated_with_it(
-    tmp_path: Path, before: int | None, times: int, allotments: int | None
-) -> None:
+def test_who_came_through_under_a_larger_cap_is_stated_with_it(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """One client of epoch 2, whose cap is 1, sends its value 3 times to epoch 1's address: all 3 are forwarded there.
 
     Replayed with epoch 2's file they were stated as one report of a client, and revealed by the rule for one.
     """
-    keys, words = new_keys(tmp_path / "keys"), write_lines(tmp_path / "words.txt", ["alpha"])
-    for epoch in (1, 2):
-        (tmp_path / f"{epoch}").mkdir()
-    first, second = (
-        Campaign.read(
-            new_campaign(
-                tmp_path / f"{epoch}" / "words.json", keys, "--epoch", epoch, "--cap", cap, dictionary=words,
-                discovery=1.0, min_batch=3,
-            )
-        )
-        for epoch, cap in ((1, before or 1), (2, 1))
-    )  # fmt: skip
-    made = Client(second, policy=Policy.trusting(), uncapped=True).discovery_reports(["secret"] * 3)
-    released, length = tmp_path / "released", second.sealed_bytes("discovery")
-    letters = released / "dead_letter" / "discovery" / f"wrong_campaign-{length}.blocks"
-    letters.parent.mkdir(parents=True)
-    write_rows(letters, Kind.DEAD_LETTER, made, first)
-    counts = {"discovery": StreamCounts(53, 50, {"wrong_campaign": 3})}
-    told = make_summary("release", first, counts, None, senders=Senders("client-token", times, times)).data()
-    if before is None:
-        del told["cap"]
-    (released / "summary.json").write_text(json.dumps({**told, "released": 0}))
-    done(
-        "dead-letters", "replay", "--input", released, "--stream", "discovery", "--reason", "wrong_campaign",
-        "--campaign", tmp_path / "2" / "words.json", "--out", tmp_path / "again",
-    )  # fmt: skip
-    again = summary(tmp_path / "again")
-    assert again["privacy"]["per"] == ("report" if allotments is None else "client")
-    if allotments is not None:
-        assert again["allotments"]["discovery"] == allotments
-        even = KeepRule("optimal", 1.0, 1e-9, cap=allotments).count_for(0.5)
-        assert again["privacy"]["discovery"]["clients_for_even_chance"] == even
+    for before, times, allotments in (
+        (3, 1, 3),
+        (3, 2, 6),
+        (1, 1, 1),
+        (None, 1, None),
+    ):
+        with subtests.test(before=before, times=times):
+            here = tmp_path / f"{before}-{times}"
+            here.mkdir()
+            keys, words = new_keys(here / "keys"), write_lines(here / "words.txt", ["alpha"])
+            for epoch in (1, 2):
+                (here / f"{epoch}").mkdir()
+            first, second = (
+                Campaign.read(
+                    new_campaign(
+                        here / f"{epoch}" / "words.json", keys, "--epoch", epoch, "--cap", cap, dictionary=words,
+                        discovery=1.0, min_batch=3,
+                    )
+                )
+                for epoch, cap in ((1, before or 1), (2, 1))
+            )  # fmt: skip
+            made = Client(second, policy=Policy.trusting(), uncapped=True).discovery_reports(["secret"] * 3)
+            released, length = here / "released", second.sealed_bytes("discovery")
+            letters = released / "dead_letter" / "discovery" / f"wrong_campaign-{length}.blocks"
+            letters.parent.mkdir(parents=True)
+            write_rows(letters, Kind.DEAD_LETTER, made, first)
+            counts = {"discovery": StreamCounts(53, 50, {"wrong_campaign": 3})}
+            told = make_summary("release", first, counts, None, senders=Senders("client-token", times, times)).data()
+            if before is None:
+                del told["cap"]
+            (released / "summary.json").write_text(json.dumps({**told, "released": 0}))
+            done(
+                "dead-letters", "replay", "--input", released, "--stream", "discovery", "--reason", "wrong_campaign",
+                "--campaign", here / "2" / "words.json", "--out", here / "again",
+            )  # fmt: skip
+            again = summary(here / "again")
+            assert again["privacy"]["per"] == ("report" if allotments is None else "client")
+            if allotments is not None:
+                assert again["allotments"]["discovery"] == allotments
+                even = KeepRule("optimal", 1.0, 1e-9, cap=allotments).count_for(0.5)
+                assert again["privacy"]["discovery"]["clients_for_even_chance"] == even

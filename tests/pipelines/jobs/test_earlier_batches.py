@@ -15,6 +15,7 @@ from hushcount.wire.blocks import Kind
 from pipelines.files.block_files import BlockFile
 from pipelines.files.blocks import _ReadSpan
 from pipelines.handover.batch_file import BatchFile, BatchSegment
+from tests.pipelines.conftest import ON_BEAM
 from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
 from tests.support.records import read_file
 
@@ -74,6 +75,7 @@ def released(root: Path, stream: str) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("either_engine")
 def test_copies_of_what_was_forwarded_are_dropped_and_counts_are_those_of_the_batch_alone(root: Path) -> None:
     done(*shuffle(root))
     expected = {"received": BEFORE + NEW, "accepted": NEW, "rejected": {"duplicate": BEFORE}}
@@ -86,19 +88,16 @@ def test_a_damaged_block_of_an_earlier_batch_fails_the_job(root: Path, stream: s
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    says = [f"{stream} of earlier batches: corrupt_block {BEFORE}; nothing was released", "restore the earlier"]
+    says = [f"{stream} of earlier batches", f"corrupt_block {BEFORE}"]
     refused(*shuffle(root), status=1, says=says)
     assert not (root / "out").exists()
 
 
 def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
     released(root, "reports").unlink()
-    says = [
-        f"reports of earlier batches: the files below {root / 'c-shuffled'} have 0 records, {BEFORE} were forwarded"
-    ]
-    refused(*shuffle(root), says=says)
+    refused(*shuffle(root), says=["reports of earlier batches", str(root / "c-shuffled"), "0 records", str(BEFORE)])
     shutil.rmtree(lost := earlier(root))
-    refused(*shuffle(root), says=[f"{lost} does not exist"])
+    refused(*shuffle(root), says=[str(lost)])
     assert not (root / "out").exists()
 
 
@@ -106,10 +105,10 @@ def test_an_earlier_batch_of_another_campaign_file_fails_the_job(root: Path) -> 
     other = Chain(new_campaign(root / "o.json", root / "keys", dictionary=root / "items.txt"), root / "keys")
     other.encode(root / "before.txt")
     shutil.copytree(other.shuffle() / "reports", earlier(root) / "reports", dirs_exist_ok=True)
-    refused(*shuffle(root), status=1, says=[f"reports of earlier batches: wrong_campaign {BEFORE}"])
+    refused(*shuffle(root), status=1, says=[f"wrong_campaign {BEFORE}"])
 
 
-@pytest.mark.parametrize("times", [0, 2])
+@pytest.mark.parametrize("times", [0, 2, pytest.param(2, marks=ON_BEAM, id="2 on Beam")])
 def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_the_job(
     root: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
@@ -120,6 +119,6 @@ def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_th
             yield from whole(self, span)
 
     monkeypatch.setattr(_ReadSpan, "process", process)
-    told = f"discovery of earlier batches: the engine read {times * BEFORE} records and the files have {BEFORE}"
-    refused(*shuffle(root), status=1, says=[told, "run again"])
+    told = ["discovery of earlier batches", f"{times * BEFORE} records", f"files have {BEFORE}"]
+    refused(*shuffle(root), status=1, says=told)
     assert not (root / "out").exists()

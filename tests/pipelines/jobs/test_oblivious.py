@@ -95,6 +95,7 @@ def site(made: Chain) -> Iterator[Site]:
     site.server.server_close()
 
 
+@pytest.mark.usefixtures("either_engine")
 def test_it_finds_what_many_sent(made: Chain, tmp_path: Path) -> None:
     done(*arguments(made, tmp_path / "found"), "--evaluator", key_of(made))
     assert found(tmp_path / "found") == ["größer", "unlisted"]
@@ -111,10 +112,10 @@ def test_one_machine_with_all_keys_does_both_steps(made: Chain, tmp_path: Path) 
 
 
 def test_without_an_evaluator_nothing_is_made(made: Chain, tmp_path: Path) -> None:
-    refused(*arguments(made, tmp_path / "found"), says=["campaign o is oblivious, and no evaluator is named"])
+    refused(*arguments(made, tmp_path / "found"), says=["campaign o", "evaluator"])
     refused(
         "encode", "--campaign", made.campaign_path, "--values", made.campaign_path, "--out", tmp_path / "e",
-        says=["no evaluator is named"],
+        says=["evaluator"],
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
 
@@ -135,26 +136,30 @@ def test_the_evaluator_is_asked_over_http_for_what_was_opened_and_sees_none_of_i
         assert headers["Authorization"] == f"Bearer {TOKEN}"
 
 
-@pytest.mark.parametrize(
-    ("status", "problem", "says"),
-    [(429, "too_many", "status 429, too_many"), (503, "unavailable", "status 503"), (401, "unauthorised", "401")],
-)
 def test_an_evaluator_that_refuses_is_asked_again_by_the_next_run(
-    made: Chain, site: Site, tmp_path: Path, status: int, problem: str, says: str
+    subtests: pytest.Subtests, made: Chain, site: Site, tmp_path: Path
 ) -> None:
-    site.refuse(status, problem)
-    job = (*arguments(made, tmp_path / "found"), "--evaluator", site.address)
-    refused(*job, status=1, says=["so that no found value can be verified", says])
-    assert list(tmp_path.iterdir()) == []
-    site.answer = None
-    done(*job)
-    assert found(tmp_path / "found") == ["größer", "unlisted"]
+    for status, problem, says in (
+        (429, "too_many", "status 429, too_many"),
+        (503, "unavailable", "status 503"),
+        (401, "unauthorised", "401"),
+    ):
+        with subtests.test(status=status):
+            here = tmp_path / str(status)
+            here.mkdir()
+            site.refuse(status, problem)
+            job = (*arguments(made, here / "found"), "--evaluator", site.address)
+            refused(*job, status=1, says=[says])
+            assert list(here.iterdir()) == []
+            site.answer = None
+            done(*job)
+            assert found(here / "found") == ["größer", "unlisted"]
 
 
 def test_an_evaluator_that_is_not_there_writes_nothing(made: Chain, tmp_path: Path) -> None:
     refused(
         *arguments(made, tmp_path / "found"), "--evaluator", "http://127.0.0.1:1", status=1,
-        says=["did not answer, so that no found value can be verified", "it cannot be reached"],
+        says=["http://127.0.0.1:1"],
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
 
@@ -164,7 +169,7 @@ def test_one_that_fails_after_the_first_question_writes_nothing(
 ) -> None:
     monkeypatch.setattr(Evaluator, "require", lambda *_: None)
     refused(
-        *arguments(made, tmp_path / "found"), "--evaluator", "http://127.0.0.1:1", status=1, says=["did not answer"]
+        *arguments(made, tmp_path / "found"), "--evaluator", "http://127.0.0.1:1", status=1, says=["http://127.0.0.1:1"]
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -175,9 +180,7 @@ def test_an_answer_with_another_key_is_believed_by_nobody(made: Chain, site: Sit
     (listed,) = json.loads((other / "public.json").read_text())["keys"]
     for answer in (b"", b"no answer", bytes(ELEMENT_BYTES + 64)):
         site.answer = (200, "application/octet-stream", answer)
-        refused(
-            *arguments(made, tmp_path / "found"), "--evaluator", site.address, status=1, says=["the evaluator's answer"]
-        )
+        refused(*arguments(made, tmp_path / "found"), "--evaluator", site.address, status=1, says=["answer"])
     refused(*arguments(made, tmp_path / "found"), "--evaluator", other, says=[made.campaign.keys.evaluator[0].id])
     assert listed["id"] != made.campaign.keys.evaluator[0].id
     assert not (tmp_path / "found").exists()
@@ -187,7 +190,7 @@ def test_what_a_destroyed_key_named_is_counted_and_never_found(made: Chain, site
     site.refuse(410, "key_destroyed")
     refused(
         *arguments(made, tmp_path / "found"), "--evaluator", site.address, status=1,
-        says=["was destroyed: what was released of it can never be verified", "counted as retired_key"],
+        says=["retired_key"],
     )  # fmt: skip
     assert [path.name for path in (tmp_path / "found").iterdir()] == ["summary.json"]
     bins = summary(tmp_path / "found")["bins"]
@@ -202,13 +205,13 @@ def test_nothing_is_released_that_a_destroyed_key_must_verify(made: Chain, tmp_p
         (keys / path.name).chmod(0o600)
     retire(keys, made.campaign.keys.evaluator[0].id, early=True)
     both = ("discover", *made.analyze_arguments()[1:-1], tmp_path / "both", "--evaluator", keys)
-    refused(*both, status=1, says=["can never be verified", f"{len(LINES)} reports are counted as retired_key"])
+    refused(*both, status=1, says=[str(len(LINES)), "retired_key"])
     assert [path.name for path in (tmp_path / "both").iterdir()] == ["summary.json"]
-    with pytest.raises(RetiredKey, match="can never be verified"):
+    with pytest.raises(RetiredKey):
         Evaluator(str(keys)).ask(made.campaign)
     refused(
         "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out", tmp_path / "e",
-        "--evaluator", keys, status=1, says=["was destroyed"],
+        "--evaluator", keys, status=1, says=[made.campaign.keys.evaluator[0].id],
     )  # fmt: skip
 
 
@@ -216,12 +219,12 @@ def test_tokens_and_addresses_are_checked_before_anything_is_read(made: Chain, t
     job = arguments(made, tmp_path / "found")
     refused(*job, "--evaluator-token", "env:NONE", says=["no evaluator: give its address too"])
     refused(*job, "--evaluator", key_of(made), "--evaluator-token", "env:NONE", says=["asked without a token"])
-    refused(*job, "--evaluator", "http://example.com", says=["must begin with https://"])
+    refused(*job, "--evaluator", "http://example.com", says=["https://"])
     refused(*job, "--evaluator", "https://localhost", "--evaluator-token", "env:NONE", says=["holds no token"])
     shared = tmp_path / "token"
     shared.write_text(TOKEN)
     shared.chmod(0o644)
-    refused(*job, "--evaluator", "https://localhost", "--evaluator-token", shared, says=["must be 0600"])
+    refused(*job, "--evaluator", "https://localhost", "--evaluator-token", shared, says=["0600"])
     refused(
         "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out", tmp_path / "e",
         "--evaluator", "https://localhost", says=["give a directory with its key"],
@@ -240,6 +243,7 @@ def test_the_keys_of_the_parties_are_rehearsed_with_a_key_that_stands_for_the_ev
     done("keys", "rehearse", "--campaign", made.campaign_path, "--keys", made.keys)
 
 
+@pytest.mark.long
 def test_a_graph_is_built_without_asking(made: Chain) -> None:
     done(
         "graph", "discover", "--party", "analyzer", "--campaign", made.campaign_path, "--input", made.path("released"),

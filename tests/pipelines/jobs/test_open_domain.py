@@ -64,7 +64,7 @@ def test_the_same_reports_give_the_same_counts_whatever_else_is_asked(
 
 
 def test_analyze_without_items_says_what_to_give_and_writes_nothing(chain: Chain) -> None:
-    refused(*chain.analyze_arguments(out="none"), says=["no sketch of an open domain", "--items", "--found"])
+    refused(*chain.analyze_arguments(out="none"), says=["--items", "--found"])
     assert not chain.path("none").exists()
 
 
@@ -83,7 +83,5 @@ def test_a_stored_tally_answers_for_what_was_counted_and_for_nothing_else(
     again = tmp_path / "again"
     done(*arguments, "--items", write_lines(tmp_path / "one.txt", ["beta"]), "--out", again)
     assert estimates(again)["beta"]["count"] == first["beta"]["count"]
-    refused(
-        *arguments, "--items", world.items, "--out", tmp_path / "other", says=["'gamma' was not counted", "2 items"]
-    )
+    refused(*arguments, "--items", world.items, "--out", tmp_path / "other", says=["'gamma'", "2 items"])
     assert not (tmp_path / "other").exists()

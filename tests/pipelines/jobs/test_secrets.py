@@ -126,7 +126,7 @@ def test_the_search_finds_a_secret_in_a_graph(chain: Chain) -> None:
 
 def test_a_key_that_was_opened_cannot_get_into_a_graph(chain: Chain) -> None:
     key = private_key(chain.keys, "analyzer")
-    with pytest.raises(Exception, match="must not be pickled") as caught:
+    with pytest.raises(Exception, match="pickled") as caught:
         beam.Map(leak, key)
     assert not tells(str(caught.value).encode(), chain.keys)
 

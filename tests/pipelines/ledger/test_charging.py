@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import signal
 import sqlite3
@@ -215,7 +214,7 @@ def test_a_release_that_comes_out_too_dear_is_not_made(tmp_path: Path, campaign:
     """Forwarded were enough for the shuffled guarantee, accepted only for the local one."""
     set_limit(ledger, "small", 1.0, 1e-6, None)
     folder = batch(tmp_path, "in")
-    with pytest.raises(OverLimit, match=r"would cost \(2, 0\).*it does not renew"):
+    with pytest.raises(OverLimit, match=r"\(2, 0\)"):
         release(ledger, campaign, folder, accepted=4999)
     assert charges(ledger) == []
     assert release(ledger, campaign, folder)["charged"]["epsilon"] == shuffled_cost(campaign)
@@ -239,7 +238,7 @@ def test_a_living_reservation_holds_room_and_a_dead_one_does_not(
     first, second = batch(tmp_path, "first"), batch(tmp_path, "second")
     with charging(ledger, campaign, "analyze", upstream(), first):
         (held,) = charges(ledger)
-        with pytest.raises(OverLimit, match="reserved by runs under way"):
+        with pytest.raises(OverLimit, match="reserved"):
             release(ledger, campaign, second)
         # Days ago, whatever holds its lock.
         long_ago = replace(held, reserved_at=stamp(NOW))
@@ -328,7 +327,7 @@ def test_room_is_for_what_a_batch_makes_of_those_before_it() -> None:
     first, second, third = (made(number, NOW, TENTH, 1.0, 2.0) for number in range(3))
     limit, most = Limit("small", 1.9, 1e-6, None, stamp(NOW)), Loss(1.0, 0.0)
     require_room(limit, [], first, most, NOW)
-    with pytest.raises(OverLimit, match=re.escape("this release would cost (1.9, 0), at most (1, 0)")):
+    with pytest.raises(OverLimit, match=r"\(1\.9, 0\).*\(1, 0\)"):
         require_room(limit, [first], second, most, NOW)
     require_room(replace(limit, epsilon=2.0), [first], second, most, NOW)
     # Then the epoch is paid for.
@@ -546,7 +545,7 @@ def spoil(path: Path, how: str) -> None:
 
 
 SPOILT = {
-    "newer": "version 3, this program reads version 2: use a newer Hushcount",
+    "newer": "version 3",
     "older": "another schema",
     "of another program": "no ledger of Hushcount",
     "other columns": "another schema",
@@ -560,23 +559,26 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("how", SPOILT)
 def test_what_is_no_sound_ledger_is_refused_and_left(
-    tmp_path: Path, campaign: Campaign, ledger: Path, how: str
+    subtests: pytest.Subtests, tmp_path: Path, campaign: Campaign, ledger: Path
 ) -> None:
     set_limit(ledger, "small", 5.0, 1e-6, None)
     folder = batch(tmp_path, "in")
     release(ledger, campaign, folder)
-    spoil(ledger, how)
-    before = files_under(tmp_path)
-    file = ("--ledger", ledger)
-    refused("ledger", "check", *file, says=[SPOILT[how]])
-    refused("ledger", "show", *file, says=[SPOILT[how]])
-    refused("ledger", "export", *file, "--out", tmp_path / "new.csv", says=[SPOILT[how]])
-    refused("ledger", "set", *file, "--campaign", "small", "--epsilon", 9, "--delta", 0, says=[SPOILT[how]])
-    with pytest.raises(HushcountError, match=SPOILT[how]):
-        release(ledger, campaign, folder)
-    assert files_under(tmp_path) == before
+    for how, says in SPOILT.items():
+        with subtests.test(how=how):
+            (tmp_path / how).mkdir()
+            spoilt = shutil.copy(ledger, tmp_path / how / "spoilt.db")
+            spoil(spoilt, how)
+            before = files_under(tmp_path)
+            file = ("--ledger", spoilt)
+            refused("ledger", "check", *file, says=[says])
+            refused("ledger", "show", *file, says=[says])
+            refused("ledger", "export", *file, "--out", tmp_path / "new.csv", says=[says])
+            refused("ledger", "set", *file, "--campaign", "small", "--epsilon", 9, "--delta", 0, says=[says])
+            with pytest.raises(HushcountError, match=says):
+                release(spoilt, campaign, folder)
+            assert files_under(tmp_path) == before
 
 
 def test_check_finds_a_charge_that_was_wrong_when_it_was_written(ledger: Path) -> None:
@@ -589,7 +591,7 @@ def test_check_finds_a_charge_that_was_wrong_when_it_was_written(ledger: Path) -
         with opened(ledger) as connection, writing(connection):
             connection.execute("DELETE FROM charges")
             put(connection, wrong)
-        refused("ledger", "check", "--ledger", ledger, says=["restore it from a copy"])
+        refused("ledger", "check", "--ledger", ledger, says=["restore"])
     with opened(ledger) as connection, writing(connection):
         connection.execute("DELETE FROM charges")
         put(connection, made(1, NOW))
@@ -602,7 +604,7 @@ def test_a_ledger_in_use(tmp_path: Path, campaign: Campaign, ledger: Path) -> No
         other.execute("BEGIN EXCLUSIVE")
         before = ledger.read_bytes()
         with (
-            pytest.raises(LedgerError, match=r"was in use for more than 0\.2 s: run again"),
+            pytest.raises(LedgerError, match=r"in use.* 0\.2 s"),
             opened(ledger, busy_seconds=0.2) as connection,
         ):
             put(connection, made(1, NOW))
@@ -620,27 +622,25 @@ def test_whole_numbers_are_read_as_they_were_written(ledger: Path) -> None:
 
 
 def test_where_no_ledger_can_be(tmp_path: Path) -> None:
-    refused("ledger", "show", "--ledger", tmp_path / "none.db", says=["does not exist"])
-    refused("ledger", "show", "--ledger", tmp_path, says=["is no file"])
+    refused("ledger", "show", "--ledger", tmp_path / "none.db", says=["none.db"])
+    refused("ledger", "show", "--ledger", tmp_path, says=[f"{tmp_path} is no file"])
     assert not (tmp_path / "none.db").exists()
     common = ("--campaign", "small", "--epsilon", 1, "--delta", 0)
-    refused("ledger", "set", "--ledger", tmp_path / "none" / "x.db", *common, says=["cannot make ledger", "No such"])
+    refused("ledger", "set", "--ledger", tmp_path / "none" / "x.db", *common, says=["x.db", "No such"])
     assert files_under(tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
+def test_limits_out_of_range(subtests: pytest.Subtests, ledger: Path) -> None:
+    for options, says in (
         (("--campaign", "No Id", "--epsilon", 1, "--delta", 0), "campaign is 'No Id'"),
-        (("--campaign", "a", "--epsilon", 0, "--delta", 0), "epsilon is 0.0, must be above 0"),
+        (("--campaign", "a", "--epsilon", 0, "--delta", 0), "epsilon is 0.0"),
         (("--campaign", "a", "--epsilon", "nan", "--delta", 0), "epsilon is 'nan'"),
         (("--campaign", "a", "--epsilon", 1, "--delta", 1), "delta is 1.0, must be in [0, 1)"),
         (("--campaign", "a", "--epsilon", 1, "--delta", 0, "--renew-days", 0), "renew-days is 0, must be in 1..36500"),
-    ],
-)
-def test_limits_out_of_range(ledger: Path, options: tuple[object, ...], says: str) -> None:
-    refused("ledger", "set", "--ledger", ledger, *options, says=[says])
-    assert not ledger.exists()
+    ):
+        with subtests.test(options=options):
+            refused("ledger", "set", "--ledger", ledger, *options, says=[says])
+            assert not ledger.exists()
 
 
 def test_export_round_trip(tmp_path: Path, campaign: Campaign, ledger: Path) -> None:
@@ -658,7 +658,7 @@ def test_export_round_trip(tmp_path: Path, campaign: Campaign, ledger: Path) -> 
     assert rows == [{name: "" if value is None else str(value) for name, value in one.row().items()} for one in there]
     assert [float(row["epsilon"]) for row in rows] == [one.epsilon for one in there]
     refused("ledger", "export", "--ledger", ledger, "--out", tmp_path / "a.csv", says=["exists"])
-    refused("ledger", "export", "--ledger", ledger, "--out", tmp_path / "a.txt", says=["must end in .csv or .json"])
+    refused("ledger", "export", "--ledger", ledger, "--out", tmp_path / "a.txt", says=[".csv or .json"])
     shown = done("ledger", "show", "--ledger", ledger, "--json").json
     assert [{**one.row(), "stale": False} for one in charges(ledger)] == shown["charges"]
     assert done("ledger", "show", "--ledger", ledger, "--json", "--campaign", "none").json["campaigns"] == []
@@ -751,7 +751,7 @@ def test_the_jobs_refuse_before_they_read(chain: Chain, tmp_path: Path, ledger: 
             path.write_bytes(b"garbage")
     common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--out", chain.path("a"), "--ledger", ledger)
     for job in ("analyze", "discover"):
-        refused(job, *common, "--input", tmp_path / "garbage", says=["not a Hushcount block file"])
+        refused(job, *common, "--input", tmp_path / "garbage", says=["block file"])
         assert not ledger.exists() or charges(ledger) == []
     for path in chain.path("shuffled").glob("*/*.blocks"):
         whole = path.read_bytes()
@@ -761,9 +761,7 @@ def test_the_jobs_refuse_before_they_read(chain: Chain, tmp_path: Path, ledger: 
     done("ledger", "set", "--ledger", ledger, "--campaign", chain.campaign.id, "--epsilon", 0.01, "--delta", "1e-6")
     for job in ("analyze", "discover"):
         with listening() as opens:
-            refused(
-                job, *common, "--input", tmp_path / "garbage", status=1, says=["limit of campaign", "does not renew"]
-            )
+            refused(job, *common, "--input", tmp_path / "garbage", status=1, says=["limit of campaign"])
         assert len([path for path in opens if path.endswith(".blocks")]) == 1
     assert charges(ledger) == []
     assert files_under(tmp_path / "garbage") == before

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
-import pytest
-
 from pipelines.ledger.clock import Clock, Witness, span, usual_bound
 
 START = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -42,14 +40,17 @@ def test_machines_that_went_on_vouch_for_one_that_was_off() -> None:
     assert not clock(41, *days, trusted=1).is_far
 
 
-@pytest.mark.parametrize("trusted", [2.0, None])
-def test_a_stamp_beyond_a_gap_vouches_for_nothing(trusted: float | None) -> None:
+def test_a_stamp_beyond_a_gap_vouches_for_nothing() -> None:
     """A collector whose clock was 400 days ahead left a manifest; the run's clock jumps as far afterwards."""
-    poisoned = clock(401, 1, 2, 400, trusted=trusted)
-    assert (poisoned.is_far, poisoned.reach) == (True, START + 2 * DAY)
-    right = clock(3, 1, 2, 400, trusted=trusted)
-    assert (right.is_far, right.ahead) == (False, DAY)
-    assert "after a gap, so that it proves nothing: the newest manifest 2027-12-26 00:00 UTC" in poisoned.says()
+    for trusted in (
+        2.0,
+        None,
+    ):
+        poisoned = clock(401, 1, 2, 400, trusted=trusted)
+        assert (poisoned.is_far, poisoned.reach) == (True, START + 2 * DAY)
+        right = clock(3, 1, 2, 400, trusted=trusted)
+        assert (right.is_far, right.ahead) == (False, DAY)
+        assert "after a gap, so that it proves nothing: the newest manifest 2027-12-26 00:00 UTC" in poisoned.says()
 
 
 def test_witnesses_are_one_chain() -> None:
@@ -81,23 +82,19 @@ def test_a_clock_that_is_behind_is_not_far_and_says_so() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("length", "grace", "patience", "bound"),
-    [(DAY, 2 * DAY, HOUR, 4 * DAY + HOUR), (HOUR, HOUR, timedelta(), 2 * DAY), (7 * DAY, DAY, HOUR, 15 * DAY + HOUR)],
-)
-def test_the_bound_follows_from_the_windows(
-    length: timedelta, grace: timedelta, patience: timedelta, bound: timedelta
-) -> None:
-    assert usual_bound(length, grace, patience) == bound
+def test_the_bound_follows_from_the_windows() -> None:
+    for length, grace, patience, bound in (
+        (DAY, 2 * DAY, HOUR, 4 * DAY + HOUR),
+        (HOUR, HOUR, timedelta(), 2 * DAY),
+        (7 * DAY, DAY, HOUR, 15 * DAY + HOUR),
+    ):
+        assert usual_bound(length, grace, patience) == bound
 
 
-@pytest.mark.parametrize(
-    ("length", "said"),
-    [
+def test_a_length_is_said_by_its_two_largest_units() -> None:
+    for length, said in (
         (398 * DAY + 2 * HOUR + timedelta(seconds=5), "398 d 2 h"),
         (timedelta(seconds=-65), "1 min 5 s"),
         (timedelta(), "0 s"),
-    ],
-)
-def test_a_length_is_said_by_its_two_largest_units(length: timedelta, said: str) -> None:
-    assert span(length) == said
+    ):
+        assert span(length) == said

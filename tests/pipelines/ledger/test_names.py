@@ -198,7 +198,7 @@ def test_a_ledger_with_two_hard_links_is_refused(tmp_path: Path) -> None:
     set_limit(ledger, "drawn", 2.5, 1e-6, None)
     os.link(ledger, tmp_path / "second.db")
     for name in ("ledger.db", "second.db"):
-        refused("ledger", "check", "--ledger", tmp_path / name, says=["has 2 names (hard links), must have one"])
+        refused("ledger", "check", "--ledger", tmp_path / name, says=["2 names"])
     # But for the one under which it was made, by a process that was killed.
     (tmp_path / "second.db").rename(tmp_path / ".ledger.db.0123.tmp")
     done("ledger", "check", "--ledger", ledger)

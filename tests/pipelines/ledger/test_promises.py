@@ -95,7 +95,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     steps=st.lists(step, max_size=12), epsilon=st.floats(0.05, 6.0), delta=st.sampled_from([0.0, 1.5e-8, 1e-6]),
     fixed=st.booleans(),
@@ -191,7 +191,7 @@ def test_where_parameters_are_fixed_a_second_campaign_file_waits_for_the_next_pe
     first = [made(number, NOW, Loss(0.05, 1e-10)) for number in range(100)]
     later = replace(made(101, NOW, Loss(0.05, 1e-10)), fingerprint="ee", epoch=2)
     for before in (first, first[:1], [replace(first[0], state="reserved", committed_at=None, host="elsewhere")]):
-        with pytest.raises(OverLimit, match=r"--fixed-parameters.* one campaign file a period.*2026-03-31T12:00:00"):
+        with pytest.raises(OverLimit, match=r"--fixed-parameters.*2026-03-31T12:00:00"):
             require_room(limit, before, later, Loss(2.0, 0.0), NOW)
     require_room(limit, first, later, Loss(2.0, 0.0), NOW + timedelta(days=30))
     # Whatever came together all the same, by a clock that was set back, adds up.
@@ -215,11 +215,11 @@ def test_the_way_of_composing_is_fixed_before_the_first_release(
     done(*terms, 2, "--fixed-parameters")
     assert not jobs.begin(1, "second", 100_000)
     assert "at least (" in done("ledger", "show", "--ledger", ledger).out
-    sums = ("limit of campaign small is", "must be at least", "without fixed-parameters")
+    sums = ("campaign small", f"{made_first['delta']:g}", "fixed-parameters")
     refused(*terms, cost / 2, says=sums)
     assert jobs.account()["limit"]["composition"] == "numerical"
     done(*terms, cost)
-    refused(*terms, 5, "--fixed-parameters", says=["fixed-parameters is given after 1 releases", "before the first"])
+    refused(*terms, 5, "--fixed-parameters", says=["fixed-parameters", "1 releases"])
     assert jobs.account()["limit"]["epsilon"] == cost
     done(*terms, 5)
     assert jobs.begin(1, "second", 100_000)

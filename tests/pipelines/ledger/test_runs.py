@@ -67,5 +67,5 @@ def test_files_that_killed_runs_left_are_removed_after_days(tmp_path: Path) -> N
 
 def test_where_no_run_can_be_named_the_job_says_so(tmp_path: Path) -> None:
     (tmp_path / "ledger.db.runs").touch()
-    with pytest.raises(LedgerError, match=r"cannot make .*ledger\.db\.runs"), under_way(tmp_path / "ledger.db"):
+    with pytest.raises(LedgerError, match=r"ledger\.db\.runs"), under_way(tmp_path / "ledger.db"):
         pass

@@ -23,21 +23,25 @@ def test_counts_of_opening_are_none_of_a_stream() -> None:
 
 
 def test_a_job_opens_by_no_other_engine() -> None:
-    with pytest.raises(HushcountError, match="by 'lane', which is no engine"):
+    with pytest.raises(HushcountError, match="'lane'"):
         opening_of({**SUMS, "opening:lane": 1}, ALL)
 
 
 def test_no_more_is_rescued_than_the_lanes_had() -> None:
     assert opening_of({**SUMS, "opening:rescued": 7}, ALL).rescued == 7
-    with pytest.raises(CountsError, match="rescued is 8, must be at most lanes, 7"):
+    with pytest.raises(CountsError, match=r"rescued is 8.* 7"):
         opening_of({**SUMS, "opening:rescued": 8}, ALL)
 
 
-@pytest.mark.parametrize(("accepted", "rejected"), [(8, 0), (10, 0), (10, 5)])
-def test_no_fewer_boxes_are_opened_than_accepted_and_no_more_than_received(accepted: int, rejected: int) -> None:
-    received = accepted + rejected
-    with pytest.raises(CountsError, match=f"9 boxes were opened, must be {accepted} to {received}"):
-        opening_of(SUMS, StreamCounts(received, accepted, {"wrong_campaign": rejected}))
+def test_no_fewer_boxes_are_opened_than_accepted_and_no_more_than_received() -> None:
+    for accepted, rejected in (
+        (8, 0),
+        (10, 0),
+        (10, 5),
+    ):
+        received = accepted + rejected
+        with pytest.raises(CountsError, match=f"9 boxes .*{accepted} to {received}"):
+            opening_of(SUMS, StreamCounts(received, accepted, {"wrong_campaign": rejected}))
 
 
 def test_records_that_are_no_boxes_are_opened_by_no_engine() -> None:
@@ -60,17 +64,23 @@ def test_another_party_may_have_an_engine_that_is_new() -> None:
     assert parse_counts(json.dumps(counts({"later": 9, "rescued": 3}))).opening == Opening(0, 0, 3)
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [
-        [], "all", 3, {"lanes": -1}, {"lanes": 1 << 41}, {"lanes": "many"}, {"rescued": -1}, {"lanes": 0.5},
+def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for opening in (
+        [],
+        "all",
+        3,
+        {"lanes": -1},
+        {"lanes": 1 << 41},
+        {"lanes": "many"},
+        {"rescued": -1},
+        {"lanes": 0.5},
         {"libsodium": None},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(tmp_path: Path, opening: object) -> None:
-    path = tmp_path / "summary.json"
-    path.write_text(json.dumps(counts(opening)))
-    with pytest.raises(UsageError, match="opening") as caught:
-        read_counts(str(path))
-    assert "\n" not in str(caught.value)
+    ):
+        with subtests.test(opening=opening):
+            path = tmp_path / "summary.json"
+            path.write_text(json.dumps(counts(opening)))
+            with pytest.raises(UsageError, match="opening") as caught:
+                read_counts(str(path))
+            assert "\n" not in str(caught.value)

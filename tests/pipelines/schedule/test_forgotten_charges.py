@@ -84,6 +84,7 @@ def bad(site: Site, day: float) -> dict[str, Finding]:
     ],
     ids=["ledger", "ledger-and-state", "no-draws"],
 )
+@pytest.mark.long(but=("ledger-and-state",))
 def test_a_ledger_of_yesterday_gets_the_charges_of_today(tmp_path: Path, days: TwoDays, names: tuple[str, ...]) -> None:
     site = days.restored(tmp_path / "restored", *names)
     released = files_under(site.store / "released") | files_under(site.store / "results")
@@ -106,6 +107,7 @@ def test_a_ledger_of_yesterday_gets_the_charges_of_today(tmp_path: Path, days: T
 
 
 @pytest.mark.parametrize("state", ["kept", "lost"])
+@pytest.mark.long(but=("lost",))
 def test_a_lost_ledger_comes_back_with_its_limit(tmp_path: Path, days: TwoDays, state: str) -> None:
     site = days.site.copied(tmp_path / "restored")
     for name in ("ledger.db", "ledger.db.draws", *(["state.db"] if state == "lost" else [])):
@@ -159,6 +161,7 @@ def test_a_store_of_yesterday_is_made_again_and_charged_once(tmp_path: Path, day
 
 
 @pytest.mark.parametrize("change", ["other-file", "no-draw", "no-number"])
+@pytest.mark.long(but=("no-draw",))
 def test_a_statement_that_proves_nothing_is_refused(tmp_path: Path, days: TwoDays, change: str) -> None:
     site = days.restored(tmp_path / "restored", "ledger.db", "ledger.db.draws", "state.db")
     for folder in ("released", "found", "results"):

@@ -30,6 +30,7 @@ class OpenSite(Site):
 
 
 @pytest.mark.parametrize("mechanism", ["ais", "olh"])
+@pytest.mark.long(but=("ais",))
 def test_batches_without_a_found_value_are_counted_with_no_item_and_a_good_one_follows(
     tmp_path: Path, mechanism: str
 ) -> None:

@@ -53,21 +53,23 @@ def test_what_may_have_been_in_a_batch_whose_file_is_gone_is_said_and_not_counte
     assert len(done.dropped) == (2 if kept == EARLY else 1)
 
 
-@pytest.mark.parametrize("party", ["analyzer", "aux-server"])
-def test_a_folder_named_after_no_window_stops_nobody(tmp_path: Path, party: str) -> None:
-    site = Site(tmp_path, discovery=True)
-    site.config.write_text(f'parties = ["{party}"]\n{site.config.read_text()}')
-    campaign = Campaign.read(site.campaign)
-    window = "20261399T999999Z"
-    name = f"{window}-000001-{campaign.fingerprint.hex()[:16]}"
-    folder = site.store / "shuffled" / "words" / name
-    folder.mkdir(parents=True)
-    summary = replace(make_summary("shuffle", campaign, {}, None), batch=name, window=window)
-    (folder / "summary.json").write_text(json.dumps(summary.data()))
-    assert Batch.named("words", name) is None
-    for day in (1.1, 1.2):
-        assert site.run(day).problems == []
-    examine(site.deployment, at(1.3))
+def test_a_folder_named_after_no_window_stops_nobody(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for party in ["analyzer", "aux-server"]:
+        with subtests.test(party=party):
+            (tmp_path / party).mkdir()
+            site = Site(tmp_path / party, discovery=True)
+            site.config.write_text(f'parties = ["{party}"]\n{site.config.read_text()}')
+            campaign = Campaign.read(site.campaign)
+            window = "20261399T999999Z"
+            name = f"{window}-000001-{campaign.fingerprint.hex()[:16]}"
+            folder = site.store / "shuffled" / "words" / name
+            folder.mkdir(parents=True)
+            summary = replace(make_summary("shuffle", campaign, {}, None), batch=name, window=window)
+            (folder / "summary.json").write_text(json.dumps(summary.data()))
+            assert Batch.named("words", name) is None
+            for day in (1.1, 1.2):
+                assert site.run(day).problems == []
+            examine(site.deployment, at(1.3))
 
 
 def test_dead_letters_in_the_folder_of_a_run_are_deleted(tmp_path: Path) -> None:

@@ -191,31 +191,31 @@ def test_results_that_were_not_written_are_made_of_what_was_released(collected: 
 def test_what_cannot_be_streamed_is_refused_in_one_sentence(collected: Collected, tmp_path: Path) -> None:
     out = tmp_path / "out"
     collected.store.mkdir()
-    refused(*collected.arguments(out), says=["FnApiRunner gives no result before its input ends", "--for"])
-    refused(*collected.arguments(out, "--every", "soon", *ONCE[:2]), says=["--every: duration is 'soon'"])
+    refused(*collected.arguments(out), says=["FnApiRunner", "--for"])
+    refused(*collected.arguments(out, "--every", "soon", *ONCE[:2]), says=["--every", "'soon'"])
     collected.segment(FIRST, "one-1", 0, 10)
     wrong = collected.store / "20210301T121500Z"
     (collected.store / FIRST.name).rename(wrong)
-    refused(*collected.arguments(out, *ONCE), says=["20210301T121500Z", "--window must be the collector's"])
+    refused(*collected.arguments(out, *ONCE), says=["20210301T121500Z", "--window"])
     wrong.rename(collected.store / FIRST.name)
     other = collected.store.with_name(f"000001-{'0' * 16}")
     collected.store.rename(other)
     moved = Collected(collected.chain, other, collected.made)
-    refused(*moved.arguments(out, *ONCE), says=["are of the campaign file with fingerprint 0000000000000000..."])
+    refused(*moved.arguments(out, *ONCE), says=["0000000000000000"])
     other.rename(collected.store)
     assert not out.exists()
     done(*collected.arguments(out, *ONCE))
     refused(*collected.arguments(out, *ONCE, "--window", "1d"), says=["window is '20210301T120000Z'"])
     (out / "stream.json").write_text(json.dumps({"hop": "stream", "campaign": "another"}))
-    refused(*collected.arguments(out, *ONCE), says=["holds a stream with campaign another"])
+    refused(*collected.arguments(out, *ONCE), says=["campaign another"])
     (out / "stream.json").unlink()
-    refused(*collected.arguments(out, *ONCE), says=["holds files that are no result of ours"])
+    refused(*collected.arguments(out, *ONCE), says=["no result"])
 
 
 def test_a_directory_that_is_none_of_windows_is_refused(collected: Collected, tmp_path: Path) -> None:
     """One that does not exist, what encode writes, and one that lies above or below the right one."""
-    out, says = tmp_path / "out", "the collector's directory of windows, STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
-    refused(*collected.arguments(out, *ONCE), says=[f"segments {collected.store} does not exist, must be {says}"])
+    out, says = tmp_path / "out", "STORE/segments/CAMPAIGN/EPOCH-FINGERPRINT"
+    refused(*collected.arguments(out, *ONCE), says=[f"segments {collected.store} ", says])
     collected.segment(FIRST, "one-1", 0, 60)
     for wrong, file in (
         (tmp_path, collected.store / FIRST.name / "discovery" / "one-1.blocks"),
@@ -223,12 +223,12 @@ def test_a_directory_that_is_none_of_windows_is_refused(collected: Collected, tm
         (collected.store / FIRST.name / "reports", collected.store / FIRST.name / "reports" / "one-1.blocks"),
     ):
         there = Collected(collected.chain, wrong, collected.made)
-        refused(*there.arguments(out, *ONCE), says=[f"segments {wrong} holds {file}, which lies in no window", says])
+        refused(*there.arguments(out, *ONCE), says=[f"segments {wrong} ", str(file), says])
     shutil.copytree(collected.store / FIRST.name / "reports", collected.store / "reports")
-    refused(*collected.arguments(out, *ONCE), says=[f"holds {collected.store / 'reports' / 'one-1.blocks'}, which"])
+    refused(*collected.arguments(out, *ONCE), says=[str(collected.store / "reports" / "one-1.blocks")])
     file = collected.store / "reports" / "one-1.blocks"
     there = Collected(collected.chain, file, collected.made)
-    refused(*there.arguments(out, *ONCE), says=[f"segments {file} is a file, must be {says}"])
+    refused(*there.arguments(out, *ONCE), says=[f"segments {file} ", says])
     assert not out.exists()
 
 

@@ -17,7 +17,7 @@ from shuffler.collector import service
 from shuffler.collector.journals import writer
 from shuffler.collector.journals.watched_clock import WatchedClock
 
-_LOOKS_EVERY = 0.1
+_LOOKS_EVERY = 0.05
 """Seconds between two looks of the collector at its campaigns and its window."""
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(

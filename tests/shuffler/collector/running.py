@@ -237,20 +237,20 @@ def start(site: Site, ahead: timedelta = timedelta(), command: str = "collect") 
         for line in log.read_text().splitlines():
             if '"event": "started"' in line:
                 return replace(collector, port=json.loads(line)["port"])
-        assert not collector.ended(0.02), f"the collector ended: {log.read_text()}"
+        assert not collector.ended(0.005), f"the collector ended: {log.read_text()}"
     collector.kill()
     raise AssertionError(f"the collector did not start: {log.read_text()}")
 
 
 @contextmanager
 def running(site: Site, ahead: timedelta = timedelta(), command: str = "collect") -> Iterator[Running]:
-    """Run a collector for a block, so much later than now; it is ended when that fails."""
+    """Run a collector for a block, so much later than now; one that no test has stopped is killed, which is quick."""
     collector = start(site, ahead, command)
     try:
         yield collector
     finally:
         if not collector.ended():
-            collector.stop()
+            collector.kill()
 
 
 def limit_files(collector: Running, most_bytes: int) -> None:
@@ -263,7 +263,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 120.0, what: str 
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen in {seconds} s"
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def now_text(seconds: float = 0.0) -> str:

@@ -39,6 +39,7 @@ def test_a_client_that_floods_is_told_to_wait_for_the_next_window_and_others_are
         assert collector.post(os.urandom(length), headers=flood).status_code == 202
         assert collector.post(os.urandom(length), headers=flood).status_code == 429
         assert collector.post(os.urandom(3 * length), headers=other).status_code == 202
+        assert collector.stop() == 0
     assert len(site.sealed()) == 6
 
 
@@ -66,6 +67,7 @@ def test_requests_at_the_same_time_pass_no_more_than_the_most(tmp_path: Path) ->
                 return [answer.status_code for answer in await asyncio.gather(*posts)]
 
         assert Counter(asyncio.run(post_all())) == {202: 2, 429: 58}
+        assert collector.stop() == 0
     assert len(site.sealed()) == 2
 
 

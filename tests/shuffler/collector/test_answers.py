@@ -46,19 +46,21 @@ def length(site: Site) -> int:
     return site.campaign().sealed_bytes("reports")
 
 
-@pytest.mark.parametrize("stream", ["reports", "discovery"])
-def test_one_report_and_many_are_acknowledged(collector: Running, site: Site, stream: Any) -> None:
-    bytes_each = site.campaign().sealed_bytes(stream)
-    for number in (1, 2, 500):
-        answer = collector.post(os.urandom(number * bytes_each), stream)
-        assert (answer.status_code, answer.content) == (202, b"")
+def test_one_report_and_many_are_acknowledged(subtests: pytest.Subtests, collector: Running, site: Site) -> None:
+    for stream in ["reports", "discovery"]:
+        with subtests.test(stream=stream):
+            bytes_each = site.campaign().sealed_bytes(stream)
+            for number in (1, 2, 500):
+                answer = collector.post(os.urandom(number * bytes_each), stream)
+                assert (answer.status_code, answer.content) == (202, b"")
 
 
-@pytest.mark.parametrize("bytes_too_many", [-1, 1])
-def test_a_wrong_length_is_told_the_right_one(collector: Running, length: int, bytes_too_many: int) -> None:
-    body = problem(collector.post(os.urandom(length + bytes_too_many)), 400, "wrong_length")
-    assert body["report_bytes"] == length
-    assert str(length) in body["detail"]
+def test_a_wrong_length_is_told_the_right_one(subtests: pytest.Subtests, collector: Running, length: int) -> None:
+    for bytes_too_many in [-1, 1]:
+        with subtests.test(bytes_too_many=bytes_too_many):
+            body = problem(collector.post(os.urandom(length + bytes_too_many)), 400, "wrong_length")
+            assert body["report_bytes"] == length
+            assert str(length) in body["detail"]
 
 
 def test_an_empty_body_is_refused(collector: Running) -> None:
@@ -74,20 +76,18 @@ def test_a_body_in_chunks_is_judged_by_its_whole_length(collector: Running, leng
     problem(httpx.post(url, content=chunks(length + 1), headers=STREAM), 400, "wrong_length")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_a_missing_fingerprint_is_asked_for(subtests: pytest.Subtests, collector: Running, length: int) -> None:
+    for query in [
         "",
         "?epoch=1",
         "?fingerprint=",
         f"?fingerprint={'0' * 63}",
         f"?fingerprint={'0' * 65}",
         f"?fingerprint={'A' * 64}",
-    ],
-)
-def test_a_missing_fingerprint_is_asked_for(collector: Running, length: int, query: str) -> None:
-    url = f"{collector.url}/v1/campaigns/words/reports{query}"
-    problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
+    ]:
+        with subtests.test(query=query):
+            url = f"{collector.url}/v1/campaigns/words/reports{query}"
+            problem(httpx.post(url, content=os.urandom(length), headers=STREAM), 400, "missing_fingerprint")
 
 
 def test_an_unknown_campaign_is_not_found(collector: Running, length: int) -> None:
@@ -96,9 +96,10 @@ def test_an_unknown_campaign_is_not_found(collector: Running, length: int) -> No
     problem(collector.get("/v1/campaigns/../../etc/passwd"), 404, "not_found")
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/campaigns/words/else", "/v1/campaigns/words/reports/1"])
-def test_other_paths_are_not_found(collector: Running, path: str) -> None:
-    problem(collector.get(path), 404, "not_found")
+def test_other_paths_are_not_found(subtests: pytest.Subtests, collector: Running) -> None:
+    for path in ["/", "/v1", "/v1/campaigns/words/else", "/v1/campaigns/words/reports/1"]:
+        with subtests.test(path=path):
+            problem(collector.get(path), 404, "not_found")
 
 
 def test_a_wrong_method_is_told_the_right_one(collector: Running) -> None:
@@ -108,11 +109,10 @@ def test_a_wrong_method_is_told_the_right_one(collector: Running) -> None:
     assert answer.headers["allow"] == "GET, HEAD"
 
 
-@pytest.mark.parametrize(
-    "headers", [{"content-type": "text/plain"}, {"content-type": ""}, {"content-encoding": "gzip"}]
-)
-def test_a_wrong_type_is_refused(collector: Running, length: int, headers: dict[str, str]) -> None:
-    problem(collector.post(os.urandom(length), headers=headers), 415, "wrong_type")
+def test_a_wrong_type_is_refused(subtests: pytest.Subtests, collector: Running, length: int) -> None:
+    for headers in [{"content-type": "text/plain"}, {"content-type": ""}, {"content-encoding": "gzip"}]:
+        with subtests.test(headers=headers):
+            problem(collector.post(os.urandom(length), headers=headers), 415, "wrong_type")
 
 
 def test_the_campaign_file_is_served_byte_for_byte(collector: Running, site: Site) -> None:
@@ -175,18 +175,23 @@ def three_epochs() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("epoch", "answer"), [(1, "epoch_closed"), (2, None), (3, None), (4, "epoch_not_begun"), (9, "unknown_fingerprint")]
-)
 def test_only_reports_of_epochs_that_are_open_are_taken(
-    epochs: tuple[Site, Running], epoch: int, answer: str | None
+    subtests: pytest.Subtests, epochs: tuple[Site, Running]
 ) -> None:
-    site, collector = epochs
-    sent = collector.post(os.urandom(site.campaign(epoch=min(epoch, 4)).sealed_bytes("reports")), epoch=epoch)
-    if answer is None:
-        assert sent.status_code == 202
-    else:
-        assert problem(sent, 409, answer)["current_epoch"] == 3
+    for epoch, answer in [
+        (1, "epoch_closed"),
+        (2, None),
+        (3, None),
+        (4, "epoch_not_begun"),
+        (9, "unknown_fingerprint"),
+    ]:
+        with subtests.test(epoch=epoch):
+            site, collector = epochs
+            sent = collector.post(os.urandom(site.campaign(epoch=min(epoch, 4)).sealed_bytes("reports")), epoch=epoch)
+            if answer is None:
+                assert sent.status_code == 202
+            else:
+                assert problem(sent, 409, answer)["current_epoch"] == 3
 
 
 def test_a_stream_that_the_campaign_has_not_is_not_found(epochs: tuple[Site, Running]) -> None:

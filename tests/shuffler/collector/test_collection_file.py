@@ -33,16 +33,26 @@ def written(path: Path, epochs: list[dict[str, Any]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("hours", "current", "accepted"),
-    [(-1, None, []), (0, 1, [1]), (47, 1, [1]), (48, 2, [1, 2]), (71, 2, [1, 2]), (72, 2, [2]), (10_000, 2, [2])],
-)
-def test_each_moment_has_its_epochs(tmp_path: Path, hours: int, current: int | None, accepted: list[int]) -> None:
-    collection = read_collection(written(tmp_path / "collection.json", TWO))
-    moment = DAY + timedelta(hours=hours)
-    found = collection.current(moment)
-    assert (None if found is None else found.epoch) == current
-    assert [epoch for epoch in (1, 2, 3) if collection.accepts(epoch, moment)] == accepted
+def test_each_moment_has_its_epochs(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, (hours, current, accepted) in enumerate(
+        [
+            (-1, None, []),
+            (0, 1, [1]),
+            (47, 1, [1]),
+            (48, 2, [1, 2]),
+            (71, 2, [1, 2]),
+            (72, 2, [2]),
+            (10_000, 2, [2]),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(hours=hours):
+            collection = read_collection(written(home / "collection.json", TWO))
+            moment = DAY + timedelta(hours=hours)
+            found = collection.current(moment)
+            assert (None if found is None else found.epoch) == current
+            assert [epoch for epoch in (1, 2, 3) if collection.accepts(epoch, moment)] == accepted
 
 
 def test_it_is_written_and_read_alike(tmp_path: Path) -> None:
@@ -50,26 +60,28 @@ def test_it_is_written_and_read_alike(tmp_path: Path) -> None:
     assert CollectionFile.model_validate_json(collection.model_dump_json()) == collection
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"begins": "2026-11-21T00:00:00"}, "UTC"),
-        ({"begins": "2026-11-21T00:00:00+01:00"}, "UTC"),
-        ({"ends": "2026-11-20T00:00:00Z"}, "before begins"),
-        ({"grace_ends": "2026-11-22T00:00:00Z"}, "before ends"),
-        ({"ends": None, "grace_ends": None}, "must end before"),
-        ({"epoch": 2}, "must be greater"),
-        ({"epoch": GREATEST_EPOCH + 1}, "epochs.0.epoch"),
-        ({"file": "../epoch.json"}, "file"),
-        ({"file": "/etc/passwd.json"}, "file"),
-        ({"more": 1}, "more"),
-    ],
-)
-def test_a_wrong_one_is_refused_in_a_sentence(tmp_path: Path, change: dict[str, Any], says: str) -> None:
-    path = written(tmp_path / "collection.json", [{**TWO[0], **change}, TWO[1]])
-    with pytest.raises(UsageError, match=says) as caught:
-        read_collection(path)
-    assert str(path) in str(caught.value)
+def test_a_wrong_one_is_refused_in_a_sentence(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, (change, says) in enumerate(
+        [
+            ({"begins": "2026-11-21T00:00:00"}, "UTC"),
+            ({"begins": "2026-11-21T00:00:00+01:00"}, "UTC"),
+            ({"ends": "2026-11-20T00:00:00Z"}, "begins"),
+            ({"grace_ends": "2026-11-22T00:00:00Z"}, "ends"),
+            ({"ends": None, "grace_ends": None}, "end"),
+            ({"epoch": 2}, "greater"),
+            ({"epoch": GREATEST_EPOCH + 1}, "epochs.0.epoch"),
+            ({"file": "../epoch.json"}, "file"),
+            ({"file": "/etc/passwd.json"}, "file"),
+            ({"more": 1}, "more"),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(change=change):
+            path = written(home / "collection.json", [{**TWO[0], **change}, TWO[1]])
+            with pytest.raises(UsageError, match=says) as caught:
+                read_collection(path)
+            assert str(path) in str(caught.value)
 
 
 def test_an_epoch_that_is_collected_is_one_that_a_manifest_takes(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -22,18 +21,17 @@ def lengths_of(site: Site) -> dict[str, int]:
 
 
 def test_acknowledged_reports_survive_kill_9_exactly_once(tmp_path: Path) -> None:
-    crash_and_recover(make_site(tmp_path / "site", collector=SMALL), times=3, seconds=0.5)
+    crash_and_recover(make_site(tmp_path / "site", collector=SMALL), times=3, seconds=0.2)
 
 
 def test_a_shutdown_under_load_uploads_all_that_was_acknowledged(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site", collector=SMALL)
     collector = start(site)
     load = Load(collector, dict(lengths_of(site)))
-    time.sleep(0.7)
+    wait_for(lambda: len(load.acknowledged) >= 200, what="the load")
     assert collector.stop() == 0
     load.stop()
     stored = Counter(site.sealed("reports")) + Counter(site.sealed("discovery"))
-    assert load.acknowledged
     assert not load.acknowledged - stored
     assert max(stored.values()) == 1
     assert [event["event"] for event in collector.events()][-1] == "stopped"
@@ -124,5 +122,5 @@ def test_what_waits_is_bounded(tmp_path: Path) -> None:
 
 def test_a_second_collector_on_the_same_journals_is_refused(tmp_path: Path) -> None:
     site = make_site(tmp_path / "site")
-    with running(site), pytest.raises(AssertionError, match="is in use: stop the other collector"):
+    with running(site), pytest.raises(AssertionError, match="in use"):
         start(site)

@@ -33,22 +33,24 @@ def segments(**changes: Any) -> dict[str, Any]:
     return {"reports": [{**SEGMENT, **changes}]}
 
 
-@pytest.mark.parametrize("field", ["records", "bytes"])
-def test_a_segment_holds_no_more_than_a_database_can_add_up(field: str) -> None:
-    most = 1 << 40
-    (part,) = read_manifest(written(segments=segments(**{field: most})), "m").segments["reports"]
-    assert getattr(part, field) * (1 << 20) < 1 << 63
-    for number in (most + 1, (1 << 63) - 1):
-        with pytest.raises(FormatError, match=f"segments.reports.0.{field} is {number}"):
-            read_manifest(written(segments=segments(**{field: number})), "m")
+def test_a_segment_holds_no_more_than_a_database_can_add_up(subtests: pytest.Subtests) -> None:
+    for field in ["records", "bytes"]:
+        with subtests.test(field=field):
+            most = 1 << 40
+            (part,) = read_manifest(written(segments=segments(**{field: most})), "m").segments["reports"]
+            assert getattr(part, field) * (1 << 20) < 1 << 63
+            for number in (most + 1, (1 << 63) - 1):
+                with pytest.raises(FormatError, match=f"segments.reports.0.{field} is {number}"):
+                    read_manifest(written(segments=segments(**{field: number})), "m")
 
 
-@pytest.mark.parametrize("window", ["00010101T000000Z", "19691231T235959Z", "90000101T000000Z", "99991231T000000Z"])
-def test_a_window_near_the_ends_of_time_is_refused(window: str) -> None:
-    with pytest.raises(FormatError, match=f"window is '{window}', must start in a year from 1970 to 8999"):
-        read_manifest(written(window=window), "m")
-    with pytest.raises(ValueError, match="must start in a year"):
-        window_start(window)
+def test_a_window_near_the_ends_of_time_is_refused(subtests: pytest.Subtests) -> None:
+    for window in ["00010101T000000Z", "19691231T235959Z", "90000101T000000Z", "99991231T000000Z"]:
+        with subtests.test(window=window):
+            with pytest.raises(FormatError, match=f"window is '{window}'.*1970.*8999"):
+                read_manifest(written(window=window), "m")
+            with pytest.raises(ValueError, match=r"1970.*8999"):
+                window_start(window)
 
 
 def test_the_first_and_the_last_window_are_taken() -> None:
@@ -63,15 +65,16 @@ def test_the_greatest_epoch_is_taken_and_the_next_is_not() -> None:
         read_manifest(written(epoch=GREATEST_EPOCH + 1), "m")
 
 
-@pytest.mark.parametrize("number", [-1, (1 << 40) + 1, 10**400, 1.5])
-def test_counts_of_refusals_are_numbers_that_can_be_added_up(number: float) -> None:
+def test_counts_of_refusals_are_numbers_that_can_be_added_up(subtests: pytest.Subtests) -> None:
     """One of minus a million hid as many refusals; one of 400 digits ended status with the database's error."""
-    with pytest.raises(FormatError, match=r"refused|a number of 401 digits"):
-        read_manifest(written(refused={"too_long": number}), "m")
-    for name in ("", "Too long", "x" * 65, "\u202e"):
-        with pytest.raises(FormatError, match="refused"):
-            read_manifest(written(refused={name: 1}), "m")
-    with pytest.raises(FormatError, match="refused"):
-        read_manifest(written(refused={f"reason_{index}": 1 for index in range(257)}), "m")
-    most = {"too_long": 1 << 40, "wrong_length": 0}
-    assert read_manifest(written(refused=most), "m").refused == most
+    for number in [-1, (1 << 40) + 1, 10**400, 1.5]:
+        with subtests.test(number=repr(number)[:20]):
+            with pytest.raises(FormatError, match=r"refused|401"):
+                read_manifest(written(refused={"too_long": number}), "m")
+            for name in ("", "Too long", "x" * 65, "\u202e"):
+                with pytest.raises(FormatError, match="refused"):
+                    read_manifest(written(refused={name: 1}), "m")
+            with pytest.raises(FormatError, match="refused"):
+                read_manifest(written(refused={f"reason_{index}": 1 for index in range(257)}), "m")
+            most = {"too_long": 1 << 40, "wrong_length": 0}
+            assert read_manifest(written(refused=most), "m").refused == most

@@ -103,23 +103,23 @@ def test_a_client_has_one_token_in_a_window_and_its_time_is_the_windows(tokens: 
     )
     with running(site) as again:
         assert again.post(os.urandom(length), headers={"client-token": "a" * 16}).status_code == 202
+        assert again.stop() == 0
     later = np.concatenate(site.stored())
     octets = later.view(np.uint8).reshape(len(later), -1)
     # A restart in the same window must not give a client a second allowance.
     assert sum(bytes(row[:16]) == expected for row in octets) == 6
 
 
-@pytest.mark.parametrize("token", [None, "", "a" * 15, "a" * 257, "a" * 16 + " b", "\x7f" * 16])
-def test_a_client_without_a_proper_token_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, token: str | None
-) -> None:
-    from service.authentication import ClientToken
-    from service.refusals import Refused
+def test_a_client_without_a_proper_token_is_refused(subtests: pytest.Subtests) -> None:
+    for token in [None, "", "a" * 15, "a" * 257, "a" * 16 + " b", "\x7f" * 16]:
+        with subtests.test(token=token):
+            from service.authentication import ClientToken
+            from service.refusals import Refused
 
-    with pytest.raises(Refused) as caught:
-        ClientToken().client(None if token is None else token.encode())
-    assert caught.value.reason.status == 401
-    assert b"www-authenticate" in dict(caught.value.headers)
+            with pytest.raises(Refused) as caught:
+                ClientToken().client(None if token is None else token.encode())
+            assert caught.value.reason.status == 401
+            assert b"www-authenticate" in dict(caught.value.headers)
 
 
 def test_apps_show_a_token_and_their_reports_are_of_clients_that_nothing_tells_apart(tmp_path: Path) -> None:
@@ -151,18 +151,20 @@ def test_apps_show_a_token_and_their_reports_are_of_clients_that_nothing_tells_a
     assert good not in collector.log.read_text()
 
 
-@pytest.mark.parametrize(
-    ("text", "mode", "says"),
-    [
-        ("phone sha256:" + "0" * 64, 0o640, "chmod 600"),
-        ("phone sha256:" + "0" * 63, 0o600, "line 1"),
-        ("phone md5:" + "0" * 64, 0o600, "line 1"),
-        ("# nothing\n", 0o600, "no digest"),
-    ],
-)
-def test_a_wrong_file_of_tokens_is_refused_in_a_sentence(tmp_path: Path, text: str, mode: int, says: str) -> None:
-    path = tmp_path / "tokens"
-    path.write_text(text)
-    path.chmod(mode)
-    with pytest.raises(UsageError, match=says):
-        read_digests(path)
+def test_a_wrong_file_of_tokens_is_refused_in_a_sentence(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, (text, mode, says) in enumerate(
+        [
+            ("phone sha256:" + "0" * 64, 0o640, "chmod 600"),
+            ("phone sha256:" + "0" * 63, 0o600, "line 1"),
+            ("phone md5:" + "0" * 64, 0o600, "line 1"),
+            ("# nothing\n", 0o600, "no digest"),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with subtests.test(says=says):
+            path = home / "tokens"
+            path.write_text(text)
+            path.chmod(mode)
+            with pytest.raises(UsageError, match=says):
+                read_digests(path)

@@ -134,16 +134,16 @@ def test_slow_connections_do_not_keep_others_waiting(collector: Server, site: Si
         connection.close()
 
 
-@pytest.mark.parametrize("requests", [1, 50], ids=["one", "pipelined"])
-@pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
-def test_a_peer_that_reads_nothing_is_cut_off(server: Server, requests: int, last: bytes) -> None:
-    with server.connect() as connection:
-        connection.sendall(requests * GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
-        answering(server)
-        assert not cut_off(server, 0.0)
-        assert not cut_off(server, 0.9)
-        # The operating system may have taken more between two looks.
-        assert any(cut_off(server, 0.2) for _ in range(20))
+def test_a_peer_that_reads_nothing_is_cut_off(subtests: pytest.Subtests, server: Server) -> None:
+    for requests in [1, 50]:
+        for last in [b"", b"Connection: close\r\n"]:
+            with subtests.test(last=last, requests=requests), server.connect() as connection:
+                connection.sendall(requests * GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
+                answering(server)
+                assert not cut_off(server, 0.0)
+                assert not cut_off(server, 0.9)
+                # The operating system may have taken more between two looks.
+                assert any(cut_off(server, 0.2) for _ in range(20))
 
 
 def test_a_connection_that_cannot_be_looked_at_is_cut_off_and_the_others_are_looked_at(
@@ -161,20 +161,21 @@ def test_a_connection_that_cannot_be_looked_at_is_cut_off_and_the_others_are_loo
     assert caplog.messages.count("connection cannot be limited") == 1
 
 
-@pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
-def test_a_peer_that_reads_slowly_gets_all_of_the_answer(server: Server, last: bytes) -> None:
-    received, limits = 0, 0.0
-    with server.connect() as connection:
-        connection.sendall(GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
-        peer = answering(server)
-        while received < len(ANSWER):
-            unread, due = peer.transport.get_write_buffer_size(), min(len(ANSWER), received + MOST_HELD)
-            while received < due:
-                part = connection.recv(min(1 << 17, due - received))
-                assert part, f"cut off after {received} bytes"
-                received += len(part)
-            if unread:
-                wait_for(lambda: peer.transport.get_write_buffer_size() != unread, what="the writing of more")  # noqa: B023
-            server.pass_by(0.8)
-            limits += 0.8
-    assert limits > 3
+def test_a_peer_that_reads_slowly_gets_all_of_the_answer(subtests: pytest.Subtests, server: Server) -> None:
+    for last in [b"", b"Connection: close\r\n"]:
+        with subtests.test(last=last):
+            received, limits = 0, 0.0
+            with server.connect() as connection:
+                connection.sendall(GET.replace(b"\r\n\r\n", b"\r\n" + last + b"\r\n"))
+                peer = answering(server)
+                while received < len(ANSWER):
+                    unread, due = peer.transport.get_write_buffer_size(), min(len(ANSWER), received + MOST_HELD)
+                    while received < due:
+                        part = connection.recv(min(1 << 17, due - received))
+                        assert part, f"cut off after {received} bytes"
+                        received += len(part)
+                    if unread:
+                        wait_for(lambda: peer.transport.get_write_buffer_size() != unread, what="the writing of more")  # noqa: B023
+                    server.pass_by(0.8)
+                    limits += 0.8
+            assert limits > 3

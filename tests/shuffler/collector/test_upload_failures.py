@@ -140,27 +140,35 @@ def test_a_sentence_that_says_what_to_do_reaches_the_operator(site: Site, caplog
     assert "exception" not in told
 
 
-@pytest.mark.parametrize(
-    ("error", "name"),
-    [
-        (OSError(errno.ENOSPC, "canary"), "ENOSPC"),
-        (OSError("canary"), "OSError"),
-        (RuntimeError("canary"), "RuntimeError"),
-    ],
-)
-def test_a_store_that_fails_is_told_by_the_kind_and_the_place_of_its_error(
-    site: Site, caplog: pytest.LogCaptureFixture, error: Exception, name: str
-) -> None:
+def failing(error: Exception) -> Callable[[str, Iterable[bytes]], None]:
     def write(_path: str, _parts: Iterable[bytes]) -> None:
         raise error
 
-    manifest_counts.note_target(site.journal, WINDOW, target_of(site))
-    uploads = stopped(replace(uploader_of(site), write_whole=write), WINDOW)
-    assert uploads.failure == name
-    told = line(caplog, "store failing")
-    assert (told["failure"], told["exception"]) == (name, type(error).__name__)
-    assert f"{Path(__file__).name}:" in str(told["raised_in"])
-    assert "canary" not in json.dumps(told)
+    return write
+
+
+def test_a_store_that_fails_is_told_by_the_kind_and_the_place_of_its_error(
+    subtests: pytest.Subtests, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    for number, (error, name) in enumerate(
+        [
+            (OSError(errno.ENOSPC, "canary"), "ENOSPC"),
+            (OSError("canary"), "OSError"),
+            (RuntimeError("canary"), "RuntimeError"),
+        ]
+    ):
+        home = tmp_path / str(number)
+        home.mkdir()
+        site = make_started_site(home / "site")
+        caplog.clear()
+        with subtests.test(name=name):
+            manifest_counts.note_target(site.journal, WINDOW, target_of(site))
+            uploads = stopped(replace(uploader_of(site), write_whole=failing(error)), WINDOW)
+            assert uploads.failure == name
+            told = line(caplog, "store failing")
+            assert (told["failure"], told["exception"]) == (name, type(error).__name__)
+            assert f"{Path(__file__).name}:" in str(told["raised_in"])
+            assert "canary" not in json.dumps(told)
 
 
 def test_a_store_that_is_away_is_looked_at_as_often_as_one_that_is_there(

@@ -52,7 +52,7 @@ async def soon(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
 
 
 def test_a_window_that_cannot_be_read_waits_behind_the_others_and_is_told_apart_from_a_store_that_fails(
@@ -106,20 +106,25 @@ def test_damaged_counts_of_a_campaign_that_is_not_collected_any_more_hold_up_no_
     assert len(list(site.segments.glob("gone/*/20261121T120000Z/one-*.manifest.json"))) == 1
 
 
-@pytest.mark.parametrize("seconds", [None, b"\0\0\0\0", b"\xff", b"", b"0", b"99999999999"])
 def test_a_window_whose_length_is_not_noted_has_the_configured_one(
-    site: Site, seconds: bytes | None, caplog: pytest.LogCaptureFixture
+    subtests: pytest.Subtests, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    report = os.urandom(target_of(site).sealed_bytes)
-    asyncio.run(collect_at(site, [NOON], report))
-    path = site.journal / "20261121T120000Z" / "seconds"
-    path.unlink()
-    if seconds is not None:
-        path.write_bytes(seconds)
-    asyncio.run(collect_at(site, [NOON + 7200], report))
-    (manifest,) = site.manifests()
-    assert (manifest.window, manifest.seconds) == ("20261121T120000Z", 3600)
-    assert "length of window not noted" in caplog.messages
+    for number, seconds in enumerate([None, b"\0\0\0\0", b"\xff", b"", b"0", b"99999999999"]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        site = make_started_site(home / "site")
+        caplog.clear()
+        with subtests.test(seconds=seconds):
+            report = os.urandom(target_of(site).sealed_bytes)
+            asyncio.run(collect_at(site, [NOON], report))
+            path = site.journal / "20261121T120000Z" / "seconds"
+            path.unlink()
+            if seconds is not None:
+                path.write_bytes(seconds)
+            asyncio.run(collect_at(site, [NOON + 7200], report))
+            (manifest,) = site.manifests()
+            assert (manifest.window, manifest.seconds) == ("20261121T120000Z", 3600)
+            assert "length of window not noted" in caplog.messages
 
 
 def test_a_damaged_length_of_the_present_window_is_written_anew(site: Site) -> None:
@@ -141,17 +146,21 @@ def appended(site: Site, handed: list[Uploadable]) -> tuple[OpenJournals, Journa
     return journals, journal, report
 
 
-@pytest.mark.parametrize("end", ["close_all", "abandon"])
-def test_a_journal_that_cannot_be_closed_is_uploaded_all_the_same(site: Site, end: str) -> None:
-    handed: list[Uploadable] = []
-    journals, journal, _ = appended(site, handed)
-    os.close(journal._descriptor)
-    journal._descriptor = -1
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        _ = journals.close_all() if end == "close_all" else journals.abandon(target_of(site))
-    assert handed == [journal_file(journal.path)]
-    journals.close_all()
-    assert len(handed) == 1
+def test_a_journal_that_cannot_be_closed_is_uploaded_all_the_same(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for number, end in enumerate(["close_all", "abandon"]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        site = make_started_site(home / "site")
+        with subtests.test(end=end):
+            handed: list[Uploadable] = []
+            journals, journal, _ = appended(site, handed)
+            os.close(journal._descriptor)
+            journal._descriptor = -1
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                _ = journals.close_all() if end == "close_all" else journals.abandon(target_of(site))
+            assert handed == [journal_file(journal.path)]
+            journals.close_all()
+            assert len(handed) == 1
 
 
 def test_a_journal_that_was_not_handed_over_is_uploaded_before_its_window_is_removed(site: Site) -> None:

@@ -110,10 +110,15 @@ def test_what_nobody_foresaw_in_a_commit_is_logged_once(
     assert caplog.messages.count("commit failed") == 1
 
 
-@pytest.mark.parametrize("end", ["close", "abandon"])
 def test_a_journal_that_cannot_be_closed_costs_no_other_target_its_reports(
-    site: Site, monkeypatch: pytest.MonkeyPatch, end: str
+    subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    for end in ("close", "abandon"):
+        with subtests.test(end=end):
+            one_cannot_be_closed(make_started_site(tmp_path / end), monkeypatch, end)
+
+
+def one_cannot_be_closed(site: Site, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     first = target_of(site)
     second = replace(first, stream="discovery")
 
