@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 QUICKLY := --quiet --disable-pip-version-check --no-compile
 
 # One more than the cores of a small machine, as tests wait for servers.
-WORKERS ?= --workers 3
+WORKERS ?= --quiet --workers 3
 ENGINES ?= build/engines
 # Of the model's search.
 SECONDS ?= 3600
@@ -86,8 +86,8 @@ pythons:  ## environments of the oldest and the newest Python, where these are i
 test-pythons: pythons  ## what depends on the interpreter, on the oldest and the newest Python
 	@for version in $(OTHERS); do \
 		[ -e .venv-$$version/dev ] || continue; \
-		.venv-$$version/bin/python -m pytest -q $(WORKERS) $(PORTABLE) && \
-		.venv-$$version/bin/python -m pytest -q $(WORKERS) --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long' || \
+		.venv-$$version/bin/python -m pytest $(WORKERS) $(PORTABLE) && \
+		.venv-$$version/bin/python -m pytest $(WORKERS) --engine beam tests/pipelines/jobs/test_end_to_end.py -m 'not long' || \
 		exit 1; \
 	done
 

@@ -7,6 +7,7 @@ none left takes the later half of the longest part that is left. A worker that d
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,7 +103,10 @@ class _Worker:
 def _start(session: pytest.Session, take: Callable[[], int | None]) -> _Worker:
     said, to = _FORK.Pipe(duplex=False)
     process = _FORK.Process(target=_work, args=(session, take, to))
-    process.start()
+    with warnings.catch_warnings():
+        # Of libraries that start a thread when they are imported; it holds no lock of ours.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
     # Only the worker holds the end that it writes to, so that its death is seen.
     to.close()
     return _Worker(process, said)

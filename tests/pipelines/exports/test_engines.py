@@ -7,9 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -31,22 +28,35 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
+# These are imported where they are used: they start threads, which must not be there when workers are forked.
+
+
+def query(text: str) -> Any:
+    import duckdb
+
+    return duckdb.sql(text)
+
+
 def rows(relation: Any) -> list[dict[str, Any]]:
     return list(relation.to_arrow_table().to_pylist())
 
 
-def listed(column: pd.Series) -> list[Any]:
-    return [None if pd.isna(value) else value for value in column]
+def listed(column: Any) -> list[Any]:
+    """Return the values of a column of pandas."""
+    return [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
 
 
 def test_every_engine_reads_the_same_rows(made: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+    import polars as pl
+
     monkeypatch.chdir(made.root)
     known = read(made.store / FOLDER).sort_by(ORDER)
     every = "store/estimates/**/*.parquet"
     frame = pd.read_parquet("store/estimates")
     found = {
-        "DuckDB": duckdb.sql(f"FROM '{every}'").to_arrow_table(),
-        "DuckDB, by folders": duckdb.sql(f"FROM read_parquet('{every}', hive_partitioning = true)").to_arrow_table(),
+        "DuckDB": query(f"FROM '{every}'").to_arrow_table(),
+        "DuckDB, by folders": query(f"FROM read_parquet('{every}', hive_partitioning = true)").to_arrow_table(),
         "Polars": pl.read_parquet(every).to_arrow(),
         "Polars, a folder": pl.scan_parquet("store/estimates").collect().to_arrow(),
         "pandas": pa.table({name: listed(frame[name]) for name in frame.columns}),
@@ -63,6 +73,8 @@ def test_every_engine_reads_the_same_rows(made: Site, monkeypatch: pytest.Monkey
 def test_a_campaign_whose_id_is_a_number_or_a_date_is_read_as_the_page_says(
     made: Site, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
+    import pandas as pd
+
     for name in ["2026", "2026-11-21", "007"]:
         with subtests.test(name=name):
             path = next((made.store / FOLDER).rglob("*.parquet"))
@@ -74,7 +86,7 @@ def test_a_campaign_whose_id_is_a_number_or_a_date_is_read_as_the_page_says(
             pq.write_table(table.set_column(table.schema.get_field_index("campaign"), "campaign", column), here)
             option = "hive_partitioning = false"
             found = {
-                "DuckDB": duckdb.sql(f"FROM read_parquet('{root}/**/*.parquet', {option})").to_arrow_table(),
+                "DuckDB": query(f"FROM read_parquet('{root}/**/*.parquet', {option})").to_arrow_table(),
                 "pandas": pa.table({"campaign": listed(pd.read_parquet(root, partitioning=None)["campaign"])}),
                 "pyarrow": pq.read_table(root, partitioning=None),
                 "ours": read(root),
@@ -102,17 +114,17 @@ def test_every_example_in_python_runs(made: Site, monkeypatch: pytest.MonkeyPatc
 def test_every_example_in_sql_runs_and_adds_up_what_may_be_added(made: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(made.root)
     by_item, bigquery, grafana, mean, volume = blocks("sql")
-    (row,) = rows(duckdb.sql(by_item))
+    (row,) = rows(query(by_item))
     assert row["low"] < row["share"] < row["high"]
     assert abs(row["share"] - 0.5) < 0.3
     assert bigquery.startswith("-- BigQuery\n")
     assert "'gs://bucket/store/estimates/*.parquet'" in bigquery
     macro = re.sub(r"\$__timeFilter\((\w+)\)", r"\1 BETWEEN '1970-01-01' AND '8999-01-01'", grafana)
-    (row,) = rows(duckdb.sql(macro))
+    (row,) = rows(query(macro))
     assert list(row) == ["time", "metric", "share", "low", "high"]
     assert row["metric"] == "dark-mode"
     # The campaign with a memory, and both with pools, are not in a mean over windows.
-    means = rows(duckdb.sql(mean))
+    means = rows(query(mean))
     assert {(row["campaign"], row["item"]) for row in means} == {("words", item) for item in ("alpha", "beta", "gamma")}
     table = read(made.store / FOLDER, "words", items=["alpha"]).to_pylist()
     assert len(table) == 3
@@ -122,7 +134,7 @@ def test_every_example_in_sql_runs_and_adds_up_what_may_be_added(made: Site, mon
     assert means[0]["share_error"] == pytest.approx(error)
     # Six standard errors: it fails with a probability of 2e-9.
     assert abs(means[0]["share"] - (3 * HALF + 70) / (3 * HALF + 130)) < 6 * error
-    counted = rows(duckdb.sql(volume))
+    counted = rows(query(volume))
     volumes = {(row["campaign"], f"{row['window_start']:%Y%m%dT%H%M%SZ}"): row["reports"] for row in counted}
     assert volumes["words", window_name(0)] == HALF + 60
     assert volumes["words", window_name(1)] == 2 * HALF + 70
@@ -141,6 +153,8 @@ def test_the_models_of_dbt_run_and_their_descriptions_fit(made: Site) -> None:
     named = {model["name"]: [column["name"] for column in model["columns"]] for model in described["models"]}
     assert named.keys() == models.keys()
     made_of = {"source": f"read_parquet('{made.store / FOLDER}/**/*.parquet')"}
+    import duckdb
+
     with duckdb.connect() as connection:
         for name in ("windows", "weeks"):
             text = models[name].replace("{{ source('hushcount', 'estimates') }}", made_of["source"])
