@@ -40,6 +40,7 @@ def test_intervals_of_sums_hold_as_often_as_they_say(name: str) -> None:
     assert LOW <= summed[0] <= HIGH
 
 
+@pytest.mark.long
 def test_a_few_collections_tell_errors_added_in_squares_from_those_of_a_sum() -> None:
     """Fails with probability below 1e-6: squared deviations are on average those of the stated errors.
 

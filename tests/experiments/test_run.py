@@ -46,7 +46,11 @@ THREE = ("j-fig2", "p25-fig2", "p26-table")
 TEN = (*THREE, "j-fig5", "j-fig7", "j-fig8", "p25-table2", "p25-fig4", "p26-fig1", "p26-fig2")
 
 
-@pytest.fixture(scope="module", params=[THREE, pytest.param(TEN, marks=pytest.mark.long)], ids=["three", "ten"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(THREE, marks=pytest.mark.long), pytest.param(TEN, marks=pytest.mark.long)],
+    ids=["three", "ten"],
+)
 def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
     figures: tuple[str, ...] = request.param
     return figures

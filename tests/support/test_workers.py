@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_test_and_others_go_on(tmp_path: 
     assert re.search(r"test_one\[3\] _+\n.*status 7", printed)
 
 
+@pytest.mark.long
 def test_as_many_failures_as_asked_for_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "test_fails.py").write_text(
         "import pytest\n@pytest.mark.parametrize('number', range(20))\ndef test_one(number): assert number != 3\n"
@@ -124,6 +126,7 @@ def test_as_many_failures_as_asked_for_end_the_run(tmp_path: Path) -> None:
     assert "stopping after 1 failures" in printed
 
 
+@pytest.mark.long
 def test_one_test_alone_needs_no_worker(tmp_path: Path) -> None:
     (tmp_path / "test_alone.py").write_text("def test_one(): pass\n")
     assert run(tmp_path, "--workers", "3")[:2] == (0, {"passed": 1})

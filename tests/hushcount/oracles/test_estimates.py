@@ -290,7 +290,7 @@ def test_items_of_a_pool_that_nobody_holds_are_detected_at_the_stated_rate_over_
 
 
 @pytest.mark.parametrize("which", ["even", "uneven"])
-@pytest.mark.long(but=("even",))
+@pytest.mark.long
 def test_intervals_of_a_pool_hold_the_truth_over_pools(which: str) -> None:
     """Fails with probability below 1e-6; up to a hundredth is left to what is careful in them."""
     estimates, held = (pool_estimates, POOL_HELD) if which == "even" else (uneven_estimates, UNEVEN_HELD)

@@ -156,6 +156,7 @@ def test_all_users_in_one_block_are_the_worst_case() -> None:
     assert not agrees(even, np.full(DOMAIN, worst[IN_BLOCK[0]]), 1)
 
 
+@pytest.mark.long
 def test_the_worst_case_is_worse_than_hadamard_encoding_and_the_usual_case_better() -> None:
     # Measured, not only stated: ratios of mean squares over eight items and 1200 runs; each is within 12 % of its
     # mean but with probability below FAILURE, so that 1.5 and 1 / 1.2 are told from 1.

@@ -217,6 +217,7 @@ def test_the_least_epsilon_is_enough_and_a_thousandth_less_is_not(
     assert float(f"{found.epsilon:.4g}") == found.epsilon
 
 
+@pytest.mark.long
 def test_the_most_reports_are_enough_and_one_more_is_too_many(subtests: pytest.Subtests) -> None:
     for domain, epsilon, error in ((100, 1.0, 190.0), (26_000, 2.0, 500.0), (3, 1.0, 38.5)):
         with subtests.test(domain=domain, epsilon=epsilon):

@@ -138,6 +138,7 @@ def test_more_reports_of_one_client_and_less_chance_never_read_as_less() -> None
     assert groups[0] <= groups[1] / 2.0
 
 
+@pytest.mark.long
 def test_the_search_comes_close_to_the_best_point(subtests: pytest.Subtests) -> None:
     """Against a grid of the same curve."""
     for chance in (1e-2, 1e-6):

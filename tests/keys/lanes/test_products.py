@@ -32,6 +32,7 @@ def test_the_edges_are_all_there() -> None:
     assert zero.sum() == 2 * 7
 
 
+@pytest.mark.long
 def test_the_plain_program_computes_the_products_of_rfc_7748() -> None:
     """With Python's integers, which share no code with what is tested."""
     assert twin.product(_BASE, _BASE).hex() == _TURNS[1]
@@ -54,7 +55,7 @@ def test_the_plain_program_is_right_at_every_edge() -> None:
     assert _wrong(many.products(scalars, POINTS), expected(scalars, POINTS)) == []
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_the_plain_program_is_right_at_random(number: int) -> None:
     for seed in range(0, number, 500):
         scalars, points = drawn(min(number, 500), seed), drawn(min(number, 500), seed + 1)

@@ -177,6 +177,7 @@ def test_what_is_refused(subtests: pytest.Subtests) -> None:
             refused("privacy", *options, says=[says])
 
 
+@pytest.mark.long
 def test_thirty_windows_by_their_sum_and_jointly() -> None:
     found = done(*AIS, "--windows", 30, "--json").json
     assert found["windows"] == 30

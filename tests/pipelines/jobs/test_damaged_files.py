@@ -96,7 +96,7 @@ def ran(*command: object) -> str:
 
 
 @pytest.mark.parametrize("job", [*JOBS, pytest.param("shuffle", marks=ON_BEAM, id="shuffle on Beam")])
-@pytest.mark.long(but=("analyzer",))
+@pytest.mark.long
 def test_a_disk_that_is_full_at_any_moment_and_then_has_room(chain: Chain, tmp_path: Path, job: str) -> None:
     """Each size lets the job come further than the one before; the last has room for all of it."""
     directory = source(chain, job)

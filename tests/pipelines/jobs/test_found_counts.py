@@ -113,6 +113,7 @@ def test_other_is_explained_on_page_console_and_summary(closed: Chain) -> None:
     assert read_csv(results / "found.csv") == read_csv(found / "found.csv")
 
 
+@pytest.mark.long
 def test_an_open_domain_combines_both_counts(world: World, tmp_path: Path) -> None:
     chain = collected(world, tmp_path / "open", listed=False)
     found = chain.discover()
@@ -170,6 +171,7 @@ def test_a_release_by_another_party_is_known_to_be_of_the_batch(closed: Chain) -
     assert "found_apart" not in summary(results)
 
 
+@pytest.mark.long
 def test_an_open_domain_does_not_combine_values_of_another_batch(world: World, tmp_path: Path) -> None:
     chain = collected(world, tmp_path / "open", listed=False)
     again(chain, world)

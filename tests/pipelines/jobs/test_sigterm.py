@@ -38,7 +38,7 @@ main()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.long(but=("2",))
+@pytest.mark.long
 def test_a_job_that_is_told_to_end_removes_what_it_had_in_hand(tmp_path: Path, sent: signal.Signals) -> None:
     keys = new_keys(tmp_path / "keys")
     words = write_lines(tmp_path / "words.txt", ["alpha"])
