@@ -8,13 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.testing.test_pipeline import TestPipeline as CheckedPipeline
+from apache_beam.testing.util import assert_that
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -262,18 +264,6 @@ def test_over_keys_every_shard_is_equally_likely_for_a_report() -> None:
 # On an engine.
 
 
-class Collect(beam.DoFn):
-    """Keeps what it is given; the embedded runner works in this process."""
-
-    seen: ClassVar[dict[str, list[Any]]] = {}
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def process(self, element: Any) -> None:
-        self.seen.setdefault(self._name, []).append(element)
-
-
 @pytest.mark.parametrize("places", [1, 5, MOST_PLACES])
 @pytest.mark.parametrize("in_files", [False, True], ids=["through the engine", "through files"])
 @pytest.mark.long(but=("through the engine-5",))
@@ -288,18 +278,23 @@ def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: in
     thief = envelopes([5000] * 20, range(1000, 1020))
     both = np.concatenate([thief, made, made[:1000:4]])
     both = both[np.random.default_rng(4).permutation(len(both))]
-    Collect.seen.clear()
-    with beam.Pipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
+
+    def shards_are_right(found: list[tuple[int, bytes]]) -> None:
+        shards = dict(found)
+        assert len(shards) == len(found)
+        assert sorted(shards) == list(range(places))
+        forwarded = [number for block in shards.values() for number in numbers(block)]
+        assert len(set(forwarded)) == len(forwarded)
+        expected = {**dict.fromkeys(range(1, 201), 2), **dict.fromkeys(range(1001, 1021), 1)}
+        assert Counter(tokens[number] for number in forwarded) == expected
+
+    def counts_are_right(found: list[tuple[str, int]]) -> None:
+        assert totals(found) == {"accepted": 420, "over_cap": 600 + 18, "duplicate": 250 + 2}
+
+    with CheckedPipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
         blocks = pipeline | beam.Create([part.tobytes() for part in np.array_split(both, 16)])
         shuffle = Shuffle(SEALED, cap=2, places=places, grouping=GroupThroughFiles(str(tmp_path)) if in_files else None)
-        for name, collection in (blocks | shuffle).items():
-            _ = collection | name >> beam.ParDo(Collect(name))
-    shards = dict(Collect.seen["shards"])
-    assert len(shards) == len(Collect.seen["shards"])
-    assert list(shards) == list(range(places))
+        shuffled = blocks | shuffle
+        assert_that(shuffled["shards"], shards_are_right, label="shards")
+        assert_that(shuffled["counts"], counts_are_right, label="counts")
     assert any(tmp_path.iterdir()) == in_files
-    forwarded = [number for block in shards.values() for number in numbers(block)]
-    assert len(set(forwarded)) == len(forwarded)
-    expected = {**dict.fromkeys(range(1, 201), 2), **dict.fromkeys(range(1001, 1021), 1)}
-    assert Counter(tokens[number] for number in forwarded) == expected
-    assert totals(Collect.seen["counts"]) == {"accepted": 420, "over_cap": 600 + 18, "duplicate": 250 + 2}

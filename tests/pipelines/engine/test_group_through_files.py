@@ -8,12 +8,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_pipeline import TestPipeline as CheckedPipeline
+from apache_beam.testing.util import assert_that
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,27 +142,19 @@ def test_a_file_that_cannot_grow_fails_the_bundle(tmp_path: Path, size: int) -> 
 # On an engine.
 
 
-class Collect(beam.DoFn):
-    """Keeps the blocks of each place; the embedded runner works in this process."""
+def meet(blocks: Blocks, spill: Path | None, expected: dict[int, list[bytes]], *options: str) -> None:
+    """Group blocks by place on the embedded runner, and hold what meets to what must."""
 
-    seen: ClassVar[dict[int, list[bytes]]] = {}
+    def are_those(found: list[tuple[int, Iterable[bytes]]]) -> None:
+        assert len(dict(found)) == len(found)
+        assert {place: sorted(met) for place, met in found} == expected
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
-        assert element[0] not in self.seen
-        self.seen[element[0]] = list(element[1])
-
-
-def ran(blocks: Blocks, spill: Path | None, *options: str) -> dict[int, list[bytes]]:
-    Collect.seen.clear()
-    with beam.Pipeline(runner=RUNNER, options=PipelineOptions(list(options))) as pipeline:
-        _ = (
-            pipeline
-            | beam.Create(blocks)
-            | beam.Reshuffle()
-            | GroupThroughFiles(None if spill is None else str(spill))
-            | beam.ParDo(Collect())
+    with CheckedPipeline(runner=RUNNER, options=PipelineOptions(list(options))) as pipeline:
+        grouped = (
+            pipeline | beam.Create(blocks) | beam.Reshuffle() | GroupThroughFiles(None if spill is None else str(spill))
         )
-    return {place: sorted(found) for place, found in Collect.seen.items()}
+        # The files may go with the groups: they are read within one bundle.
+        assert_that(grouped | beam.MapTuple(lambda place, met: (place, list(met))), are_those)
 
 
 @pytest.mark.long
@@ -168,18 +162,19 @@ def test_through_files_and_through_the_engine_the_same_blocks_meet(tmp_path: Pat
     generator = np.random.default_rng(8)
     blocks = [(index % 7, generator.bytes(int(generator.integers(2000)))) for index in range(200)]
     expected = {place: sorted(block for at, block in blocks if at == place) for place in range(7)}
-    assert ran(blocks, None) == expected
+    meet(blocks, None, expected)
     assert not list(tmp_path.iterdir())
-    assert ran(blocks, tmp_path) == expected
+    meet(blocks, tmp_path, expected)
     written = list(tmp_path.iterdir())
     assert sum(path.stat().st_size for path in written) == sum(len(block) for _, block in blocks)
     threads = ("--direct_num_workers=3", "--direct_running_mode=multi_threading")
-    assert ran(blocks, tmp_path, *threads) == expected
+    meet(blocks, tmp_path, expected, *threads)
     assert len(list(tmp_path.iterdir())) > len(written) + 1
 
 
 def test_of_nothing_nothing_meets(tmp_path: Path) -> None:
-    assert ran([], None) == ran([], tmp_path) == {}
+    meet([], None, {})
+    meet([], tmp_path, {})
 
 
 # Where the files are.
