@@ -19,8 +19,8 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
 	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \
-	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes \
-	tests/aux_server tests/audits/test_collusions.py tests/test_docs.py tests/vectors \
+	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes/test_boxes.py \
+	tests/aux_server tests/audits/test_collusions.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
 .PHONY: help demo test test-all test-rest lint unit coverage vectors package environments pythons test-pythons bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week

@@ -66,8 +66,8 @@ class Ran:
 
 
 FIRST = (
-    Step("environment", "make .venv/dev", 70, 15),
-    Step("lint", "make lint", 60),
+    Step("environment", "make .venv/dev", 110, 15),
+    Step("lint", "make lint", 35),
 )
 # One after the other, beside CHECKS.
 FETCHING = (
@@ -76,26 +76,26 @@ FETCHING = (
         unless="manifests and images were NOT held against their own readers",
     ),
     Step("chromium", "sh .ci/chromium.sh", 15, 10, may_fail=True, unless="NO page was opened in a browser"),
-    Step("oldest environment", "make pythons OTHERS=3.10", 60, 15),
-    Step("images", "make containers IMAGES=parties", 60, 15, suite="containers", tries=2),
+    Step("oldest environment", "make pythons OTHERS=3.10", 105, 15),
+    Step("images", "make containers IMAGES=parties", 240, 15, suite="containers", tries=2),
     Step(
-        "engines", "make engines", 40, 15, needs=("java", "mvn", "go"), suite="engines", may_fail=True,
+        "engines", "make engines", 230, 15, needs=("java", "mvn", "go"), suite="engines", may_fail=True,
         unless="the jobs were NOT run on Flink and Prism",
     ),
 )  # fmt: skip
 CHECKS = (
-    Step("packages", "make package", 20),
+    Step("packages", "make package", 15),
     Step("unit", "make unit", 360),
-    Step("environments", "make environments", 40, suite="environments"),
-    Step("docs", "make docs", 15),
-    Step("demo", "make demo", 20),
-    Step("typescript", "make test-typescript", 90, 15, needs=("npm",)),
-    Step("oldest Python", "make test-pythons OTHERS=3.10", 150, after="oldest environment"),
+    Step("environments", "make environments", 65, suite="environments"),
+    Step("docs", "make docs", 30),
+    Step("demo", "make demo", 50),
+    Step("typescript", "make test-typescript", 150, 15, needs=("npm",)),
+    Step("oldest Python", "make test-pythons OTHERS=3.10", 220, after="oldest environment"),
     # With `unit` this is every test of `make test-all`.
-    Step("rest", "make test-rest", 700),
+    Step("rest", "make test-rest", 1100),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
-    Step("browser", "make test-browser", 120, 10, needs=("chromium", "npm"), after="chromium"),
-    Step("containers", "make test-containers-quick", 120, after="images", suite="containers"),
+    Step("browser", "make test-browser", 140, 10, needs=("chromium", "npm"), after="chromium"),
+    Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )
 
 
