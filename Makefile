@@ -46,7 +46,7 @@ demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
 
 test: lint package environments unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
 
-test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: half an hour
+test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: a quarter of an hour
 	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew
 
 test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine the tests of jobs
