@@ -38,9 +38,9 @@ class Step:
         needs: programs; it is skipped where one is missing.
         after: the step of FETCHING that it waits for; it is skipped with that one.
         suite: of records.SUITES, if it need not run again while nothing of that changed.
-        unless: what was NOT done where it is skipped.
+        unless: what was NOT done, which a skip prints.
         may_fail: whether it is skipped where it fails, as what is fetched may be out of reach.
-        tries: how often it may fail, on a machine that others use too.
+        tries: how often it is tried, on a machine that others use too.
     """
 
     name: str
@@ -121,7 +121,8 @@ def main() -> int:
     print(table(ran))
     if any(one.outcome == "red" for one in ran):
         return 1
-    records.write(ROOT, cache, [one.step.suite for one in ran if one.outcome == "green"], unchanged)
+    green = {one.step.suite for one in ran} - {one.step.suite for one in ran if one.outcome != "green"}
+    records.write(ROOT, cache, green, unchanged)
     return 0
 
 

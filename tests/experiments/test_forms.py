@@ -14,11 +14,7 @@ from hushcount.oracles.catalogue import build, plan
 
 
 def test_the_corrected_variance_is_that_of_the_mechanism() -> None:
-    for size in (
-        1,
-        7,
-        40,
-    ):
+    for size in (1, 7, 40):
         mechanism = build("gcms", 2.0, None, {"k": 64, "m": 100, "s": size, "seed": "0" * 64})
         p, q = mechanism.responder.p, mechanism.responder.q
         shares = np.array([0.0, 0.1, 1.0])
@@ -58,11 +54,7 @@ def test_buckets_are_those_of_the_theorems() -> None:
 
 
 def test_losses_agree_with_the_mechanisms() -> None:
-    for epsilon in (
-        0.5,
-        1.0,
-        3.0,
-    ):
+    for epsilon in (0.5, 1.0, 3.0):
         for name, closed in (("ocms-round", loss_forms.folded_l2(epsilon, 100)), ("ss", None)):
             parameters = plan(name, epsilon, 100, {}, Objective(), "")
             exact = 100 * float(build(name, epsilon, 100, parameters).variance(1, 0.01))

@@ -32,10 +32,7 @@ def test_the_right_law_is_accepted(subtests: pytest.Subtests) -> None:
         "root",
         "largest",
     ):
-        for runs in (
-            5,
-            100,
-        ):
+        for runs in (5, 100):
             with subtests.test(law=law, runs=runs):
                 assert judge(bounded(_losses(runs, law)), []).reproduced  # failure probability FAILURE
 
@@ -47,10 +44,7 @@ def test_a_wrong_prediction_is_rejected(subtests: pytest.Subtests) -> None:
         "root",
         "largest",
     ):
-        for factor in (
-            0.25,
-            4.0,
-        ):
+        for factor in (0.25, 4.0):
             with subtests.test(law=law, factor=factor):
                 rows = [replace(row, predicted=(row.predicted or 0.0) * factor) for row in _losses(100, law)]
                 assert not judge(bounded(rows), []).reproduced

@@ -19,13 +19,7 @@ def sealed_rows(plain: Octets) -> Octets:
 
 
 def test_boxes_of_the_public_function_open() -> None:
-    for length in (
-        0,
-        1,
-        20,
-        100,
-        1000,
-    ):
+    for length in (0, 1, 20, 100, 1000):
         plain = np.random.default_rng(length).integers(0, 256, (7, length), dtype=np.uint8)
         theirs = b"".join(crypto_box_seal(row.tobytes(), PUBLIC) for row in plain)
         opened, good = open_rows(np.frombuffer(theirs, np.uint8).reshape(7, -1), PUBLIC, SECRET)

@@ -118,11 +118,7 @@ def test_opening_fails_in_one_way_only(opener: PrivateKey) -> None:
 
 
 def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey) -> None:
-    for threads in (
-        1,
-        2,
-        5,
-    ):
+    for threads in (1, 2, 5):
         other = PrivateKey.generate()
         plain = np.random.default_rng(1).integers(0, 256, (23, 9), dtype=np.uint8)
         sealed = Sealer(opener.public_key).seal_many(plain, threads)

@@ -62,12 +62,7 @@ def test_a_party_may_have_its_key_file_without_any_listing(tmp_path: Path, publi
 def test_a_key_file_that_others_may_use_is_refused(
     subtests: pytest.Subtests, tmp_path: Path, public: PublicFile
 ) -> None:
-    for mode in (
-        0o640,
-        0o604,
-        0o660,
-        0o610,
-    ):
+    for mode in (0o640, 0o604, 0o660, 0o610):
         with subtests.test(mode=mode):
             key_file(tmp_path / "keys", "analyzer").chmod(mode)
             with pytest.raises(UsageError, match=f"mode {mode:04o}.*0600: chmod 600"):

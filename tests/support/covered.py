@@ -76,7 +76,9 @@ _BEFORE = pytest.StashKey[int]()
 
 def plain_jobs(config: pytest.Config) -> PlainJobs:
     """Return the count of this worker, and of no other: it begins with a worker's first test."""
-    return config.stash.setdefault(_PLAIN_JOBS, PlainJobs())
+    if _PLAIN_JOBS not in config.stash:
+        config.stash[_PLAIN_JOBS] = PlainJobs()
+    return config.stash[_PLAIN_JOBS]
 
 
 def is_beside_jobs(item: pytest.Item) -> bool:

@@ -125,10 +125,10 @@ def _pass_on(config: pytest.Config, worker: _Worker) -> bool:
     if said is None:
         worker.process.join()
         return False
-    *worker_test, data = said
-    worker.test = tuple(worker_test)
+    name, place, data = said
+    worker.test = (name, place)
     if data is None:
-        config.hook.pytest_runtest_logstart(nodeid=worker.test[0], location=worker.test[1])
+        config.hook.pytest_runtest_logstart(nodeid=name, location=place)
     else:
         report = config.hook.pytest_report_from_serializable(config=config, data=data)
         config.hook.pytest_runtest_logreport(report=report)

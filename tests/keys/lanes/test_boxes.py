@@ -43,23 +43,8 @@ def require_alike(lanes: Lanes, boxes: Octets) -> None:
 
 
 def test_boxes_open_as_by_libsodium(lanes: Lanes) -> None:
-    for length in (
-        0,
-        1,
-        52,
-        100,
-        5000,
-    ):
-        for rows in (
-            0,
-            1,
-            8,
-            9,
-            31,
-            32,
-            33,
-            100,
-        ):
+    for length in (0, 1, 52, 100, 5000):
+        for rows in (0, 1, 8, 9, 31, 32, 33, 100):
             plain, boxes = sealed(rows, length)
             found, opened = lanes.open_rows(boxes, PUBLIC, SECRET)
             assert np.array_equal(found, plain)

@@ -110,11 +110,7 @@ def _divides(code: Instructions, table: ir.Value, secret: ir.Value) -> None:
 
 
 def test_leaks_of_a_generator_are_found(subtests: pytest.Subtests) -> None:
-    for leak in (
-        _jumps,
-        _looks_up,
-        _divides,
-    ):
+    for leak in (_jumps, _looks_up, _divides):
         with subtests.test(leak=leak):
             made = ir.Module("leaks")
             builder, (table,) = function(made, "leaks", [POINTER])

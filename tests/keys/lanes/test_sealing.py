@@ -32,26 +32,8 @@ def point(value: int) -> bytes:
 
 
 def test_boxes_are_those_of_libsodium(lanes: Lanes) -> None:
-    for length in (
-        0,
-        1,
-        31,
-        32,
-        33,
-        100,
-        5000,
-    ):
-        for rows in (
-            0,
-            1,
-            7,
-            8,
-            9,
-            31,
-            32,
-            33,
-            1000,
-        ):
+    for length in (0, 1, 31, 32, 33, 100, 5000):
+        for rows in (0, 1, 7, 8, 9, 31, 32, 33, 1000):
             plain, secrets = some(rows, length)
             if rows == 1000 and length == 5000:
                 plain = plain[:, ::-1]  # of another layout

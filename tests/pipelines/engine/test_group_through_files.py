@@ -101,12 +101,7 @@ def test_a_file_is_never_written_over(tmp_path: Path) -> None:
 
 def test_a_file_that_was_cut_is_an_error_and_never_a_loss(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """The second block of six bytes ends at byte 12; wherever the cut is, it is not read as less than it was."""
-    for left in (
-        0,
-        6,
-        7,
-        11,
-    ):
+    for left in (0, 6, 7, 11):
         with subtests.test(left=left):
             here = tmp_path / str(left)
             here.mkdir()

@@ -169,10 +169,7 @@ def copied(chain: Chain, job: str, target: Path) -> tuple[Path, list[Path]]:
 
 def test_all_files_delivered_twice_are_shuffled_once(subtests: pytest.Subtests, chain: Chain, tmp_path: Path) -> None:
     """With the summary of encode beside them, and without one, as from a collector."""
-    for summed in (
-        True,
-        False,
-    ):
+    for summed in (True, False):
         with subtests.test(summed=summed):
             here = tmp_path / str(summed)
             here.mkdir()

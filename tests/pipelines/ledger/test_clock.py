@@ -42,10 +42,7 @@ def test_machines_that_went_on_vouch_for_one_that_was_off() -> None:
 
 def test_a_stamp_beyond_a_gap_vouches_for_nothing() -> None:
     """A collector whose clock was 400 days ahead left a manifest; the run's clock jumps as far afterwards."""
-    for trusted in (
-        2.0,
-        None,
-    ):
+    for trusted in (2.0, None):
         poisoned = clock(401, 1, 2, 400, trusted=trusted)
         assert (poisoned.is_far, poisoned.reach) == (True, START + 2 * DAY)
         right = clock(3, 1, 2, 400, trusted=trusted)

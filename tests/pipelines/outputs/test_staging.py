@@ -25,10 +25,7 @@ def write(directory: str, text: str) -> None:
 
 
 def test_what_appears_while_the_job_runs_is_left_alone(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for overwrite in (
-        False,
-        True,
-    ):
+    for overwrite in (False, True):
         with subtests.test(overwrite=overwrite):
             here = tmp_path / str(overwrite)
             here.mkdir()
