@@ -251,6 +251,7 @@ def test_a_campaign_file_is_never_overwritten(mine: Chain) -> None:
 
 
 def test_campaign_new_refuses(subtests: pytest.Subtests, world: World, tmp_path: Path) -> None:
+    new = ("campaign", "new", "--id", "x", "--keys", world.keys, "--out", tmp_path / "x.json")
     for options, says in (
         (("--mechanism", "gmcs", "--epsilon", 1, "--open-domain"), "gcms?"),
         (("--mechanism", "grr", "--epsilon", 1, "--open-domain"), "dictionary"),
@@ -266,18 +267,7 @@ def test_campaign_new_refuses(subtests: pytest.Subtests, world: World, tmp_path:
         ((), "at least one of them must be given"),
     ):
         with subtests.test(options=options):
-            refused(
-                "campaign",
-                "new",
-                "--id",
-                "x",
-                "--keys",
-                world.keys,
-                "--out",
-                tmp_path / "x.json",
-                *options,
-                says=[says],
-            )
+            refused(*new, *options, says=[says])
             assert not (tmp_path / "x.json").exists()
 
 
