@@ -25,6 +25,7 @@ import records
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "ci"
+NEWEST = ROOT / "build" / "newest"
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ FETCHING = (
     ),
     Step("chromium", "sh .ci/chromium.sh", 15, 10, may_fail=True, unless="NO page was opened in a browser"),
     Step("oldest environment", "make pythons OTHERS=3.10", 105, 15),
+    Step(
+        "newest Pythons", f"sh .ci/newest.sh get {NEWEST}", 30, 10, needs=("unshare", "chroot"), may_fail=True,
+        unless="NOTHING was run on Python 3.14 and 3.15",
+    ),
     Step("images", "make containers IMAGES=parties", 240, 15, suite="containers", tries=2),
     Step(
         "engines", "make engines", 230, 15, needs=("java", "mvn", "go"), suite="engines", may_fail=True,
@@ -91,6 +96,7 @@ CHECKS = (
     Step("demo", "make demo", 50),
     Step("typescript", "make test-typescript", 150, 15, needs=("npm",)),
     Step("oldest Python", "make test-pythons OTHERS=3.10", 220, after="oldest environment"),
+    Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 200, after="newest Pythons"),
     # With `unit` this is every test of `make test-all`.
     Step("rest", "make test-rest", 1100),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),

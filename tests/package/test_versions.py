@@ -26,15 +26,16 @@ def test_both_distributions_are_of_one_version_and_the_parties_ask_for_it() -> N
     assert not [line for line in client if line.startswith("version =")]
 
 
-def test_both_need_the_same_python_and_are_under_the_same_licence() -> None:
-    for begin in ("requires-python = ", "license = "):
-        both = [next(line for line in lines(name) if line.startswith(begin)) for name in FILES]
-        assert both[0] == both[1]
+def test_the_client_is_for_one_python_more_than_the_parties_under_the_same_licence() -> None:
+    ranges = [next(line for line in lines(name) if line.startswith("requires-python = ")) for name in FILES]
+    assert ranges == ['requires-python = ">=3.10,<3.15"', 'requires-python = ">=3.10,<3.16"']
+    licences = [next(line for line in lines(name) if line.startswith("license = ")) for name in FILES]
+    assert licences[0] == licences[1]
     assert lines("LICENSE") == lines("hushcount/LICENSE")
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.lock", "requirements-dev.lock", "deploy/images/gcp.lock", "deploy/images/aws.lock"]
+    "name", ["requirements.lock", "requirements-dev.lock", "tests/package/client.lock", "deploy/images/gcp.lock", "deploy/images/aws.lock"]
 )
 def test_a_lock_holds_what_an_index_has_and_nothing_of_ours(name: str) -> None:
     assert not [line for line in lines(name) if re.match(r"-e|\.|file:|hushcount", line)]
