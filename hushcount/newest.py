@@ -1,4 +1,7 @@
-"""The newest epoch of each campaign that a client accepted: an older one, or another history, is refused for good."""
+"""The newest epoch of each campaign that a client accepted: an older one, or another history, is refused.
+
+Only a statement of the operator's own key, of a greater serial than any before, sets a client back to another history.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Literal
 from pydantic import Field
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
-from hushcount.campaigns.log import CampaignLog
+from hushcount.campaigns.delegation import CampaignSignature, Delegation
+from hushcount.campaigns.log import MOST_EPOCHS, CampaignLog
 from hushcount.campaigns.parts import Identifier
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import KeptValue
@@ -23,6 +27,7 @@ class Untrusted(HushcountError):
 class _Head(Part):
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     head: Hex32
+    serial: int = Field(default=0, ge=0, le=GREATEST_EPOCH, description="the greatest that the operator's key signed")
 
 
 class _Heads(Part):
@@ -46,35 +51,70 @@ class Newest:
         cure = "restore it; without it, this client would accept an older epoch"
         object.__setattr__(self, "_kept", KeptValue(_Heads(), self.path, "newest epoch", cure))
 
-    def keep(self, campaign: Campaign, log: CampaignLog | None = None) -> None:
+    def keep(
+        self, campaign: Campaign, log: CampaignLog | None = None, signature: CampaignSignature | None = None
+    ) -> None:
         """Keep a campaign's head, durably if there is a path, before anything is reported under it.
+
+        Args:
+            campaign: the file.
+            log: the campaign's log, for a client that missed an epoch.
+            signature: the campaign's, which was verified. A restart in it that is newer than what the operator said
+                before replaces what was accepted.
 
         Raises:
             Untrusted: it is of an older epoch, another file of the same one, or a later one whose history does not
-                continue what was accepted: `log` must lead there if an epoch was missed.
+                continue what was accepted: `log` must lead there if an epoch was missed. Or a publisher signed it whom
+                the operator replaced, or who leaves out more epochs than a log holds.
             FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written.
         """
-        self._kept.change(lambda heads: (_advanced(heads, campaign, log), None))
+        self._kept.change(lambda heads: (_advanced(heads, campaign, log, signature), None))
 
 
-def _advanced(kept: _Heads, campaign: Campaign, log: CampaignLog | None) -> _Heads:
+def _advanced(kept: _Heads, campaign: Campaign, log: CampaignLog | None, signature: CampaignSignature | None) -> _Heads:
     """Return the heads with that of a campaign."""
-    last, name = kept.campaigns.get(campaign.id), f"epoch {campaign.epoch} of campaign {campaign.id}"
+    last, serial = kept.campaigns.get(campaign.id), 0 if signature is None else signature.serial
+    if last is not None and signature is not None:
+        restart = signature.restart
+        if restart is not None and restart.serial > last.serial:
+            last = _Head(epoch=restart.epoch, head=restart.head, serial=restart.serial)
+        if signature.delegation is not None:
+            _require_publisher(campaign, signature.delegation, last)
     if last is not None:
-        if campaign.epoch < last.epoch:
-            raise Untrusted(f"{name} is older than epoch {last.epoch}, which was accepted before: fetch the newest")
-        if campaign.epoch == last.epoch and campaign.head.hex() != last.head:
-            raise Untrusted(
-                f"{name} is another file than the one that was accepted before: one of the two was made for a few "
-                "clients only, ask the operator"
-            )
-        if campaign.epoch > last.epoch and campaign.previous not in _heads_from(last.head, log):
-            raise Untrusted(
-                f"{name} does not continue epoch {last.epoch}, which was accepted before: give the campaign's log, and "
-                "if it does not lead from there, ask the operator"
-            )
-    head = _Head(epoch=campaign.epoch, head=campaign.head.hex())
+        _require_continued(campaign, last, log)
+        serial = max(serial, last.serial)
+    head = _Head(epoch=campaign.epoch, head=campaign.head.hex(), serial=serial)
     return _Heads(campaigns={**kept.campaigns, campaign.id: head})
+
+
+def _require_publisher(campaign: Campaign, delegation: Delegation, last: _Head) -> None:
+    name = f"epoch {campaign.epoch} of campaign {campaign.id}"
+    if delegation.serial < last.serial:
+        raise Untrusted(
+            f"{name} was signed under the delegation {delegation.serial}, the operator's newest statement is "
+            f"{last.serial}: fetch the newest"
+        )
+    if campaign.epoch - last.epoch > MOST_EPOCHS:
+        raise Untrusted(
+            f"{name} is {campaign.epoch - last.epoch} after epoch {last.epoch}, a publisher may go at most "
+            f"{MOST_EPOCHS} further: the operator must sign it"
+        )
+
+
+def _require_continued(campaign: Campaign, last: _Head, log: CampaignLog | None) -> None:
+    name = f"epoch {campaign.epoch} of campaign {campaign.id}"
+    if campaign.epoch < last.epoch:
+        raise Untrusted(f"{name} is older than epoch {last.epoch}, which was accepted before: fetch the newest")
+    if campaign.epoch == last.epoch and campaign.head.hex() != last.head:
+        raise Untrusted(
+            f"{name} is another file than the one that was accepted before: one of the two was made for a few "
+            "clients only, ask the operator"
+        )
+    if campaign.epoch > last.epoch and campaign.previous not in _heads_from(last.head, log):
+        raise Untrusted(
+            f"{name} does not continue epoch {last.epoch}, which was accepted before: give the campaign's log, and "
+            "if it does not lead from there, ask the operator"
+        )
 
 
 def _heads_from(head: str, log: CampaignLog | None) -> list[str]:

@@ -110,7 +110,7 @@ class Policy(PolicyTerms):
 
         Args:
             campaign: the file that the client was given.
-            signature: its signature.
+            signature: its signature; a restart in it may set the client back to the operator's history.
             log: the campaign's log, for a client that missed an epoch.
             now: the time of the check.
 
@@ -123,7 +123,7 @@ class Policy(PolicyTerms):
         """
         until = self.check(campaign, signature, now)
         if not self._trusts:
-            self.newest.keep(campaign, log)
+            self.newest.keep(campaign, log, signature)
         return until
 
     def check(

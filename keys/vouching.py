@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
+from hushcount.campaigns.log import MOST_EPOCHS
 from hushcount.campaigns.public_keys import EvaluatorKeyPart, VerifyKeyPart
+from hushcount.campaigns.restart import Restart, RestartTerms
+from hushcount.errors import UsageError
 from hushcount.formats.reading import validated
 from keys.store import KeyReference
 
@@ -16,15 +19,24 @@ def delegate(
     campaign: Campaign,
     publisher: VerifyKeyPart,
     last_epoch: int,
+    serial: int,
     evaluator_keys: Sequence[EvaluatorKeyPart] = (),
 ) -> Delegation:
     """Let a publisher sign further epochs of a campaign under the same terms, up to one, with an evaluator's keys.
 
     Raises:
-        UsageError: there are more keys than a delegation may list.
+        UsageError: there are more keys than a delegation may list, or `last_epoch` is more than MOST_EPOCHS after the
+            campaign's.
     """
+    if last_epoch - campaign.epoch > MOST_EPOCHS:
+        # Whoever steals the key may go as far, and no epoch comes after the greatest number.
+        raise UsageError(
+            f"last_epoch is {last_epoch}, must be at most {campaign.epoch + MOST_EPOCHS}, {MOST_EPOCHS} after the "
+            f"campaign's epoch {campaign.epoch}: delegate anew when the publisher comes near it"
+        )
     data = {
         "campaign": campaign.id,
+        "serial": serial,
         "terms": campaign.terms.hex(),
         "publisher": publisher,
         "last_epoch": last_epoch,
@@ -34,13 +46,25 @@ def delegate(
     return Delegation(**dict(terms), signature=operator.sign(terms.signed(), "delegation"))
 
 
-def sign_campaign(signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None) -> CampaignSignature:
-    """Sign a campaign file: the operator without a delegation, its publisher with one.
+def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
+    """Let clients go on from a campaign file, whatever they accepted, and end all delegations of a smaller serial."""
+    data = {"campaign": campaign.id, "serial": serial, "epoch": campaign.epoch, "head": campaign.head.hex()}
+    terms = validated(RestartTerms, data, f"the restart of campaign {campaign.id}")
+    return Restart(**dict(terms), signature=operator.sign(terms.signed(), "restart"))
+
+
+def sign_campaign(
+    signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None, restart: Restart | None = None
+) -> CampaignSignature:
+    """Sign a campaign file: the operator without a delegation, its publisher with one; a restart comes along.
 
     Raises:
-        SignatureError: the delegation does not hold for this campaign or this key, so that clients would refuse it.
+        SignatureError: the delegation does not hold for this campaign or this key, or the restart is of another
+            campaign, so that clients would refuse it.
     """
+    if restart is not None:
+        restart.require(campaign)
     if delegation is not None:
-        delegation.require(campaign, signer.id)
+        delegation.require(campaign, signer.id, restart)
     signature = signer.sign(campaign.fingerprint, "campaign")
-    return CampaignSignature(**dict(signature), delegation=delegation)
+    return CampaignSignature(**dict(signature), delegation=delegation, restart=restart)

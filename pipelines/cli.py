@@ -20,6 +20,7 @@ CAMPAIGN = (
     Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
     Row("sign", "Sign a campaign file as its operator, or as a publisher.", "vouching:sign_campaign"),
     Row("delegate", "Let a publisher's key sign epochs that change the dictionary only.", "vouching:delegate"),
+    Row("restart", "Set clients back to a campaign file, after a publisher's key was stolen.", "vouching:restart"),
     Row("verify", "Check the operator's signature of a campaign file.", "vouching:verify_campaign_file"),
     Row("audit", "Compare what several places were shown of a campaign's history.", "audit:audit_campaign"),
     Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),

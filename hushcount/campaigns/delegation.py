@@ -10,24 +10,20 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
-from hushcount.campaigns.parts import Identifier
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.restart import Numbered, Restart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, Signature, SignatureError, verify
-from hushcount.formats.canonical_json import canonical_json
-from hushcount.formats.models import Hex32, Part
+from hushcount.formats.models import Hex32
 from hushcount.formats.reading import parse_model, read_file, take
 
 
-class DelegationTerms(Part):
-    """What the operator signs: who may publish which campaign, under which terms, up to which epoch."""
+class DelegationTerms(Numbered):
+    """What the operator signs for "delegation": who may publish which campaign, under which terms, up to when."""
 
-    format: Literal[1] = 1
-    campaign: Identifier
     terms: Hex32 = Field(description="Campaign.terms of every file that the publisher may sign")
     publisher: VerifyKeyPart
     last_epoch: int = Field(ge=1, le=GREATEST_EPOCH)
@@ -35,18 +31,19 @@ class DelegationTerms(Part):
         default=(), max_length=32, description="the evaluator's public keys that the publisher may name, each once"
     )
 
-    def signed(self) -> bytes:
-        """Return the bytes that the operator signs, for the purpose "delegation": canonical JSON without signature."""
-        return canonical_json(self.model_dump(mode="json", exclude={"signature"}))
-
 
 class Delegation(DelegationTerms):
     """The terms with the operator's signature."""
 
     signature: Signature
 
-    def require(self, campaign: Campaign, signer: str) -> None:
+    def require(self, campaign: Campaign, signer: str, restart: Restart | None = None) -> None:
         """Check that the publisher may sign this campaign with the key `signer`; SignatureError if it may not."""
+        if restart is not None and self.serial < restart.serial:
+            raise SignatureError(
+                f"serial of the delegation of campaign {campaign.id} is {self.serial}, the operator's restart ended "
+                f"those below {restart.serial}: the operator must delegate anew"
+            )
         if (self.campaign, self.terms) != (campaign.id, campaign.terms.hex()):
             raise SignatureError(
                 f"campaign {campaign.id} has the terms {campaign.terms.hex()}, but the operator delegated campaign "
@@ -76,6 +73,12 @@ class CampaignSignature(Signature):
     """A signature of a campaign's fingerprint; with a delegation it is the publisher's."""
 
     delegation: Delegation | None = None
+    restart: Restart | None = None
+
+    @property
+    def serial(self) -> int:
+        """The greatest serial of what the operator says here; 0 if it says nothing."""
+        return max((said.serial for said in (self.delegation, self.restart) if said is not None), default=0)
 
     def text(self) -> str:
         """Return the content of a signature file."""
@@ -94,19 +97,24 @@ def verify_campaign(
         at: the time of the check, by default now: a signature does not tell when it was made.
 
     Returns:
-        The keys that vouch for the campaign: the signer's, then that of whoever delegated.
+        The keys that vouch for the campaign: the signer's, then the operator's under a delegation and a restart.
 
     Raises:
-        SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms.
+        SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms, or it
+            or the restart is not of this campaign.
     """
     now = at or datetime.now(timezone.utc)
-    delegation = signature.delegation
-    delegators: tuple[VerifyKeyPart, ...] = ()
+    delegation, restart = signature.delegation, signature.restart
+    operators: list[VerifyKeyPart] = []
+    signers = keys
     if delegation is not None:
-        delegators = (verify(keys, delegation.signed(), "delegation", delegation.signature),)
-        delegation.require(campaign, signature.key_id)
-        keys = (delegation.publisher,)
-    vouching = (verify(keys, campaign.fingerprint, "campaign", signature), *delegators)
+        operators.append(verify(keys, delegation.signed(), "delegation", delegation.signature))
+        delegation.require(campaign, signature.key_id, restart)
+        signers = (delegation.publisher,)
+    if restart is not None:
+        operators.append(verify(keys, restart.signed(), "restart", restart.signature))
+        restart.require(campaign)
+    vouching = (verify(signers, campaign.fingerprint, "campaign", signature), *operators)
     for key in vouching:
         if not key.not_before <= now < key.not_after:
             raise SignatureError(

@@ -1,4 +1,4 @@
-"""hushcount campaign: sign, delegate and verify campaign files, and write the policy of an app."""
+"""hushcount campaign: sign, delegate, restart and verify campaign files, and write the policy of an app."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Annotated
 from typer import Option
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
-from hushcount.campaigns.delegation import read_campaign_signature, read_delegation, verify_campaign
+from hushcount.campaigns.delegation import (
+    CampaignSignature,
+    read_campaign_signature,
+    read_delegation,
+    verify_campaign,
+)
+from hushcount.campaigns.restart import read_restart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
@@ -20,12 +26,22 @@ from pipelines.console.answer import Answer
 from pipelines.console.tables import facts
 
 OperatorKeys = Annotated[Path, Option("--keys", help="The operator's public.json or its directory.")]
+PrivateKeys = Annotated[str, Option("--keys", help="Directory with the operator's private key, or env:NAME.")]
+Serial = Annotated[
+    int,
+    Option(
+        help="1 for the campaign's first delegation or restart, then one more each time: what has less ends.",
+        min=1,
+        max=GREATEST_EPOCH,
+    ),
+]
 
 
 def sign_campaign(
     campaign: options.CampaignFile,
     keys: Annotated[str, Option(help="Directory with the signer's private key, or env:NAME.")],
     delegation: Annotated[Path | None, Option(help="Sign as the publisher that this file names.")] = None,
+    restart: Annotated[Path | None, Option(help="Hand on this file of hushcount campaign restart.")] = None,
 ) -> Answer:
     """Use it so that clients accept the file. The signature goes beside it, and serves the redacted file too.
 
@@ -33,16 +49,18 @@ def sign_campaign(
     """
     file, given = Campaign.read(campaign), None if delegation is None else read_delegation(delegation)
     signer = store.active_key(keys, "operator" if given is None else "publisher")
-    signature, path = vouching.sign_campaign(signer, file, given), signature_path(campaign)
+    said = None if restart is None else read_restart(restart)
+    signature, path = vouching.sign_campaign(signer, file, given, said), signature_path(campaign)
     _write(path, "signature", signature.text())
-    return _signed(f"signature {path}", signature.key_id, file.fingerprint)
+    return _signed(f"signature {path}", signature, file)
 
 
 def delegate(
     campaign: options.CampaignFile,
-    keys: Annotated[str, Option(help="Directory with the operator's private key, or env:NAME.")],
+    keys: PrivateKeys,
     publisher: Annotated[Path, Option(help="The publisher's public.json or its directory; its newest key is taken.")],
     last_epoch: Annotated[int, Option(help="Last epoch that the publisher may sign.", min=1, max=GREATEST_EPOCH)],
+    serial: Serial,
     out: Annotated[Path, Option(help="Delegation file to write.")],
     evaluator_keys: Annotated[
         list[Path] | None,
@@ -53,19 +71,39 @@ def delegate(
 ) -> Answer:
     """Use it to keep the operator's key offline: the publisher then signs epochs that change the dictionary only.
 
-    Example: hushcount campaign delegate --campaign w.json --keys operator --publisher pub --last-epoch 9 --out d.json
+    Example: hushcount campaign delegate --campaign w.json --keys op --publisher pub --last-epoch 9 --serial 1 --out d
     """
     operator, newest = store.active_key(keys, "operator"), store.verify_keys(publisher, "publisher")[-1]
     file, named = Campaign.read(campaign), listed_keys(evaluator_keys or ())
     if file.is_oblivious != bool(named):
         needs = "is oblivious: give --evaluator-keys" if file.is_oblivious else "has no evaluator: leave its keys out"
         raise UsageError(f"campaign {file.id} {needs}, the public.json with keys for the epochs to come")
-    made = vouching.delegate(operator, file, newest, last_epoch, named)
+    made = vouching.delegate(operator, file, newest, last_epoch, serial, named)
     _write(out, "delegation", made.model_dump_json(indent=2) + "\n")
-    data = {"publisher": newest.id, "operator": operator.id, "terms": made.terms, "last_epoch": last_epoch}
+    data = {"publisher": newest.id, "operator": operator.id, "serial": serial, "terms": made.terms}
+    data["last_epoch"] = last_epoch
     if named:
         data["evaluator_keys"] = ", ".join(key.id for key in named)
     return Answer(data, [facts(f"delegation {out}", data)])
+
+
+def restart(
+    campaign: options.CampaignFile,
+    keys: PrivateKeys,
+    serial: Serial,
+    out: Annotated[Path, Option(help="Restart file to write.")],
+) -> Answer:
+    """Use it when a publisher's key was stolen: clients go on from this campaign file, whatever they accepted since.
+
+    It ends all delegations of a smaller serial. Give it to `hushcount campaign sign` with the next file.
+
+    Example: hushcount campaign restart --campaign words.json --keys operator --serial 2 --out restart.json
+    """
+    operator, file = store.active_key(keys, "operator"), Campaign.read(campaign)
+    made = vouching.restart(operator, file, serial)
+    _write(out, "restart", made.model_dump_json(indent=2) + "\n")
+    data = {"operator": operator.id, "serial": serial, "epoch": made.epoch, "head": made.head}
+    return Answer(data, [facts(f"restart {out}", data)])
 
 
 def verify_campaign_file(
@@ -79,9 +117,9 @@ def verify_campaign_file(
     """
     held = read_campaign_signature(signature or signature_path(campaign))
     signed = Campaign.read(campaign)
-    key, *delegators = verify_campaign(store.verify_keys(keys, "operator"), signed, held)
-    who = "a publisher to whom the operator delegates" if delegators else "the operator"
-    return _signed(f"campaign file {campaign} is signed by {who}", key.id, signed.fingerprint)
+    verify_campaign(store.verify_keys(keys, "operator"), signed, held)
+    who = "the operator" if held.delegation is None else "a publisher to whom the operator delegates"
+    return _signed(f"campaign file {campaign} is signed by {who}", held, signed)
 
 
 def write_policy(
@@ -104,6 +142,8 @@ def _write(path: Path, what: str, text: str) -> None:
     write_once(path, what, text, if_there="exists and is never overwritten: remove it first")
 
 
-def _signed(title: str, key: str, fingerprint: bytes) -> Answer:
-    data = {"key": key, "fingerprint": fingerprint.hex()}
+def _signed(title: str, signature: CampaignSignature, campaign: Campaign) -> Answer:
+    data: dict[str, object] = {"key": signature.key_id, "fingerprint": campaign.fingerprint.hex()}
+    if signature.serial:
+        data["serial"] = signature.serial
     return Answer(data, [facts(title, data)])

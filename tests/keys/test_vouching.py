@@ -24,20 +24,20 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def delegated(home: Path, last_epoch: int = 9) -> Path:
-    out = home / f"delegation-{last_epoch}.json"
+def delegated(home: Path, last_epoch: int = 9, serial: int = 1) -> Path:
+    out = home / f"delegation-{last_epoch}-{serial}.json"
     done(
         "campaign", "delegate", "--campaign", home / "words.json", "--keys", home / "operator", "--publisher",
-        home / "publisher" / "public.json", "--last-epoch", last_epoch, "--out", out,
+        home / "publisher" / "public.json", "--last-epoch", last_epoch, "--serial", serial, "--out", out,
     )  # fmt: skip
     return out
 
 
-def following(home: Path, *options: object) -> Path:
+def following(home: Path, *options: object, name: str = "next") -> Path:
     """Make the file of the next epoch, with one word more."""
     more = write_lines(home / "more.txt", ["alpha", "beta", "gamma"])
     return new_campaign(
-        home / "next.json", home / "keys", "--id", "words", "--after", home / "words.json", *options,
+        home / f"{name}.json", home / "keys", "--id", "words", "--after", home / "words.json", *options,
         dictionary=more, discovery=1.0,
     )  # fmt: skip
 
@@ -97,6 +97,48 @@ def test_a_publisher_cannot_sign_beyond_its_last_epoch_nor_with_another_key(home
     refused(*sign_it, "--keys", home / "operator", "--delegation", delegated(home, 5), says=["no active key"])
 
 
+def test_a_thief_of_the_publishers_key_is_shut_out_and_its_victims_are_set_back(home: Path) -> None:
+    sign(home, home / "words.json")
+    Client(Campaign.read(home / "words.json"), policy=policy(home))
+    thiefs, path = following(home, "--epoch", 1000, name="thiefs"), following(home)
+    by_publisher = ("--keys", home / "publisher", "--delegation", delegated(home, 1000))
+    sign(home, thiefs, *by_publisher)
+    Client(Campaign.read(thiefs), policy=policy(home))
+    restart = home / "restart.json"
+    made = done(
+        "campaign", "restart", "--campaign", home / "words.json", "--keys", home / "operator", "--serial", 2, "--out",
+        restart, "--json",
+    ).json  # fmt: skip
+    assert (made["serial"], made["epoch"], made["head"]) == (2, 1, Campaign.read(home / "words.json").head.hex())
+    handed_on = ("campaign", "sign", "--campaign", path, "--restart", restart)
+    refused(*handed_on, *by_publisher, status=1, says=["serial", "1", "below 2", "delegate anew"])
+    done(*handed_on, "--keys", home / "operator")
+    verify = ("campaign", "verify", "--campaign", path, "--keys", home / "operator", "--json")
+    assert done(*verify).json["serial"] == 2
+    Client(Campaign.read(path), policy=policy(home))
+    with pytest.raises(Untrusted):
+        Client(Campaign.read(thiefs), policy=policy(home))
+
+
+def test_a_restart_of_another_campaign_is_not_handed_on(home: Path) -> None:
+    other = new_campaign(home / "other.json", home / "keys", dictionary=home / "words.txt")
+    restart = home / "restart.json"
+    done("campaign", "restart", "--campaign", other, "--keys", home / "operator", "--serial", 1, "--out", restart)
+    refused(
+        "campaign", "sign", "--campaign", home / "words.json", "--keys", home / "operator", "--restart", restart,
+        status=1, says=["restart", "campaign other", "must be of words"],
+    )  # fmt: skip
+    assert not (home / "words.json.sig").exists()
+
+
+def test_a_delegation_says_how_far_it_may_go(home: Path) -> None:
+    refused(
+        "campaign", "delegate", "--campaign", home / "words.json", "--keys", home / "operator", "--publisher",
+        home / "publisher", "--last-epoch", 4098, "--serial", 1, "--out", home / "far.json",
+        says=["last_epoch is 4098", "at most 4097"],
+    )  # fmt: skip
+
+
 def test_an_epoch_follows_one_of_the_same_campaign_before_it(home: Path) -> None:
     new = ("campaign", "new", "--mechanism", "grr", "--epsilon", 1, "--dictionary", home / "words.txt", "--keys",
            home / "keys", "--out", home / "x.json", "--after", home / "words.json")  # fmt: skip
@@ -126,7 +168,7 @@ def test_more_evaluator_keys_than_a_delegation_lists_are_refused_in_one_sentence
     )  # fmt: skip
     refused(
         "campaign", "delegate", "--campaign", path, "--keys", home / "operator", "--publisher", home / "publisher",
-        "--last-epoch", 9, "--evaluator-keys", evaluator, "--out", home / "delegation.json",
+        "--last-epoch", 9, "--serial", 1, "--evaluator-keys", evaluator, "--out", home / "delegation.json",
         says=["evaluator_keys", "at most 32"],
     )  # fmt: skip
     assert not (home / "delegation.json").exists()

@@ -129,7 +129,8 @@ def item(entry: Entry) -> Entry:
 def log(entry: Entry) -> Entry:
     if entry["rule"] == "heads":
         return {"heads": trust.heads(entry["log"])}
-    return {"head": trust.go_on(entry["kept"], entry["offered"], entry.get("log"))}
+    head, serial = trust.go_on(entry["kept"], entry["offered"], entry.get("log"), entry.get("signature", {}))
+    return {"head": head, "serial": serial}
 
 
 def oblivious(entry: Entry) -> Entry:
@@ -226,8 +227,8 @@ def signature(entry: Entry) -> Entry:
         trust.verify(entry["keys"], entry["purpose"], hexed(entry, "payload"), entry["signature"])
         return {"signed_bytes": trust.signed_bytes(entry["purpose"], hexed(entry, "payload")).hex()}
     vouching = trust.verify_campaign(entry["keys"], CAMPAIGNS[entry["campaign"]], entry["signature"], entry["at"])
-    signed = entry["signature"].get("delegation")
-    return {"vouching": vouching} | ({"delegation_signed": trust.delegation_signed(signed)} if signed else {})
+    said = {name: entry["signature"][name] for name in ("delegation", "restart") if name in entry["signature"]}
+    return {"vouching": vouching} | {f"{name}_signed": trust.statement_signed(one) for name, one in said.items()}
 
 
 def threshold(entry: Entry) -> Entry:

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { hex, unhex } from "../src/bytes.js";
 import { FormatError, HushcountError, Untrusted } from "../src/errors.js";
 import { MemoryStore } from "../src/store/memory-store.js";
+import { valueOf } from "../src/store/store.js";
 import { headOf, parseLog } from "../src/trust/campaign-log.js";
 import { parseCampaignSignature, verifyCampaign } from "../src/trust/delegation.js";
 import { isStrict, verifyEd25519, verifyNatively, verifyPortably } from "../src/trust/ed25519.js";
@@ -19,6 +20,10 @@ const SAID: Readonly<Record<string, RegExp>> = {
   other_terms: /with the terms/,
   after_last_epoch: /must be at most \d+: the operator must delegate anew/,
   other_evaluator_key: /with an evaluator's key that is delegated: the operator must delegate anew/,
+  ended_delegation: /ended those below/,
+  other_restart: /^the restart is of campaign/,
+  replaced_publisher: /was signed under the delegation/,
+  jump: /a publisher may go at most 4096 further/,
   not_ascending: /epochs must ascend/,
   older_epoch: /is older than epoch/,
   another_file: /is another file than/,
@@ -148,19 +153,21 @@ describe("Ed25519", () => {
 describe("logs", () => {
   const logs = vectors("logs");
 
-  async function checkLog({ rule, log, kept, offered }: Entry): Promise<readonly string[]> {
+  async function checkLog({ rule, log, kept, offered, signature }: Entry): Promise<unknown> {
     if (rule === "heads") return parseLog(log, "the log").heads;
     const id = "vectors.grr";
     const store = new MemoryStore();
     await store.change([], () => ({ put: kept === null ? [] : [[`newest/${id}`, kept]], result: undefined }));
     const head = headOf(offered.previous, offered.fingerprint);
     const campaign = { ...askedOf("grr"), id, previous: undefined, ...offered, head };
-    await new Newest(store).keep(campaign, log === undefined ? undefined : parseLog(log, "the log"));
-    return [head];
+    const said = signature === undefined ? undefined : parseCampaignSignature(signature, "the signature");
+    await new Newest(store).keep(campaign, log === undefined ? undefined : parseLog(log, "the log"), said);
+    return store.change([`newest/${id}`], ([found]) => ({ result: valueOf(found) }));
   }
 
   test.each(logs.accept.map((entry, place) => [place, entry] as const))("accept %i", async (_, entry) => {
-    expect(await checkLog(entry)).toEqual(entry.heads ?? [entry.head]);
+    const { heads, offered, head, serial } = entry;
+    expect(await checkLog(entry)).toEqual(heads ?? { epoch: offered.epoch, head, serial });
   });
 
   test.each(logs.refuse.map((entry, place) => [place, entry.reason, entry] as const))(

@@ -8,6 +8,7 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.restart import Restart, RestartTerms
 from keys.private import SigningKey
 
 KEY, PUBLISHER, STRANGER = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
@@ -23,23 +24,35 @@ def public_part(key: SigningKey, start: int = -1, days: int = 30) -> VerifyKeyPa
     )
 
 
-def signed(campaign: Campaign, key: SigningKey = KEY) -> CampaignSignature:
+def signed(campaign: Campaign, key: SigningKey = KEY, restart: Restart | None = None) -> CampaignSignature:
     """Return a key's own signature of a campaign."""
-    return CampaignSignature(**key.sign(campaign.fingerprint, "campaign").model_dump())
+    return CampaignSignature(**key.sign(campaign.fingerprint, "campaign").model_dump(), restart=restart)
+
+
+def restart_at(of: Campaign, serial: int, *, by: SigningKey = KEY, **changes: Any) -> Restart:
+    """Return the operator's restart at a campaign file."""
+    terms = RestartTerms(**{"campaign": of.id, "serial": serial, "epoch": of.epoch, "head": of.head.hex(), **changes})
+    return Restart(**dict(terms), signature=by.sign(terms.signed(), "restart"))
 
 
 def delegation_for(
     of: Campaign, *, by: SigningKey = KEY, publisher: VerifyKeyPart | None = None, **changes: Any
 ) -> Delegation:
     """Return the operator's delegation to a publisher, for this campaign's terms."""
-    fields = {"campaign": of.id, "terms": of.terms.hex(), "last_epoch": 100, **changes}
+    fields = {"campaign": of.id, "terms": of.terms.hex(), "serial": 1, "last_epoch": 100, **changes}
     terms = DelegationTerms(publisher=publisher or public_part(PUBLISHER), **fields)
     return Delegation(**dict(terms), signature=by.sign(terms.signed(), "delegation"))
 
 
 def delegated(
-    campaign: Campaign, delegation: Delegation | None = None, *, key: SigningKey = PUBLISHER, **changes: Any
+    campaign: Campaign,
+    delegation: Delegation | None = None,
+    *,
+    key: SigningKey = PUBLISHER,
+    restart: Restart | None = None,
+    **changes: Any,
 ) -> CampaignSignature:
     """Return the publisher's signature of a campaign."""
     made = delegation or delegation_for(campaign, **changes)
-    return CampaignSignature(**key.sign(campaign.fingerprint, "campaign").model_dump(), delegation=made)
+    signature = key.sign(campaign.fingerprint, "campaign").model_dump()
+    return CampaignSignature(**signature, delegation=made, restart=restart)

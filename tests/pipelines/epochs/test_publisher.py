@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
 from hushcount.campaigns.signatures import signature_path
 from hushcount.newest import Newest
 from hushcount.policy import Policy, terms_of
@@ -35,11 +35,12 @@ def site(tmp_path: Path) -> Site:
     return made
 
 
-def delegate(site: Site, last_epoch: int) -> None:
+def delegate(site: Site, last_epoch: int, serial: int = 1) -> None:
     (site.root / "delegation.json").unlink(missing_ok=True)
     done(
         "campaign", "delegate", "--campaign", newest(site).path, "--keys", site.root / "operator", "--publisher",
-        site.root / "publisher", "--last-epoch", last_epoch, "--out", site.root / "delegation.json",
+        site.root / "publisher", "--last-epoch", last_epoch, "--serial", serial, "--out",
+        site.root / "delegation.json",
     )  # fmt: skip
 
 
@@ -89,6 +90,29 @@ def test_an_epoch_beyond_the_delegation_needs_the_operator(site: Site) -> None:
     # When its key ends, clients refuse what it signed.
     assert found(site, FINDING, 360)[0] == "warning"
     assert found(site, FINDING, 400)[0] == "bad"
+
+
+def test_a_restart_is_handed_on_from_epoch_to_epoch(site: Site) -> None:
+    """Clients that were deceived may be offline for many epochs."""
+    Path(f"{site.campaign}.sig").unlink()
+    restart = site.root / "restart.json"
+    operator = ("--keys", site.root / "operator")
+    done("campaign", "restart", "--campaign", site.campaign, *operator, "--serial", 2, "--out", restart)
+    done("campaign", "sign", "--campaign", site.campaign, *operator, "--restart", restart)
+    done("epoch", "publish", "--config", site.config, "--campaign", site.campaign)
+    collect(site.store, site.campaign, sent(200), day=0)
+    (problem,) = site.run(1.1).problems
+    assert "delegate anew" in problem
+    assert found(site, "next epoch of words", 1.1)[0] == "bad"
+    delegate(site, 9, 3)
+    assert site.run(1.2).published == ["words/2"]
+    path = newest(site).path
+    assert path is not None
+    signature = read_campaign_signature(signature_path(path))
+    assert signature.delegation is not None
+    assert signature.restart is not None
+    assert (signature.delegation.serial, signature.restart.serial, signature.restart.epoch) == (3, 2, 1)
+    verify_campaign(verify_keys(site.root / "operator", "operator"), newest(site), signature)
 
 
 def test_the_publisher_needs_the_delegation_and_its_own_key(site: Site) -> None:

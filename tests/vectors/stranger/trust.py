@@ -190,7 +190,7 @@ def signed_bytes(purpose: str, payload: bytes) -> bytes:
 def verify(keys: list[Content], purpose: str, payload: bytes, signature: Any) -> Content:
     """Return the key that signed."""
     try:
-        _table(signature, "key_id signature", "delegation")
+        _table(signature, "key_id signature", "delegation restart")
         _hex(signature["key_id"], 8)
         _hex(signature["signature"], 64)
     except Refused:
@@ -206,22 +206,42 @@ def verify(keys: list[Content], purpose: str, payload: bytes, signature: Any) ->
     return key
 
 
-def delegation_signed(delegation: Content) -> str:
-    """Return what the operator signs of a delegation."""
-    return canonical({key: value for key, value in delegation.items() if key != "signature"})
+def _check_statement(said: Any, name: str) -> None:
+    fields = {"delegation": "terms publisher last_epoch evaluator_keys", "restart": "epoch head"}[name]
+    try:
+        _table(said, f"format campaign serial signature {fields}")
+        require(said["format"] == 1, "malformed")
+        for number in {"serial", "last_epoch", "epoch"} & set(said):
+            _whole(said[number], 1, (1 << 31) - 1)
+        for digest in {"terms", "head"} & set(said):
+            _hex(said[digest], 32)
+    except Refused:
+        raise Refused("malformed") from None
+
+
+def statement_signed(said: Content) -> str:
+    """Return what the operator signs of a delegation or a restart."""
+    return canonical({key: value for key, value in said.items() if key != "signature"})
 
 
 def verify_campaign(keys: list[Content], file: Content, signature: Content, at: str) -> list[str]:
     """Return the ids of the keys that vouch."""
-    delegation, vouching = signature.get("delegation"), []
+    for name in {"delegation", "restart"} & set(signature):
+        _check_statement(signature[name], name)
+    delegation, restart, vouching = signature.get("delegation"), signature.get("restart"), []
+    operators = keys
     if delegation is not None:
-        vouching = [verify(keys, "delegation", delegation_signed(delegation).encode(), delegation["signature"])]
+        vouching = [verify(keys, "delegation", statement_signed(delegation).encode(), delegation["signature"])]
+        require(restart is None or delegation["serial"] >= restart["serial"], "ended_delegation")
         same = (delegation["campaign"], delegation["terms"]) == (file["id"], terms(file).hex())
         require(same, "other_terms")
         require(file["epoch"] <= delegation["last_epoch"], "after_last_epoch")
         named = {key["key"] for key in file["keys"]["evaluator"]}
         require(named <= set(delegation["evaluator_keys"]), "other_evaluator_key")
         keys = [delegation["publisher"]]
+    if restart is not None:
+        vouching.append(verify(operators, "restart", statement_signed(restart).encode(), restart["signature"]))
+        require(restart["campaign"] == file["id"], "other_restart")
     vouching = [verify(keys, "campaign", fingerprint(file), signature), *vouching]
     for key in vouching:
         require(moment(key["not_before"]) <= moment(at) < moment(key["not_after"]), "key_not_valid")
@@ -239,7 +259,7 @@ def heads(log: Any) -> list[str]:
             _whole(entry["epoch"], 1, (1 << 31) - 1)
             _hex(entry["fingerprint"], 32)
             if "signature" in entry:
-                _table(entry["signature"], "key_id signature", "delegation")
+                _table(entry["signature"], "key_id signature", "delegation restart")
     except Refused:
         raise Refused("malformed") from None
     require(ascending([entry["epoch"] for entry in log["entries"]]), "not_ascending")
@@ -249,19 +269,27 @@ def heads(log: Any) -> list[str]:
     return made
 
 
-def go_on(kept: Content | None, offered: Content, log: Content | None) -> str:
-    """Return the head to keep of an offered campaign."""
+def go_on(kept: Content | None, offered: Content, log: Content | None, said: Content) -> tuple[str, int]:
+    """Return the head and the serial to keep of an offered campaign, whose signature says more or nothing."""
     new = head(offered.get("previous"), bytes.fromhex(offered["fingerprint"]))
+    delegation, restart = said.get("delegation"), said.get("restart")
+    serials = [one["serial"] for one in (delegation, restart) if one is not None]
     if kept is None:
-        return new
+        return new, max(serials, default=0)
+    if restart is not None and restart["serial"] > kept["serial"]:
+        kept = restart
+    if delegation is not None:
+        require(delegation["serial"] >= kept["serial"], "replaced_publisher")
+        require(offered["epoch"] - kept["epoch"] <= 4096, "jump")
+    serial = max([*serials, kept["serial"]])
     require(offered["epoch"] >= kept["epoch"], "older_epoch")
     if offered["epoch"] == kept["epoch"]:
         require(new == kept["head"], "another_file")
-        return new
+        return new, serial
     chain = [] if log is None else heads(log)
     reached = chain[chain.index(kept["head"]) :] if kept["head"] in chain else [kept["head"]]
     require(offered.get("previous") in reached, "another_history")
-    return new
+    return new, serial
 
 
 _LIMITS = {

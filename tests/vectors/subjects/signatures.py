@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import Signature, SignatureError, signed_bytes, verify
 from keys.private import SigningKey
 from tests.vectors.subjects.campaigns import campaign, evaluator_key
@@ -25,11 +27,12 @@ from tests.vectors.subjects.signing import (
     moment,
     part,
     plain,
+    restart,
     signed,
 )
 
 _ORDER = (1 << 252) + 27742317777372353535851937790883648493
-_PURPOSES = ("campaign", "delegation", "batch", "manifest", "summary")
+_PURPOSES = ("campaign", "delegation", "restart", "batch", "manifest", "summary")
 _LATE, _EARLY = "2027-06-01T00:00:00Z", "2025-12-31T23:59:59Z"
 
 
@@ -126,12 +129,18 @@ def _campaigns_signed() -> list[dict[str, Any]]:
         ("oblivious", asked, signed(asked), AT),
         ("oblivious", asked, delegated(asked, delegation(asked, evaluator_keys=keys)), AT),
         ("memory", campaign("memory"), delegated(campaign("memory"), delegation(campaign("memory"), last_epoch=1)), AT),
+        ("second-epoch", second, signed(second, restart=_before(second, 1)), AT),
+        ("grr", grr, signed(grr, restart=restart(grr, 2_147_483_647)), AT),
+        ("second-epoch", second, delegated(second, delegation(second, serial=2), restart=restart(second, 2)), AT),
+        ("second-epoch", second, delegated(second, delegation(second, serial=3), restart=_before(second, 2)), AT),
     ]
     for name, of, signature, at in chosen:
         vouching = verify_campaign([part(STRANGER), part(OPERATOR)], of, signature, moment(at))
         more = {}
         if signature.delegation is not None:
             more["delegation_signed"] = signature.delegation.signed().decode()
+        if signature.restart is not None:
+            more["restart_signed"] = signature.restart.signed().decode()
         made.append(
             {
                 "rule": "campaign",
@@ -179,6 +188,38 @@ def wrong_campaigns() -> list[tuple[str, str, CampaignSignature, list[VerifyKeyP
         ("second-epoch", "key_not_valid", delegated(second, delegation(second, publisher=short)), trusted, AT),
         ("second-epoch", "key_not_valid", delegated(second, good), trusted, _LATE),
         ("second-epoch", "key_not_valid", delegated(second, good), [part(OPERATOR, BEGIN, "2026-05-01T00:00:00Z")], AT),
+        *_wrong_restarts(second, both),
+    ]
+
+
+def _before(second: Campaign, serial: int, by: SigningKey = OPERATOR) -> Restart:
+    """Return a restart at the epoch before."""
+    return restart(second, serial, by, epoch=1, head=second.previous)
+
+
+def _wrong_restarts(
+    second: Campaign, both: Campaign
+) -> list[tuple[str, str, CampaignSignature, list[VerifyKeyPart], str]]:
+    trusted, good = [part(OPERATOR)], _before(second, 2)
+    altered = (
+        good.model_copy(update={"serial": 3}),
+        good.model_copy(update={"epoch": 3}),
+        good.model_copy(update={"head": both.head.hex()}),
+        good.model_copy(update={"signature": OPERATOR.sign(good.signed(), "delegation")}),
+    )
+    by_stranger = signed(second, restart=_before(second, 2, STRANGER))
+    newer = delegation(second, serial=3)
+    short = [part(OPERATOR), part(STRANGER, BEGIN, "2026-02-01T00:00:00Z")]
+    return [
+        ("second-epoch", "unknown_key", signed(second, restart=_before(second, 2, PUBLISHER)), trusted, AT),
+        ("second-epoch", "unknown_key", delegated(second, newer, restart=_before(second, 2, PUBLISHER)), trusted, AT),
+        ("second-epoch", "unknown_key", by_stranger, trusted, AT),
+        *(("second-epoch", "wrong_signature", signed(second, restart=one), trusted, AT) for one in altered),
+        ("second-epoch", "wrong_signature", delegated(second, newer, restart=altered[0]), trusted, AT),
+        ("second-epoch", "other_restart", signed(second, restart=restart(both, 2)), trusted, AT),
+        ("second-epoch", "other_restart", delegated(second, newer, restart=restart(both, 2)), trusted, AT),
+        ("second-epoch", "ended_delegation", delegated(second, delegation(second), restart=good), trusted, AT),
+        ("second-epoch", "key_not_valid", by_stranger, short, AT),
     ]
 
 
@@ -193,11 +234,30 @@ def _campaigns_refused() -> list[dict[str, Any]]:
     return made
 
 
+def _statements_malformed() -> list[dict[str, Any]]:
+    grr = campaign("grr")
+    made = []
+    for name, good in (("delegation", plain(delegation(grr))), ("restart", plain(restart(grr, 2)))):
+        less = {key: value for key, value in good.items() if key != "serial"}
+        wrong = [less, {**good, "format": 2}, {**good, "serial": 0}, {**good, "serial": 2_147_483_648}]
+        wrong += [{**good, "serial": 1.5}, {**good, "at": AT}]
+        if name == "restart":
+            wrong += [{**good, "epoch": 0}, {**good, "epoch": 2_147_483_648}, {**good, "head": good["head"].upper()}]
+        for one in wrong:
+            content = {**plain(signed(grr)), name: one}
+            with suppress(ValidationError):
+                CampaignSignature.model_validate_json(json.dumps(content))
+                raise AssertionError(f"{content} is not refused")
+            given = {"rule": "campaign", "keys": _keys(OPERATOR), "campaign": "grr", "at": AT}
+            made.append({**given, "signature": content, "reason": "malformed"})
+    return made
+
+
 def data() -> dict[str, Any]:
     """Return the file's content."""
     return {
         "subject": "signatures",
         "about": "Signatures of bytes for a purpose, and of campaigns of campaigns.json by the keys at a time",
         "accept": [*_bytes_signed(), *_campaigns_signed()],
-        "refuse": [*_bytes_refused(), *_campaigns_refused()],
+        "refuse": [*_bytes_refused(), *_campaigns_refused(), *_statements_malformed()],
     }

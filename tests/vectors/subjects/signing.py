@@ -9,6 +9,7 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.campaigns.restart import Restart, RestartTerms
 from keys.private import SigningKey
 from tests.vectors.subjects.script import octets
 
@@ -32,20 +33,29 @@ def plain(made: Any) -> dict[str, Any]:
     return content
 
 
-def signed(campaign: Campaign, key: SigningKey = OPERATOR) -> CampaignSignature:
+def signed(campaign: Campaign, key: SigningKey = OPERATOR, restart: Restart | None = None) -> CampaignSignature:
     """Return a key's own signature of a campaign."""
-    return CampaignSignature(**dict(key.sign(campaign.fingerprint, "campaign")))
+    return CampaignSignature(**dict(key.sign(campaign.fingerprint, "campaign")), restart=restart)
+
+
+def restart(at: Campaign, serial: int, by: SigningKey = OPERATOR, **changes: Any) -> Restart:
+    """Return the operator's restart at a campaign file."""
+    terms = RestartTerms(**{"campaign": at.id, "serial": serial, "epoch": at.epoch, "head": at.head.hex(), **changes})
+    return Restart(**dict(terms), signature=by.sign(terms.signed(), "restart"))
 
 
 def delegation(
     of: Campaign, by: SigningKey = OPERATOR, publisher: VerifyKeyPart | None = None, **changes: Any
 ) -> Delegation:
     """Return the operator's delegation to a publisher for a campaign's terms."""
-    fields = {"campaign": of.id, "terms": of.terms.hex(), "last_epoch": 100, **changes}
+    fields = {"campaign": of.id, "terms": of.terms.hex(), "serial": 1, "last_epoch": 100, **changes}
     terms = DelegationTerms(publisher=publisher or part(PUBLISHER), **fields)
     return Delegation(**dict(terms), signature=by.sign(terms.signed(), "delegation"))
 
 
-def delegated(campaign: Campaign, to: Delegation, key: SigningKey = PUBLISHER) -> CampaignSignature:
+def delegated(
+    campaign: Campaign, to: Delegation, key: SigningKey = PUBLISHER, restart: Restart | None = None
+) -> CampaignSignature:
     """Return a publisher's signature with its delegation."""
-    return CampaignSignature(**dict(key.sign(campaign.fingerprint, "campaign")), delegation=to)
+    signature = dict(key.sign(campaign.fingerprint, "campaign"))
+    return CampaignSignature(**signature, delegation=to, restart=restart)

@@ -4,9 +4,10 @@ import { blake2b, concat, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
 import { parseCampaignSignature, type CampaignSignature } from "./delegation.js";
+import { GREATEST_EPOCH } from "./restart.js";
 
-const MOST_EPOCHS = 4096;
-const GREATEST_EPOCH = 2 ** 31 - 1;
+/** Longest log: eleven years of one epoch a day. */
+export const MOST_EPOCHS = 4096;
 /** Longest file of a log. */
 export const LOG_BYTES = 1 << 23;
 

@@ -6,62 +6,64 @@
  */
 
 import { unhex } from "../bytes.js";
-import { canonicalJson } from "../canonical-json.js";
 import { SignatureError } from "../errors.js";
-import { fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
+import { fieldsOf, HEX_32, listOf, numberOf, textOf } from "../fields.js";
 import type { Terms } from "./asked.js";
-import { parseSignature, parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
+import { GREATEST_EPOCH, numberedOf, parseRestart, type Numbered, type Restart } from "./restart.js";
+import { parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
 
-const GREATEST_EPOCH = 2 ** 31 - 1;
 const MOST_KEYS = 32;
 
 /** Who may publish which campaign, under which terms, up to which epoch, with the operator's signature. */
-export interface Delegation {
-  readonly campaign: string;
+export interface Delegation extends Numbered {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
   /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. */
   readonly evaluatorKeys: readonly unknown[];
-  readonly signature: Signature;
-  /** The bytes that the operator signs. */
-  readonly signed: Uint8Array;
 }
 
 /** A signature of a campaign's fingerprint; with a delegation it is the publisher's. */
 export interface CampaignSignature extends Signature {
   readonly delegation?: Delegation;
+  readonly restart?: Restart;
+}
+
+/** Return the greatest serial of what the operator says in a signature; 0 if it says nothing. */
+export function serialOf({ delegation, restart }: Partial<CampaignSignature>): number {
+  return Math.max(delegation?.serial ?? 0, restart?.serial ?? 0);
 }
 
 /** Read a campaign's signature from a file's data. Throws FormatError, which names the file and the field. */
 export function parseCampaignSignature(data: unknown, name: string): CampaignSignature {
-  const fields = fieldsOf(data, name, ["key_id", "signature"], ["delegation"]);
-  const signature = signatureOf(fields, name);
-  if (fields.delegation === undefined || fields.delegation === null) return signature;
-  return { ...signature, delegation: parseDelegation(fields.delegation, `${name}: delegation`) };
+  const fields = fieldsOf(data, name, ["key_id", "signature"], ["delegation", "restart"]);
+  const delegation = fields.delegation ?? undefined;
+  const restart = fields.restart ?? undefined;
+  return {
+    ...signatureOf(fields, name),
+    ...(delegation === undefined ? {} : { delegation: parseDelegation(delegation, `${name}: delegation`) }),
+    ...(restart === undefined ? {} : { restart: parseRestart(restart, `${name}: restart`) }),
+  };
 }
 
 function parseDelegation(data: unknown, name: string): Delegation {
-  const needed = ["format", "campaign", "terms", "publisher", "last_epoch", "evaluator_keys", "signature"];
+  const needed = ["format", "campaign", "serial", "terms", "publisher", "last_epoch", "evaluator_keys", "signature"];
   const fields = fieldsOf(data, name, needed);
-  numberOf(fields, "format", [1, 1], name);
-  const { signature, ...signed } = fields;
   return {
-    campaign: textOf(fields, "campaign", IDENTIFIER, name),
+    ...numberedOf(fields, name),
     terms: textOf(fields, "terms", HEX_32, name),
     publisher: parseVerifyKey(fields.publisher, `${name}: publisher`),
     lastEpoch: numberOf(fields, "last_epoch", [1, GREATEST_EPOCH], name, true),
     evaluatorKeys: listOf(fields, "evaluator_keys", MOST_KEYS, name),
-    signature: parseSignature(signature, `${name}: signature`),
-    signed: canonicalJson(signed),
   };
 }
 
 /**
- * Check a campaign's signature, and return the keys that vouch for it: the signer's, then that of who delegated.
+ * Check a campaign's signature, and return the keys that vouch for it: the signer's, then the operator's under its statements.
  *
  * @param now milliseconds since 1970: a signature does not tell when it was made, so its keys must be valid now.
- * @throws SignatureError as `verify`, a key is not valid now, or the delegation is of other terms or earlier epochs.
+ * @throws SignatureError as `verify`, a key is not valid now, the delegation is of other terms, earlier epochs or ended, or the
+ *   restart is of another campaign.
  */
 export async function verifyCampaign(
   keys: readonly VerifyKey[],
@@ -69,14 +71,22 @@ export async function verifyCampaign(
   signature: CampaignSignature,
   now: number,
 ): Promise<readonly VerifyKey[]> {
-  const { delegation } = signature;
-  const vouching: VerifyKey[] = [];
+  const { delegation, restart } = signature;
+  const operators: VerifyKey[] = [];
   if (delegation !== undefined) {
-    vouching.push(await verify(keys, delegation.signed, "delegation", delegation.signature));
-    requireDelegated(campaign, delegation);
+    operators.push(await verify(keys, delegation.signed, "delegation", delegation.signature));
+    requireDelegated(campaign, delegation, restart);
+  }
+  if (restart !== undefined) {
+    operators.push(await verify(keys, restart.signed, "restart", restart.signature));
+    if (restart.campaign !== campaign.id) {
+      throw new SignatureError(
+        `the restart is of campaign ${restart.campaign}, must be of ${campaign.id}: the operator must sign one`,
+      );
+    }
   }
   const signers = delegation === undefined ? keys : [delegation.publisher];
-  vouching.unshift(await verify(signers, unhex(campaign.fingerprint), "campaign", signature));
+  const vouching = [await verify(signers, unhex(campaign.fingerprint), "campaign", signature), ...operators];
   requireValid(vouching, now);
   return vouching;
 }
@@ -92,7 +102,13 @@ export function requireValid(keys: readonly VerifyKey[], now: number): void {
   );
 }
 
-function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation: Delegation): void {
+function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation: Delegation, restart?: Restart): void {
+  if (restart !== undefined && delegation.serial < restart.serial) {
+    throw new SignatureError(
+      `serial of the delegation of campaign ${id} is ${String(delegation.serial)}, the operator's restart ended those ` +
+        `below ${String(restart.serial)}: the operator must delegate anew`,
+    );
+  }
   if (delegation.campaign !== id || delegation.terms !== terms) {
     throw new SignatureError(
       `the publisher signed campaign ${id} with the terms ${terms}, but the operator delegated campaign ` +

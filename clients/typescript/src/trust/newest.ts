@@ -1,9 +1,21 @@
-/** The newest epoch of each campaign that a client accepted: an older one, or another history, is refused for good. */
+/**
+ * The newest epoch of each campaign that a client accepted: an older one, or another history, is refused.
+ *
+ * Only a statement of the operator's own key, of a greater serial than any before, sets a client back to another history.
+ */
 
 import { Untrusted } from "../errors.js";
 import { valueOf, type Store } from "../store/store.js";
 import type { Asked } from "./asked.js";
-import type { CampaignLog } from "./campaign-log.js";
+import { MOST_EPOCHS, type CampaignLog } from "./campaign-log.js";
+import { serialOf, type CampaignSignature, type Delegation } from "./delegation.js";
+
+interface Head {
+  readonly epoch: number;
+  readonly head: string;
+  /** The greatest that the operator's key signed. */
+  readonly serial: number;
+}
 
 /** Keeps the head of each campaign's log as of the newest epoch that was accepted; all tabs share it. */
 export class Newest {
@@ -17,24 +29,52 @@ export class Newest {
   /**
    * Keep a campaign's head, durably, before anything is reported under it.
    *
+   * @param log the campaign's log, for a client that missed an epoch.
+   * @param signature the campaign's, which was verified. A restart in it that is newer than what the operator said
+   *   before replaces what was accepted.
    * @throws Untrusted it is of an older epoch, another file of the same one, or a later one that does not continue what
-   *   was accepted: the log must lead there if an epoch was missed.
+   *   was accepted: the log must lead there if an epoch was missed. Or a publisher signed it whom the operator replaced,
+   *   or who leaves out more epochs than a log holds.
    */
-  keep(campaign: Asked, log?: CampaignLog): Promise<void> {
+  keep(campaign: Asked, log?: CampaignLog, signature: Partial<CampaignSignature> = {}): Promise<void> {
     const key = `newest/${campaign.id}`;
     return this.#store.change([key], ([found]) => {
-      const last = valueOf(found) as { readonly epoch: number; readonly head: string } | undefined;
-      if (last !== undefined) requireContinued(campaign, last, log);
-      return { put: [[key, { epoch: campaign.epoch, head: campaign.head }]], result: undefined };
+      const last = lastOf(valueOf(found) as Omit<Head, "serial"> | undefined, signature);
+      if (last !== undefined) {
+        if (signature.delegation !== undefined) requirePublisher(campaign, signature.delegation, last);
+        requireContinued(campaign, last, log);
+      }
+      const serial = Math.max(serialOf(signature), last?.serial ?? 0);
+      return { put: [[key, { epoch: campaign.epoch, head: campaign.head, serial }]], result: undefined };
     });
   }
 }
 
-function requireContinued(
-  campaign: Asked,
-  last: { readonly epoch: number; readonly head: string },
-  log: CampaignLog | undefined,
-): void {
+/** Return what a campaign has to continue: what was kept, or where the operator restarts. */
+function lastOf(kept: Omit<Head, "serial"> | undefined, { restart }: Partial<CampaignSignature>): Head | undefined {
+  if (kept === undefined) return undefined;
+  // Without a serial: kept by an earlier version.
+  const last = { serial: 0, ...kept };
+  return restart !== undefined && restart.serial > last.serial ? restart : last;
+}
+
+function requirePublisher(campaign: Asked, delegation: Delegation, last: Head): void {
+  const name = `epoch ${String(campaign.epoch)} of campaign ${campaign.id}`;
+  if (delegation.serial < last.serial) {
+    throw new Untrusted(
+      `${name} was signed under the delegation ${String(delegation.serial)}, the operator's newest statement is ` +
+        `${String(last.serial)}: fetch the newest`,
+    );
+  }
+  if (campaign.epoch - last.epoch > MOST_EPOCHS) {
+    throw new Untrusted(
+      `${name} is ${String(campaign.epoch - last.epoch)} after epoch ${String(last.epoch)}, a publisher may go at most ` +
+        `${String(MOST_EPOCHS)} further: the operator must sign it`,
+    );
+  }
+}
+
+function requireContinued(campaign: Asked, last: Head, log: CampaignLog | undefined): void {
   const name = `epoch ${String(campaign.epoch)} of campaign ${campaign.id}`;
   const before = `epoch ${String(last.epoch)}, which was accepted before`;
   if (campaign.epoch < last.epoch) throw new Untrusted(`${name} is older than ${before}: fetch the newest`);

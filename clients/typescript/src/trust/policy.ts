@@ -100,7 +100,7 @@ export class Policy {
     if (this.#terms === undefined) return until;
     const longest = Math.max(...campaign.streams.map((stream) => campaign.sealedBytes(stream)));
     requireAtMost(campaign, "length of a report in bytes", longest, "max_report_bytes", this.#terms.maxReportBytes);
-    await this.#newest?.keep(campaign, log);
+    await this.#newest?.keep(campaign, log, signature);
     return until;
   }
 }

@@ -8,7 +8,7 @@ import { verifyEd25519 } from "./ed25519.js";
 const SIGNATURE = /^[0-9a-f]{128}$/;
 
 /** What a signature is for; one for another purpose is refused, whatever the bytes are. */
-export type Purpose = "campaign" | "delegation";
+export type Purpose = "campaign" | "delegation" | "restart";
 
 /** The public key of whoever signs, and when it signs, in milliseconds since 1970. */
 export interface VerifyKey {

@@ -1,0 +1,50 @@
+/**
+ * The operator's statement that sets its clients back to a history, whatever they accepted since.
+ *
+ * Whoever once accepted a forged history refuses every other one. Only the operator's own key may set it right.
+ */
+
+import { canonicalJson } from "../canonical-json.js";
+import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf, type Fields } from "../fields.js";
+import { parseSignature, type Signature } from "./signatures.js";
+
+/** What a database holds. */
+export const GREATEST_EPOCH = 2 ** 31 - 1;
+
+/** What the operator signs about a campaign. Restarts and delegations share one row of serials. */
+export interface Numbered {
+  readonly campaign: string;
+  /** Clients heed nothing of a smaller one than they saw. */
+  readonly serial: number;
+  readonly signature: Signature;
+  /** The bytes that the operator signs. */
+  readonly signed: Uint8Array;
+}
+
+/** Where clients go on. It also ends every delegation of a smaller serial. */
+export interface Restart extends Numbered {
+  readonly epoch: number;
+  readonly head: string;
+}
+
+/** Read a restart from a file's data. Throws FormatError, which names the file and the field. */
+export function parseRestart(data: unknown, name: string): Restart {
+  const fields = fieldsOf(data, name, ["format", "campaign", "serial", "epoch", "head", "signature"]);
+  return {
+    ...numberedOf(fields, name),
+    epoch: numberOf(fields, "epoch", [1, GREATEST_EPOCH], name, true),
+    head: textOf(fields, "head", HEX_32, name),
+  };
+}
+
+/** Return what every statement of the operator has, from the fields of a file. */
+export function numberedOf(fields: Fields, name: string): Numbered {
+  numberOf(fields, "format", [1, 1], name);
+  const { signature, ...signed } = fields;
+  return {
+    campaign: textOf(fields, "campaign", IDENTIFIER, name),
+    serial: numberOf(fields, "serial", [1, GREATEST_EPOCH], name, true),
+    signature: parseSignature(signature, `${name}: signature`),
+    signed: canonicalJson(signed),
+  };
+}
