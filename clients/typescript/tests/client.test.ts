@@ -178,6 +178,22 @@ describe("a client", () => {
     for (let round = 0; round < 20; round += 1) expect(await inside("three")).toBe(first);
   });
 
+  test("going back to an epoch renews neither memory nor budget, whatever the epochs' numbers are", async () => {
+    const store = new MemoryStore();
+    const [first, other] = [await campaign("memory", often), await campaign("memory", { ...often, epoch: 1000 })];
+    const inside = async (file: Uint8Array): Promise<string> => {
+      const client = await open("memory", { store, campaign: file });
+      return hex(await opened(await client.report("three"), ANALYZER));
+    };
+    const spent = async (): Promise<number> => (await new Budget(store).spent()).epsilon;
+    const before = await inside(first);
+    const once = await spent();
+    await inside(other);
+    expect(await spent()).toBe(2 * once);
+    for (let round = 0; round < 20; round += 1) expect(await inside(first)).toBe(before);
+    expect(await spent()).toBe(2 * once);
+  });
+
   test("answers more different values than it remembers as the last of them", async () => {
     const store = new MemoryStore();
     const client = await open("memory", { store }, { ...often, memory_values: 1 });

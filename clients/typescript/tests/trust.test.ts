@@ -213,6 +213,30 @@ describe("policies", () => {
     expect(Policy.trusting().campaignId).toBeUndefined();
   });
 
+  test("a restart that the operator signed leads out of a history that was kept, once", async () => {
+    const name = "second-epoch";
+    const { policy, at } = policies.accept.find(({ campaign }) => campaign === name) as Entry;
+    const restarted = signatures.accept.find(({ campaign, signature }) => campaign === name && signature.restart?.serial === 2) as Entry;
+    const own = policies.accept.find(({ campaign, signature }) => campaign === name && !signature.delegation) as Entry;
+    const key = `newest/${askedOf(name).id}`;
+    const store = new MemoryStore();
+    const deceive = (serial: number): Promise<void> =>
+      store.change([], () => ({ put: [[key, { epoch: 1000, head: "0".repeat(64), serial }]], result: undefined }));
+    const accept = (signature: unknown): Promise<number> =>
+      Policy.parse(policy, new Newest(store)).accept(
+        askedOf(name),
+        parseCampaignSignature(signature, "the signature"),
+        undefined,
+        Date.parse(at),
+      );
+    await deceive(1);
+    await expect(accept(own.signature)).rejects.toThrow(Untrusted);
+    await accept(restarted.signature);
+    await accept(own.signature);
+    await deceive(2);
+    await expect(accept(restarted.signature)).rejects.toThrow(Untrusted);
+  });
+
   test("a refused campaign is not kept as the newest", async () => {
     const entry = policies.refuse.find(({ reason }) => reason === "epsilon") as Entry;
     const store = new MemoryStore();

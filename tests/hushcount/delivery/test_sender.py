@@ -20,7 +20,16 @@ from hushcount.delivery.queue import Queue
 from hushcount.errors import NotYet, UsageError
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
-from tests.hushcount.campaigns.vouched import KEY, NOW, STRANGER, public_part, signed
+from tests.hushcount.campaigns.vouched import (
+    KEY,
+    NOW,
+    STRANGER,
+    delegated,
+    delegation_for,
+    public_part,
+    restart_at,
+    signed,
+)
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
 VALUE = "one"
@@ -371,6 +380,39 @@ def test_a_client_that_missed_an_epoch_follows_the_log(collector: FakeCollector,
 
 
 # Limits of the person and of the device.
+
+
+def test_a_client_that_a_thief_deceived_is_set_back_by_the_collectors_newest_file(
+    collector: FakeCollector, tmp_path: Path
+) -> None:
+    """It was offline when the restart was published: the publisher of later epochs hands it on."""
+    honest = [campaign()]
+    honest += [campaign(honest[-1])]
+    thiefs = campaign(honest[0], epoch=1000)
+    collector.epochs, collector.max_age = [honest[0], thiefs], 0
+    stolen = delegation_for(thiefs, last_epoch=1000)
+    collector.signature = delegated(thiefs, stolen)
+    one = sender(collector, tmp_path)
+    one.report(VALUE)
+    assert one.deliver().sent == 2
+    collector.epochs, restart = [*honest, campaign(honest[-1])], restart_at(honest[0], 2)
+    renewed = delegation_for(honest[0], publisher=public_part(STRANGER), serial=3)
+    for signature, taken in (
+        (None, False),
+        (delegated(collector.campaign, renewed, key=STRANGER), False),
+        (delegated(collector.campaign, renewed, key=STRANGER, restart=restart), True),
+    ):
+        collector.signature = signature
+        again = sender(collector, tmp_path)
+        again._present.refreshed(anyway=True)
+        assert ("refused" in {what for what, _, _ in told(again)}) != taken
+    again.report(VALUE)
+    assert again.deliver().sent == 2
+    assert collector.posts[-1].fingerprint == collector.campaign.fingerprint.hex()
+    collector.epochs, collector.signature = [honest[0], thiefs], delegated(thiefs, stolen)
+    last = sender(collector, tmp_path)
+    last._present.refreshed(anyway=True)
+    assert "refused" in {what for what, _, _ in told(last)}
 
 
 def test_a_full_queue_refuses_before_anything_is_charged(collector: FakeCollector) -> None:
