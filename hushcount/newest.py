@@ -96,8 +96,8 @@ def _require_publisher(campaign: Campaign, delegation: Delegation, last: _Head) 
         )
     if campaign.epoch - last.epoch > MOST_EPOCHS:
         raise Untrusted(
-            f"{name} is {campaign.epoch - last.epoch} after epoch {last.epoch}, a publisher may go at most "
-            f"{MOST_EPOCHS} further: the operator must sign it"
+            f"{name} is more than {MOST_EPOCHS} after epoch {last.epoch}, which was accepted before: the operator must "
+            "sign it"
         )
 
 

@@ -46,7 +46,7 @@ class Restart(RestartTerms):
         """Check that the statement is about this campaign; SignatureError if it is not."""
         if self.campaign != campaign.id:
             raise SignatureError(
-                f"the restart is of campaign {self.campaign}, must be of {campaign.id}: the operator must sign one"
+                f"the restart is of campaign {self.campaign}, must be of {campaign.id}: ask the operator"
             )
 
 

@@ -23,7 +23,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   ended_delegation: /ended those below/,
   other_restart: /^the restart is of campaign/,
   replaced_publisher: /was signed under the delegation/,
-  jump: /a publisher may go at most 4096 further/,
+  jump: /is more than 4096 after epoch/,
   not_ascending: /epochs must ascend/,
   older_epoch: /is older than epoch/,
   another_file: /is another file than/,

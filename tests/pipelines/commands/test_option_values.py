@@ -78,6 +78,8 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("campaign new", "memory-values"): ((*NEW, "--epsilon", 1, "--memory"), ("0", *WHOLE)),
     ("campaign new", "epoch"): ((*NEW, "--epsilon", 1), ("0", *WHOLE)),
     ("campaign delegate", "last-epoch"): (("campaign", "delegate"), ("0", *WHOLE)),
+    ("campaign delegate", "serial"): (("campaign", "delegate"), ("0", *WHOLE)),
+    ("campaign restart", "serial"): (("campaign", "restart"), ("0", *WHOLE)),
     ("campaign new", "discovery-epsilon"): ((*NEW, "--epsilon", 1), ("0", *REAL)),
     ("campaign new", "discovery-delta"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", "1", *REAL)),
     ("campaign new", "max-value-bytes"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", *WHOLE)),

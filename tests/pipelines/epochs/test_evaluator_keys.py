@@ -134,7 +134,7 @@ def test_a_publisher_names_only_keys_that_the_operator_delegated(site: Site, tmp
     done("campaign", "sign", "--campaign", site.campaign, "--keys", tmp_path / "operator")
     delegate = (
         "campaign", "delegate", "--campaign", site.campaign, "--keys", tmp_path / "operator", "--publisher",
-        tmp_path / "publisher", "--last-epoch", 9, "--out", tmp_path / "delegation.json",
+        tmp_path / "publisher", "--last-epoch", 9, "--serial", 1, "--out", tmp_path / "delegation.json",
     )  # fmt: skip
     refused(*delegate, says=["campaign words", "--evaluator-keys"])
     done("keys", "new", "--role", "evaluator", "--out", tmp_path / "strange")

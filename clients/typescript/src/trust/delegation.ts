@@ -37,12 +37,11 @@ export function serialOf({ delegation, restart }: Partial<CampaignSignature>): n
 /** Read a campaign's signature from a file's data. Throws FormatError, which names the file and the field. */
 export function parseCampaignSignature(data: unknown, name: string): CampaignSignature {
   const fields = fieldsOf(data, name, ["key_id", "signature"], ["delegation", "restart"]);
-  const delegation = fields.delegation ?? undefined;
-  const restart = fields.restart ?? undefined;
+  const { delegation = null, restart = null } = fields;
   return {
     ...signatureOf(fields, name),
-    ...(delegation === undefined ? {} : { delegation: parseDelegation(delegation, `${name}: delegation`) }),
-    ...(restart === undefined ? {} : { restart: parseRestart(restart, `${name}: restart`) }),
+    ...(delegation === null ? {} : { delegation: parseDelegation(delegation, `${name}: delegation`) }),
+    ...(restart === null ? {} : { restart: parseRestart(restart, `${name}: restart`) }),
   };
 }
 
@@ -59,11 +58,11 @@ function parseDelegation(data: unknown, name: string): Delegation {
 }
 
 /**
- * Check a campaign's signature, and return the keys that vouch for it: the signer's, then the operator's under its statements.
+ * Check a campaign's signature, and return the keys that vouch for it: the signer's, then the operator's.
  *
  * @param now milliseconds since 1970: a signature does not tell when it was made, so its keys must be valid now.
- * @throws SignatureError as `verify`, a key is not valid now, the delegation is of other terms, earlier epochs or ended, or the
- *   restart is of another campaign.
+ * @throws SignatureError as `verify`, a key is not valid now, the delegation is of other terms or earlier epochs or has ended,
+ *   or the restart is of another campaign.
  */
 export async function verifyCampaign(
   keys: readonly VerifyKey[],
@@ -81,7 +80,7 @@ export async function verifyCampaign(
     operators.push(await verify(keys, restart.signed, "restart", restart.signature));
     if (restart.campaign !== campaign.id) {
       throw new SignatureError(
-        `the restart is of campaign ${restart.campaign}, must be of ${campaign.id}: the operator must sign one`,
+        `the restart is of campaign ${restart.campaign}, must be of ${campaign.id}: ask the operator`,
       );
     }
   }

@@ -1,7 +1,7 @@
 /**
  * The newest epoch of each campaign that a client accepted: an older one, or another history, is refused.
  *
- * Only a statement of the operator's own key, of a greater serial than any before, sets a client back to another history.
+ * Only a statement of the operator's own key, of a greater serial than any before, leads to another history.
  */
 
 import { Untrusted } from "../errors.js";
@@ -40,10 +40,7 @@ export class Newest {
     const key = `newest/${campaign.id}`;
     return this.#store.change([key], ([found]) => {
       const last = lastOf(valueOf(found) as Omit<Head, "serial"> | undefined, signature);
-      if (last !== undefined) {
-        if (signature.delegation !== undefined) requirePublisher(campaign, signature.delegation, last);
-        requireContinued(campaign, last, log);
-      }
+      if (last !== undefined) requireContinued(campaign, last, signature.delegation, log);
       const serial = Math.max(serialOf(signature), last?.serial ?? 0);
       return { put: [[key, { epoch: campaign.epoch, head: campaign.head, serial }]], result: undefined };
     });
@@ -58,25 +55,23 @@ function lastOf(kept: Omit<Head, "serial"> | undefined, { restart }: Partial<Cam
   return restart !== undefined && restart.serial > last.serial ? restart : last;
 }
 
-function requirePublisher(campaign: Asked, delegation: Delegation, last: Head): void {
+function requireContinued(
+  campaign: Asked,
+  last: Head,
+  delegation: Delegation | undefined,
+  log: CampaignLog | undefined,
+): void {
   const name = `epoch ${String(campaign.epoch)} of campaign ${campaign.id}`;
-  if (delegation.serial < last.serial) {
+  const before = `epoch ${String(last.epoch)}, which was accepted before`;
+  if (delegation !== undefined && delegation.serial < last.serial) {
     throw new Untrusted(
       `${name} was signed under the delegation ${String(delegation.serial)}, the operator's newest statement is ` +
         `${String(last.serial)}: fetch the newest`,
     );
   }
-  if (campaign.epoch - last.epoch > MOST_EPOCHS) {
-    throw new Untrusted(
-      `${name} is ${String(campaign.epoch - last.epoch)} after epoch ${String(last.epoch)}, a publisher may go at most ` +
-        `${String(MOST_EPOCHS)} further: the operator must sign it`,
-    );
+  if (delegation !== undefined && campaign.epoch - last.epoch > MOST_EPOCHS) {
+    throw new Untrusted(`${name} is more than ${String(MOST_EPOCHS)} after ${before}: the operator must sign it`);
   }
-}
-
-function requireContinued(campaign: Asked, last: Head, log: CampaignLog | undefined): void {
-  const name = `epoch ${String(campaign.epoch)} of campaign ${campaign.id}`;
-  const before = `epoch ${String(last.epoch)}, which was accepted before`;
   if (campaign.epoch < last.epoch) throw new Untrusted(`${name} is older than ${before}: fetch the newest`);
   if (campaign.epoch === last.epoch && campaign.head !== last.head) {
     throw new Untrusted(
