@@ -123,7 +123,7 @@ def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list
     (verify,) = store.verify_keys(tmp_path / "publisher", "publisher")
     for listed, is_good in ((), False), ((6,), False), ((6, 5), True):
         named = [EvaluatorKeyPart(**evaluator(secret)) for secret in listed]
-        delegation = delegate(operator, oblivious(), verify, 9, named)
+        delegation = delegate(operator, oblivious(), verify, 9, 1, named)
         if is_good:
             delegation.require(oblivious(), publisher.id)
         else:
