@@ -24,10 +24,11 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Privacy: the set of kept bins, with their counts, is (epsilon, delta)-private as the rule states. A pair is a
         function of its value alone, and the order is a fresh permutation, so the release tells no more than that set,
         even to an analyzer that made some of the reports.
-    Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again, so
-        a checkpoint follows it, and what leaves is one file, written after all draws and visible when complete: of two
-        draws of a bin only one is ever released. A draw derived from a key of the run would repeat, but the key would
-        lie in the job's graph, and it shows by how much a kept bin passed.
+    Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again,
+        and no step after it prevents that. What was drawn first never leaves: it lies in the job's hidden folder, the
+        next try writes over it, and the folder is shown when the job is complete. With a ledger the first draw that was
+        kept is handed out, whatever runs again. A draw derived from a key of the run would repeat, but the key would lie
+        in the job's graph, and it shows by how much a kept bin passed.
     """
 
     def __init__(self, rule: KeepRule) -> None:
@@ -38,8 +39,6 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         return (
             bins
             | "keep" >> beam.ParDo(Keep(self._rule))
-            # The engine may retry what follows this checkpoint, not the draw before it.
-            | "drawn once" >> beam.Reshuffle()
             | "one place" >> beam.Map(_one_place)
             | "released records meet" >> beam.GroupByKey()
             | "in random order" >> beam.Map(_in_random_order)

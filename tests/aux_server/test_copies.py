@@ -9,7 +9,6 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.transforms.util import Reshuffle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,9 +25,7 @@ from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
 from keys.store import KeyReference
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
-from pipelines.jobs.job import Place
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data
-from tests.support.records import release_job
 
 PAIR = 12
 VICTIM = "victim's value"
@@ -246,25 +243,3 @@ def test_forged_pairs_that_share_eight_bytes_are_kept_apart_among_honest_ones() 
     runs = 1 + int((ordered[1:] != ordered[:-1]).sum())
     assert runs == len({row.tobytes() for row in rows})
     assert sorted(ordered.tolist()) == sorted(pairs.tolist())
-
-
-# The checkpoint.
-
-
-def test_the_draw_has_one_consumer_and_that_is_a_checkpoint(campaign: Campaign, key: KeyReference) -> None:
-    """In the graph that hushcount discover runs: what follows may run twice, and never sees two draws."""
-    pipeline = beam.Pipeline()
-    release_job(campaign, key).graph(pipeline, Place(key.source))
-    consumers: dict[str, list[str]] = {}
-    steps = pipeline.to_runner_api().components.transforms
-    for step in steps.values():
-        if not step.subtransforms:
-            for source in step.inputs.values():
-                consumers.setdefault(source, []).append(step.unique_name)
-    (keep,) = [step for step in steps.values() if step.unique_name == "release/keep"]
-    (drawn,) = keep.outputs.values()
-    (checkpoint,) = [step for step in steps.values() if step.unique_name == "release/drawn once"]
-    assert checkpoint.spec.urn == Reshuffle().to_runner_api_parameter(None)[0]
-    assert list(checkpoint.inputs.values()) == [drawn]
-    assert all(name.startswith("release/drawn once/") for name in consumers[drawn])
-    assert consumers[drawn]

@@ -35,7 +35,14 @@ def test_the_client_is_for_one_python_more_than_the_parties_under_the_same_licen
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.lock", "requirements-dev.lock", "tests/package/client.lock", "deploy/images/gcp.lock", "deploy/images/aws.lock"]
+    "name",
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "tests/package/client.lock",
+        "deploy/images/gcp.lock",
+        "deploy/images/aws.lock",
+    ],
 )
 def test_a_lock_holds_what_an_index_has_and_nothing_of_ours(name: str) -> None:
     assert not [line for line in lines(name) if re.match(r"-e|\.|file:|hushcount", line)]

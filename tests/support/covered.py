@@ -34,7 +34,7 @@ BESIDE_JOBS = (
         for subject in (
             "adjust", "bad_reports", "damaged_files", "dead_letters", "earlier_batches", "encode_sealing",
             "found_counts", "groups", "memory_campaign", "oblivious", "open_domain", "opened_floor", "own_dictionary",
-            "refusals", "simulate", "spellings",
+            "refusals", "second_draw", "simulate", "spellings",
         )
     ),
     *(
