@@ -26,9 +26,9 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         even to an analyzer that made some of the reports.
     Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again,
         and no step after it prevents that. What was drawn first never leaves: it lies in the job's hidden folder, the
-        next try writes over it, and the folder is shown when the job is complete. With a ledger the first draw that was
-        kept is handed out, whatever runs again. A draw derived from a key of the run would repeat, but the key would lie
-        in the job's graph, and it shows by how much a kept bin passed.
+        next try writes over it, and the folder is shown when the job is complete. With a ledger the first draw that
+        was kept is handed out, whatever runs again. A draw derived from a key of the run would repeat, but the key
+        would lie in the job's graph, and it shows by how much a kept bin passed.
     """
 
     def __init__(self, rule: KeepRule) -> None:

@@ -50,7 +50,7 @@ def binary(epsilon: float) -> float:
     return 1.0 / math.tanh(epsilon / 2.0) ** 2
 
 
-def symmetric_l2(epsilon: float, size: int, width: int, items: int) -> float:
+def symmetric_l2(epsilon: float, size: float, width: int, items: int) -> float:
     """Return n times the l2 loss over `items` of `width` cells, of which a report supports `size`.
 
     Reference: [P26] Theorem 2.6 and Lemma 3.1, eq. (36).
@@ -98,6 +98,19 @@ def printed_excess(epsilon: float, domain: int) -> float | None:
     alpha = (d - 1) * (e + 1.0) ** 4 / (common * (d - e - 1.0) * (d * e + e + 1.0))
     beta = (prime - d) * (e + 1.0) ** 2 * (2.0 * d * prime - d - prime) / (prime**2 * (d - 1) * common)
     return (1.0 + alpha) * (1.0 + beta)
+
+
+def rounding_excess(epsilon: float, domain: int, *, printed: bool) -> float | None:
+    """Return `1 + alpha`, [P26] Corollary 3.2: SS's l2 loss at an integer size over the least; None if d <= e+1.
+
+    The corollary prints the excess at half an item more than the best size; its proof takes that at half an item less,
+    which is larger and does bound the loss.
+    """
+    d, e = domain, math.exp(epsilon) + 1.0
+    if d <= e:
+        return None
+    half = e if printed else -e
+    return 1.0 + (d - 1) * e**4 / ((2 * d + half) * (2 * d * (e - 1.0) - half) * (4 * d * (e - 1.0) - e * e))
 
 
 def subset_bits(width: int, size: int) -> float:

@@ -67,8 +67,25 @@ def test_the_corollary_of_0_09_percent_is_0_30_percent() -> None:
     assert loss_forms.folded_l2(1.0, 100) / least_l2(1.0, 100, 1) == pytest.approx(1.0030, abs=5e-5)
 
 
+def test_the_loss_at_an_integer_size_is_above_the_printed_corollary_and_below_the_one_of_its_proof() -> None:
+    over = []
+    for domain in (3, 10, 50, 1000):
+        for epsilon in np.arange(0.05, min(6.0, math.log(domain - 1.0)), 0.01):
+            best = domain / (math.exp(epsilon) + 1.0)
+            sizes = {math.floor(best), min(domain - 1, math.ceil(best))}
+            loss = min(loss_forms.symmetric_l2(epsilon, size, domain, domain) for size in sizes)
+            excess = loss / loss_forms.symmetric_l2(epsilon, best, domain, domain)
+            printed, proved = (loss_forms.rounding_excess(epsilon, domain, printed=each) for each in (True, False))
+            assert printed is not None
+            assert proved is not None
+            assert excess <= proved * (1.0 + 1e-12)
+            over.append((excess - 1.0) / (printed - 1.0))
+    assert 1.25 < max(over) < 1.35
+
+
 def test_no_printed_excess_for_a_small_domain() -> None:
     assert loss_forms.printed_excess(5.0, 100) is None
+    assert loss_forms.rounding_excess(5.0, 100, printed=True) is None
 
 
 def test_limits_meet_the_theorem() -> None:

@@ -156,6 +156,26 @@ def biases(held: np.ndarray, rows: int, cells: int, size: int) -> np.ndarray:
     return found
 
 
+def over_all_polynomials(degree: int, prime: int = 31, cells: int = 8, items: int = 8) -> float:
+    """Return the variance of the clients that share item 0's cell over all polynomials, in that of independent pairs.
+
+    One client holds each of the other items.
+    """
+    hashed = np.zeros((1, items), dtype=np.int64)
+    for _ in range(degree + 1):
+        hashed = (hashed[:, None] * np.arange(items) + np.arange(prime)[:, None]).reshape(-1, items) % prime
+    shared = hashed[:, 1:] % cells == hashed[:, :1] % cells
+    chance = shared.mean(axis=0)
+    assert np.ptp(chance) < 1e-12
+    return float(shared.sum(axis=1).var() / (chance * (1.0 - chance)).sum())
+
+
+def test_a_pool_of_pairwise_independent_functions_exceeds_the_collision_formula_and_of_degree_two_does_not() -> None:
+    """[P25] says after Theorem 3.10 that pairwise independence suffices."""
+    assert over_all_polynomials(1) == pytest.approx(2.29, abs=0.005)
+    assert over_all_polynomials(2) == pytest.approx(1.005, abs=0.0005)
+
+
 @pytest.mark.long
 def test_collisions_are_a_bias_of_the_stated_size() -> None:
     # Squared biases over pools: normal bounds from their own spread, at FAILURE for all items together. Consecutive
