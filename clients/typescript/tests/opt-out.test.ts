@@ -1,7 +1,9 @@
 /** The opt-out, and failures of the store, at moments that an app does not choose. */
 
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
+import { utf8 } from "../src/bytes.js";
+import { Client } from "../src/client.js";
 import { NotYet, OptedOut, StoreError } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Queue } from "../src/sender/queue.js";
@@ -12,9 +14,17 @@ import type { Entry, Outcome, Store, Wanted } from "../src/store/store.js";
 import { Policy } from "../src/trust/policy.js";
 import { FakeCollector, refusal } from "./fake-maker.js";
 import { closeTabs, tab as tabOf, TERMS } from "./tabs.js";
+import { vectors } from "./vectors.js";
 
 function tab(store: Store, collector: FakeCollector, options: Partial<SenderOptions> = {}): Sender {
   return tabOf({ delaySeconds: 600, ...options, store }, collector).sender;
+}
+
+/** A client of another campaign of the same person. */
+function clientOf(store: Store): Promise<Client> {
+  const [{ file } = {}] = vectors("campaigns").accept.filter(({ name }) => name === "grr");
+  const given = { campaign: utf8(JSON.stringify(file)), dictionary: utf8("one\ntwo\nthree\ngrößer\n") };
+  return Client.open({ ...given, policy: Policy.trusting(), store });
 }
 
 /** A store that fails, or lets a test act, before a step. */
@@ -185,6 +195,46 @@ test("a sender that was closed and started again hears another tab's opt-out", a
   page.dispatchEvent(new Event("pagehide"));
   await sender.deliver();
   expect(collector.arrived).toEqual([]);
+});
+
+describe("after an opt-out a page that is hidden posts nothing", () => {
+  const ways: Record<string, (store: Store, sender: Sender) => Promise<void>> = {
+    "by the sender": (_, sender) => sender.forget(),
+    "by the budget": (store) => new Budget(store).optOut(),
+    "by a client": async (store) => (await clientOf(store)).forget(),
+    "in another tab": async (store) => {
+      // Modules of its own, as another tab has: only the store and messages are shared.
+      vi.resetModules();
+      const other = await import("../src/budget/budget.js");
+      await new other.Budget(store).optOut();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    },
+  };
+  const events = ["pagehide", "visibilitychange"];
+
+  test.each(Object.keys(ways).flatMap((way) => events.map((event) => [way, event] as const)))("%s, at %s", async (way, event) => {
+    const page = Object.assign(new EventTarget(), { visibilityState: "hidden" });
+    vi.stubGlobal("document", page);
+    vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+    const hide = (): boolean => page.dispatchEvent(new Event(event));
+    const [store, collector] = [new MemoryStore(), new FakeCollector()];
+    const [sender, late] = [tab(store, collector).start(), tab(store, collector)];
+    await sender.report("dark-mode");
+    await late.report("dark-mode");
+    await ways[way]?.(store, sender);
+    late.start();
+    hide();
+    await new Budget(store).optIn();
+    // What waited at the opt-out is not sent later either.
+    hide();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(collector.arrived).toEqual([]);
+    await sender.report("light-mode");
+    hide();
+    await vi.waitFor(() => {
+      expect(collector.arrived).toEqual(["discovery light-mode", "reports light-mode"]);
+    });
+  });
 });
 
 test("a batch that was accepted is sent, whatever text a proxy adds to the answer", async () => {

@@ -30,7 +30,7 @@ from tests.hushcount.campaigns.vouched import (
     restart_at,
     signed,
 )
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy
 
 VALUE = "one"
 LONG = "too long to be discovered: more than the campaign's 32 bytes"
@@ -566,6 +566,21 @@ def test_whoever_opts_out_elsewhere_has_what_waits_deleted(collector: FakeCollec
     Budget(tmp_path / "budget.json").opt_out()
     assert one.deliver() == Delivery(dropped={"opted_out": 2})
     assert collector.posts == []
+
+
+def test_after_an_opt_out_by_the_budget_the_end_of_a_block_asks_and_sends_nothing(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
+    for number, durable in enumerate([True, False]):
+        home = tmp_path / str(number)
+        home.mkdir()
+        with collecting(epochs=[oblivious()]) as collector, subtests.test(durable=durable):
+            budget = Budget(home / "budget.json") if durable else Budget()
+            with sender(collector, home / "own" if durable else None, delay=timedelta(hours=1), budget=budget) as one:
+                one.report("four")
+                asked = len(collector.gets)
+                budget.opt_out()
+            assert (collector.posts, collector.asked, len(collector.gets)) == ([], [], asked)
 
 
 # Time.

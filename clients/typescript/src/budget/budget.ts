@@ -2,6 +2,7 @@ import { UsageError } from "../errors.js";
 import { valueOf, type Entry, type Store } from "../store/store.js";
 import { counted } from "./allowance.js";
 import { charge, chargedOf, recordOf, type BudgetLimits, type Charged, type Request } from "./ledger.js";
+import { tellOptOut } from "./opt-out.js";
 import type { Spent } from "./spent.js";
 import { MOST_EPSILON } from "./units.js";
 
@@ -78,23 +79,24 @@ export class Budget {
 
   /** Make nothing from now on, in any tab: charging then throws OptedOut. What was spent stays spent. */
   optOut(): Promise<void> {
-    return this.#change((charged) => [{ ...charged, optedOut: true }, undefined]);
+    return this.#setOptedOut(true);
   }
 
   /** Make reports again. What was spent stays spent. */
   optIn(): Promise<void> {
-    return this.#change((charged) => [{ ...charged, optedOut: false }, undefined]);
+    return this.#setOptedOut(false);
   }
 
   #charged(): Promise<Charged> {
     return this.#store.change([BUDGET_KEY], ([found]) => ({ result: chargedOf(valueOf(found)) }));
   }
 
-  #change<Result>(step: (charged: Charged) => readonly [Charged, Result]): Promise<Result> {
-    return this.#store.change([BUDGET_KEY], ([found]) => {
-      const [after, result] = step(chargedOf(valueOf(found)));
-      const put: Entry[] = [[BUDGET_KEY, recordOf(after)]];
-      return { put, result };
+  async #setOptedOut(optedOut: boolean): Promise<void> {
+    await this.#store.change([BUDGET_KEY], ([found]) => {
+      const put: Entry[] = [[BUDGET_KEY, recordOf({ ...chargedOf(valueOf(found)), optedOut })]];
+      return { put, result: undefined };
     });
+    // A page that goes has no time to read the store.
+    tellOptOut();
   }
 }

@@ -2,6 +2,7 @@
 
 import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
+import { hearOptOut } from "../budget/opt-out.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
 import { Answers } from "../store/answers.js";
@@ -17,7 +18,6 @@ import { Leaving } from "./leaving.js";
 import { loadAsking } from "./load-asking.js";
 import { make, type Making } from "./making.js";
 import { numbersOf, type SenderOptions } from "./options.js";
-import { hearOthers, tellToForget } from "./others.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
@@ -55,6 +55,8 @@ export class Sender {
   #asking: Asking | undefined;
   #tokens: Tokens | undefined;
   #heldUntil = 0;
+  /** What the store said last; a page that goes has no time to read it. */
+  #optedOut = true;
   #wake: () => void = () => undefined;
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
@@ -84,6 +86,7 @@ export class Sender {
       return (this.#asking ??= loaded);
     };
     const onQueued = (reports: readonly Queued[]): void => {
+      if (this.#optedOut) return;
       this.#leaving.add(reports);
       this.#asking?.add(reports);
     };
@@ -134,16 +137,18 @@ export class Sender {
     const onReturn = (): void => {
       this.#wake();
     };
+    const onOptOut = (): void => {
+      this.#optedOut = true;
+      this.#readOptOut().catch(() => undefined);
+    };
     const onOnline = (): void => {
       this.#asking?.resume();
       void resume(this.#store, this.#campaign).then(onReturn, onReturn);
     };
     followPage({ onLeave, onReturn, onOnline }, running.signal);
     running.signal.addEventListener("abort", onReturn);
-    const onForget = (): void => {
-      this.#letGo();
-    };
-    hearOthers(this.#campaign, onForget, running.signal);
+    hearOptOut(onOptOut, running.signal);
+    onOptOut();
     void this.#run(running.signal);
     return this;
   }
@@ -167,15 +172,11 @@ export class Sender {
    */
   async forget(): Promise<void> {
     this.#letGo();
-    tellToForget(this.#campaign);
     await this.#budget.optOut();
     await new Answers(this.#store).clear();
     this.#log.add("forgotten", await this.#queue.clearAll());
     await forgetTokens(this.#store);
     this.#tokens = undefined;
-    // Once more: a report may have come into the queue just before the opt-out.
-    this.#letGo();
-    tellToForget(this.#campaign);
   }
 
   /** The newest things that this object did, without any value. */
@@ -185,7 +186,7 @@ export class Sender {
 
   async #reportAll(values: readonly string[]): Promise<void> {
     // A collector that is asked for the campaign file would learn that a person who opted out is there.
-    requireOptedIn({ optedOut: await this.#budget.optedOut() });
+    requireOptedIn({ optedOut: await this.#readOptOut() });
     // A page that goes has no time to read the tokens.
     await this.#readTokens();
     const maker = await this.#present.refreshed();
@@ -208,8 +209,16 @@ export class Sender {
 
   /** Let go of what this tab would ask and send as it goes: the person opted out. */
   #letGo(): void {
+    this.#optedOut = true;
     this.#leaving.clear();
     this.#asking = undefined;
+  }
+
+  async #readOptOut(): Promise<boolean> {
+    const optedOut = await this.#budget.optedOut();
+    if (optedOut) this.#letGo();
+    this.#optedOut = optedOut;
+    return optedOut;
   }
 
   async #requireKeptValues(): Promise<void> {
@@ -225,7 +234,7 @@ export class Sender {
   async #deliver(early: boolean): Promise<Delivery> {
     // After the opt-out nothing is sent, and no token made.
     const nobody = { token: "", evaluatorToken: "" };
-    const target = { ...this.#target, ...((await this.#budget.optedOut()) ? nobody : await this.#readTokens()) };
+    const target = { ...this.#target, ...((await this.#readOptOut()) ? nobody : await this.#readTokens()) };
     const delivering = {
       store: this.#store,
       campaign: this.#campaign,
@@ -252,7 +261,7 @@ export class Sender {
   }
 
   async #leave(): Promise<void> {
-    if (this.#tokens === undefined) return;
+    if (this.#tokens === undefined || this.#optedOut) return;
     const target = { ...this.#target, ...this.#tokens };
     // Questions end with the page. It may live on: then the answers are in time.
     this.#asking?.ask(target, true).catch(() => undefined);
