@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.answers import Verdict
+from hushcount.delivery.answers import MOST_REFUSALS, Verdict
 from hushcount.delivery.asking import Asker
 from hushcount.delivery.events import Delivery, TellEvent
 from hushcount.delivery.hold import held_until, hold, release
@@ -111,6 +111,12 @@ class Deliverer:
             self.queue.give_back(claimed)
         elif verdict.fate == "closed":
             return self._closed(claimed, verdict, client, done)
+        elif verdict.fate == "refused":
+            until = hold(self.queue, time.time(), verdict.wait)
+            gone = self.queue.give_back(claimed, until, MOST_REFUSALS)
+            if gone < number:
+                self.tell("again", verdict.reason, number - gone, claimed.stream)
+            self._drop(done, verdict.reason, gone, claimed.stream)
         else:
             self._again(claimed, verdict)
         return client

@@ -13,6 +13,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -54,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer; names of headers are in lower case, and of several of one name the first is taken."""
+    """An answer; names of headers are in lower case, and of several of one name the first is taken."""
 
     status: int
     headers: Mapping[str, str]
@@ -73,7 +74,8 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     """Send a request on a connection of its own and return the answer, with a body of at most `most` bytes.
 
     Raises:
-        NoAnswer: no connection, no whole answer within the site's seconds, or a longer one.
+        NoAnswer: no connection, no head of an answer within the site's seconds, or with 200 no whole body or a longer
+            one.
     """
     line: _Line | None = None
     asked = False
@@ -84,16 +86,12 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         line = _Line(connection.sock, time.monotonic() + site.seconds, most + _MOST_HEAD_BYTES)
         connection.sock = line  # as much of a socket as http.client uses
         headers = {"Connection": "close", **request.headers}
-        connection.request(request.method, site.path + request.path, request.body, headers)
+        # A proxy may refuse a long body, and close, before it has read it.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.request(request.method, site.path + request.path, request.body, headers)
         asked = True
         answer = connection.getresponse()
-        body = answer.read(most + 1)
-        if len(body) > most:
-            raise NoAnswer(site, "too_long")
-        if answer.length:
-            # http.client returns what there is of a body that ends too early.
-            raise NoAnswer(site, "malformed")
-        return Reply(answer.status, _first_of_each(answer), body)
+        return Reply(answer.status, _first_of_each(answer), _body(site, answer, most))
     except _TooLong:
         raise NoAnswer(site, "too_long") from None
     except TimeoutError:
@@ -113,6 +111,22 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         if line is not None:
             line.socket.close()
         connection.close()
+
+
+def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
+    """Return a body; b"" for one that is too long or breaks off, unless its status is 200: any other says enough."""
+    try:
+        body = answer.read(most + 1)
+        if len(body) > most:
+            raise NoAnswer(site, "too_long")
+        if answer.length:
+            # http.client returns what there is of a body that ends too early.
+            raise NoAnswer(site, "malformed")
+    except (NoAnswer, _TooLong, OSError, http.client.HTTPException, ValueError, OverflowError):
+        if answer.status == 200:
+            raise
+        return b""
+    return body
 
 
 def _connection(site: Site) -> http.client.HTTPConnection:

@@ -24,7 +24,7 @@ from hushcount.errors import HushcountError
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL,"
     " fingerprint TEXT NOT NULL, stream TEXT NOT NULL, body BLOB NOT NULL, value BLOB, due REAL NOT NULL,"
-    " claim TEXT NOT NULL DEFAULT '', claimed_until REAL NOT NULL DEFAULT 0)",
+    " claim TEXT NOT NULL DEFAULT '', claimed_until REAL NOT NULL DEFAULT 0, refusals INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
     " PRIMARY KEY (campaign, name))",
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
@@ -141,13 +141,7 @@ class Queue:
             plain: claim plain values too.
             early: claim also what is not due yet.
         """
-        known = {
-            "campaign": self.campaign,
-            "now": now,
-            "longest": _LONGEST,
-            "plain": plain,
-            "early": early,
-        }
+        known = {"campaign": self.campaign, "now": now, "longest": _LONGEST, "plain": plain, "early": early}
         # Constants of this module are put together, nothing else.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
         first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
@@ -175,13 +169,20 @@ class Queue:
         with self.database.change() as tables:
             return _removed(tables, claimed.rows)
 
-    def give_back(self, claimed: Claimed, due: float | None = None) -> None:
-        """End a claim: its reports are due at a moment, or as they were."""
+    def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
+        """End a claim: its reports are due at a moment, or as they were.
+
+        With `most_refusals` they were refused; those refused so often are removed. Returns how many that were.
+        """
+        refused = most_refusals is not None
         with self.database.change() as tables:
             tables.executemany(
-                "UPDATE rows SET claim = '', claimed_until = 0, due = coalesce(?, due) WHERE id = ? AND claim = ?",
-                [(due, row, claimed.claim) for row in claimed.rows],
+                "UPDATE rows SET claim = '', claimed_until = 0, due = coalesce(?, due), refusals = refusals + ?"
+                " WHERE id = ? AND claim = ?",
+                [(due, refused, row, claimed.claim) for row in claimed.rows],
             )
+            often = "DELETE FROM rows WHERE campaign = ? AND refusals >= ?"
+            return tables.execute(often, (self.campaign, most_refusals)).rowcount if refused else 0
 
     def replace(self, claimed: Claimed, place: int, waiting: Sequence[Waiting]) -> bool:
         """Put reports in the place of a claimed one, and return True; nothing if it is gone or claimed by another."""

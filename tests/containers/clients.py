@@ -93,7 +93,7 @@ class Clients:
             if judged.fate == "sent":
                 self.acknowledged[stream] += 1
                 return None
-            if judged.fate == "again":
+            if judged.fate in ("again", "refused"):
                 return judged.reason
             self.lost[judged.reason] += 1
             return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.vectors.subjects import (
+    answers,
     budgets,
     campaigns,
     canonical,
@@ -31,6 +32,7 @@ from tests.vectors.subjects import (
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 SUBJECTS = {
+    "answers": answers.data,
     "budgets": budgets.data,
     "campaigns": campaigns.data,
     "canonical_json": canonical.data,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from tests.vectors.make import FOLDER, SUBJECTS, text
+from tests.vectors.subjects import answers
 
 FILES = sorted(path for path in FOLDER.glob("*.json") if path.name != "schema.json")
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="ascii"))
@@ -54,6 +57,12 @@ def test_every_reason_of_the_schema_is_that_of_an_entry(subtests: pytest.Subtest
             assert set(part["properties"]["reason"]["enum"]) == {
                 entry["reason"] for entry in content(subject)["refuse"]
             }
+
+
+def test_the_answers_are_every_combination_of_their_values_once() -> None:
+    rows = [row for kind in ("accept", "refuse") for row in content("answers")[kind]]
+    combined = [json.dumps(one) for row in rows for one in product(*(row[axis] for axis in answers.VALUES))]
+    assert len(combined) == len(set(combined)) == prod(map(len, answers.VALUES.values()))
 
 
 def test_no_entry_is_there_twice(subtests: pytest.Subtests) -> None:

@@ -10,6 +10,7 @@ import copy
 import json
 import struct
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from tests.evaluator import rfc9497 as twin
 from tests.vectors.make import SUBJECTS
-from tests.vectors.stranger import boxes, client, mechanisms, numbers, spending, trust, values
+from tests.vectors.stranger import boxes, client, delivery, mechanisms, numbers, spending, trust, values
 from tests.vectors.stranger.basics import Refused, canonical, number, read_json, require
 from tests.vectors.stranger.mechanisms import Mechanism
 from tests.vectors.stranger.numbers import Layout, Words
@@ -29,6 +30,17 @@ STRANGER = Path(__file__).parent / "stranger"
 
 def hexed(entry: Entry, name: str) -> bytes:
     return bytes.fromhex(entry[name]) * entry.get("times", 1)
+
+
+def answer(entry: Entry) -> Entry:
+    said = {
+        delivery.fate(*one) for one in product(*(entry[name] for name in ("status", "body", "retry_after", "reports")))
+    }
+    ((fate, reason, wait),) = said
+    if fate == "sent":
+        return {"fate": fate, "wait": wait}
+    assert (fate, wait) == (entry["fate"], entry["wait"]), entry
+    raise Refused(reason)
 
 
 def budget(entry: Entry) -> Entry:
@@ -248,6 +260,7 @@ def whole(entry: Entry) -> Entry:
 
 
 READERS: dict[str, Callable[[Entry], Any]] = {
+    "answers": answer,
     "budgets": budget,
     "campaigns": campaign,
     "canonical_json": lambda entry: {"canonical": canonical_json(entry)},

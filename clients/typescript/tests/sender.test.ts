@@ -220,6 +220,48 @@ describe("a collector in trouble", () => {
     expect((await sender.deliver()).sent).toBe(9);
   });
 
+  test("a proxy that refuses a batch as too large gets smaller ones, and one report is dropped", async () => {
+    const { fetch } = new FakeCollector();
+    const limited = (most: number): typeof fetch => (url, init) =>
+      init.method === "POST" && (init.body as Uint8Array).length > most
+        ? Promise.resolve(new Response("<html>", { status: 413, headers: { "Content-Type": "text/html" } }))
+        : fetch(url, init);
+    for (const [most, done] of [[3 * 64, { sent: 18 }], [0, { dropped: { too_long: 18 } }]] as const) {
+      const { sender } = tab({ fetch: limited(most) });
+      await Promise.all(Array.from({ length: 9 }, (_, n) => sender.report(`w${String(n)}`)));
+      expect(await sender.deliver()).toMatchObject({ waiting: 0, ...done });
+    }
+  });
+
+  test("a report that others than the collector refuse is posted 200 times", async () => {
+    const { sender, collector } = tab({}, new FakeCollector(), readingOf({ streams: ["reports"] }));
+    await sender.report("first");
+    const good = collector.answer;
+    collector.answer = () => new Response("<html>", { status: 403 });
+    for (let posts = 1; posts < 200; posts += 1) {
+      const { dropped, heldUntil = 0 } = await sender.deliver();
+      expect([posts, dropped]).toEqual([posts, {}]);
+      vi.setSystemTime(heldUntil);
+    }
+    expect((Date.now() - START) / DAY).toBeGreaterThan(5);
+    // One that is not refused so often stays.
+    await sender.report("second");
+    const { dropped, heldUntil = 0 } = await sender.deliver();
+    expect(dropped).toEqual({ no_collector: 1 });
+    vi.setSystemTime(heldUntil);
+    collector.answer = good;
+    await sender.deliver();
+    expect(collector.arrived).toEqual(["reports second"]);
+  });
+
+  test("a refusal counts also if its page is cut off", async () => {
+    const broken = (): ReadableStream => new ReadableStream({ pull: (controller) => { controller.error(new Error("reset")); } });
+    const { sender, collector } = tab();
+    await sender.report("dark-mode");
+    collector.answer = () => new Response(broken(), { status: 413 });
+    expect(await sender.deliver()).toMatchObject({ dropped: { too_long: 2 }, waiting: 0 });
+  });
+
   test("only a refusal that names its problem gives a report up", async () => {
     const { sender, collector } = tab();
     await sender.report("dark-mode");

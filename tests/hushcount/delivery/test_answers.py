@@ -42,24 +42,24 @@ def test_every_refusal_of_a_collector_has_its_meaning(subtests: pytest.Subtests)
 
 def test_only_202_says_that_a_report_is_on_disk() -> None:
     assert verdict(Reply(202, {}, b""), 3) == Verdict("sent")
-    for status in (100, 200, 201, 204, 301, 307, 403, 404, 413):
+    for status in (100, 200, 201, 204, 301, 307, 403, 404):
         for kind in ("text/html", "application/json", ""):
             reply = Reply(status, {"content-type": kind}, json.dumps({"type": "urn:hushcount:problem:sent"}).encode())
-            assert verdict(reply, 1) == Verdict("again", "no_collector")
-    assert verdict(HTML, 1).fate == "again"
+            assert verdict(reply, 1) == Verdict("refused", "no_collector")
+    assert verdict(HTML, 1).fate == "refused"
 
 
 @given(st.integers(100, 999), st.binary(max_size=300), st.sampled_from(["application/octet-stream", "text/html"]))
 def test_only_200_with_the_right_length_is_an_evaluators_answer(status: int, body: bytes, kind: str) -> None:
     given_ = evaluation_verdict(Reply(status, {"content-type": kind}, body), 2)
-    assert given_.fate == "again"
+    assert given_.fate == ("smaller" if status == 413 else "again")
     right = evaluation_verdict(Reply(status, {"content-type": kind}, bytes(2 * 32 + 64)), 2)
     assert (right.fate == "sent") == (status == 200 and kind == "application/octet-stream")
 
 
 def test_retry_after_counts_in_seconds(subtests: pytest.Subtests) -> None:
-    cases = [("5", 5.0), ("999999999999", 999999999999.0), ("0", 0.0)] + [
-    (text, 0.0) for text in ("", "-5", "5.5", "1" * 5000, "Wed, 21 Oct 2026 07:28:00 GMT", "\u0665", "1e9", " 5")
+    cases = [("5", 5.0), ("999999999999", LONGEST_WAIT), ("1" * 5000, LONGEST_WAIT), ("0", 0.0)] + [
+    (text, 0.0) for text in ("", "-5", "5.5", "Wed, 21 Oct 2026 07:28:00 GMT", "\u0665", "1e9", " 5")
 ]  # fmt: skip
     for asked, waits in cases:
         with subtests.test(asked=asked):
@@ -70,7 +70,8 @@ def test_retry_after_counts_in_seconds(subtests: pytest.Subtests) -> None:
 def test_any_answer_has_a_meaning_and_a_reason_of_letters(status: int, body: bytes, problem: bool) -> None:
     kind = MEDIA_TYPE.decode() if problem else "text/html"
     given_ = verdict(Reply(status, {"content-type": kind}, body), 1)
-    assert given_.fate == ("sent" if status == 202 else "again")
+    later = status in (408, 425, 429) or status >= 500
+    assert given_.fate == {202: "sent", 413: "dropped"}.get(status, "again" if later else "refused")
     assert given_.reason.replace("_", "").isalnum() or status == 202
 
 
@@ -79,7 +80,13 @@ def test_a_name_that_no_collector_gives_is_not_repeated(subtests: pytest.Subtest
         with subtests.test(name=name):
             kind = f"urn:hushcount:problem:{name}" if isinstance(name, str) else name
             reply = Reply(400, {"content-type": "application/problem+json"}, json.dumps({"type": kind}).encode())
-            assert verdict(reply, 1) == Verdict("again", "no_collector")
+            assert verdict(reply, 1) == Verdict("refused", "no_collector")
+
+
+def test_a_problem_of_more_than_16_kib_is_none() -> None:
+    for length, fate in [(1 << 14, "dropped"), ((1 << 14) + 1, "refused")]:
+        body = json.dumps({"type": "urn:hushcount:problem:wrong_type"}).encode().ljust(length)
+        assert verdict(Reply(400, {"content-type": MEDIA_TYPE.decode()}, body), 1).fate == fate
 
 
 def test_pauses_double_to_an_hour_and_half_of_each_is_random() -> None:

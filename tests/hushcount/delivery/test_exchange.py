@@ -62,17 +62,44 @@ def test_an_answer_that_is_too_long_or_not_whole_is_refused(subtests: pytest.Sub
         (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 100_000, "malformed"),
         (b"HTTP/1.1 100 Continue\r\nA: %s\r\n\r\n" % (b"x" * 60_000) * 90, "too_long"),
         (b"HTTP/1.1 200 " + b"x" * 200_000, "malformed"),
-        (b"HTTP/1.1 202 OK\r\nContent-Length: 5\r\n\r\nfour", "malformed"),
-        (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfour", "malformed"),
-        (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed"),
-        (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nfour\r\n", "malformed"),
-        (b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n-" + b"f" * 30 + b"\r\nfour\r\n", "malformed"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour", "malformed"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfour", "malformed"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nfour\r\n", "malformed"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-" + b"f" * 30 + b"\r\nfour\r\n", "malformed"),
         (b"SSH-2.0-OpenSSH_9.9\r\n", "malformed"),
         (b"<html>", "malformed"),
         (b"", "unreachable"),
     ]:
         with subtests.test(answer=answer[:60], failure=failure), serving(saying(answer)) as heard:
             assert failure_of(heard.site) == failure
+
+
+def test_a_status_that_refuses_counts_whatever_its_body_is(subtests: pytest.Subtests) -> None:
+    for rest in [
+        b"Content-Length: 70000\r\n\r\n" + b"x" * 70_000,
+        b"Content-Length: 5\r\n\r\nfour",
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100_000,
+        b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n-5\r\nfour\r\n",
+        b"\r\n" + b"x" * 70_000,
+    ]:
+        for status in (202, 403, 413):
+            answer = f"HTTP/1.1 {status} Said\r\n".encode() + rest
+            with subtests.test(status=status, rest=rest[:60]), serving(saying(answer)) as heard:
+                reply = exchange(heard.site, ASKED, MOST)
+                assert (reply.status, reply.body) == (status, b"")
+
+
+def test_a_proxy_that_refuses_before_it_has_read_the_body_is_understood() -> None:
+    asked = Request("POST", "/v1/x", {}, b"x" * (1 << 24))
+
+    def refuse(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(http(413, b"<html>"))
+
+    with serving(refuse, reads=False) as heard:
+        assert exchange(heard.site, asked, MOST).status == 413
 
 
 def dripping(beginning: bytes) -> Talk:

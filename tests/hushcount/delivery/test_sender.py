@@ -200,6 +200,39 @@ def test_a_batch_that_is_too_large_is_halved(collector: FakeCollector) -> None:
     assert one.deliver() == Delivery(dropped={"too_many_reports_at_once": 2})
 
 
+def test_a_proxy_that_refuses_a_batch_as_too_large_gets_smaller_ones(collector: FakeCollector) -> None:
+    one = sender(collector)
+    verdict = collector.verdict
+
+    def limited(stream: str, fingerprint: str, body: bytes) -> tuple[int, str, dict[str, str]]:
+        most = 3 * collector.campaign.sealed_bytes("discovery")
+        return (413, "A page of its own", {}) if len(body) > most else verdict(stream, fingerprint, body)
+
+    collector.verdict = limited  # type: ignore[method-assign]
+    for _ in range(9):
+        one.report(VALUE)
+    assert one.deliver() == Delivery(sent=18)
+    one.report(VALUE)
+    collector.verdict = verdict  # type: ignore[method-assign]
+    collector.always = (413, "", {})
+    assert one.deliver() == Delivery(dropped={"too_long": 2})
+
+
+def test_a_report_that_others_than_the_collector_refuse_is_posted_200_times(collector: FakeCollector) -> None:
+    one = sender(collector)
+    one.report(VALUE)
+    collector.always = (403, "A page of its own", {})
+    for _ in range(199):
+        assert not one.deliver().dropped
+        again_now(one)
+    # One that is not refused so often stays.
+    one.report(VALUE)
+    assert one.deliver().dropped == {"no_collector": 1}
+    again_now(one)
+    collector.always = None
+    assert one.deliver() == Delivery(sent=3)
+
+
 # Epochs.
 
 

@@ -191,7 +191,7 @@ export class Asking {
     const { fate, reason: said, wait } = this.#given.verdict(answer, 1);
     const reason = said === "" || said === "no_collector" ? "no_evaluator" : said;
     // An evaluator that does not know the campaign file may be about to read it.
-    const again = fate === "again" || fate === "sent" || reason === "unknown_fingerprint";
+    const again = fate === "again" || fate === "refused" || fate === "sent" || reason === "unknown_fingerprint";
     return again ? { reason, again, wait } : { reason };
   }
 

@@ -16,6 +16,8 @@ import type { Verdict } from "./verdict.js";
 const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
 const UNTIL_MADE = 3_600_000;
+/** By others than the collector, of one report. With the pauses between them they take about six days. */
+const MOST_REFUSALS = 200;
 
 /**
  * What one call of `deliver` did. What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
@@ -126,6 +128,14 @@ async function settle(to: Delivering, claimed: Claimed, said: Verdict, done: Don
     case "closed":
       await closed(to, claimed, said, done);
       break;
+    case "refused": {
+      const until = await hold(store, campaign, Date.now(), said.wait);
+      const back = await queue.giveBackRefused(claimed.reports, until);
+      const gone = back.filter(({ waiting }) => (waiting.refusals ?? 0) >= MOST_REFUSALS).map(({ key }) => key);
+      if (gone.length < back.length) log.add("again", back.length - gone.length, said.reason, stream);
+      drop(to, done, said.reason, await queue.remove(gone), stream);
+      break;
+    }
     case "again":
       await again(to, claimed, said);
   }

@@ -12,11 +12,11 @@ export interface Request {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   readonly keepalive?: boolean;
-  /** Longest document; without it, or of a refusal beyond 16 KiB, the answer's text is not read. */
+  /** Longest document. Without it, and of a refusal, an answer's text beyond 16 KiB is not read. */
   readonly mostBytes?: number;
 }
 
-/** An answer, read whole. */
+/** An answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -28,7 +28,7 @@ export interface Answer {
 /** The browser's `fetch`, or what a test gives in its place. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Send a request and read its answer. Throws DeliveryError if there is no answer, or a longer one. */
+/** Send a request and read its answer. Throws DeliveryError if there is no answer, or with 200 no whole one. */
 export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
   let response: Response;
   try {
@@ -48,21 +48,23 @@ export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
     // The browser says no more, so that a page learns nothing of other sites.
     throw new DeliveryError("the collector did not answer: the device is offline, or the collector refuses this origin");
   }
-  const most = response.ok ? (request.mostBytes ?? 0) : PROBLEM_BYTES;
-  const body = await bounded(response, most);
-  // A status says it all of reports, whatever text a proxy adds.
-  if (body === undefined && response.ok && request.mostBytes !== undefined) {
-    throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
-  }
   const { status, headers } = response;
   const media = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  return { status, headers, media, body: body ?? new Uint8Array() };
+  return { status, headers, media, body: await bodyOf(response, request.mostBytes) };
 }
 
-/** Return the body of at most that many bytes, or undefined if it is longer; the rest is not fetched. */
-async function bounded(response: Response, most: number): Promise<Uint8Array | undefined> {
-  if (response.body === null) return new Uint8Array();
-  return readBounded(response.body, most);
+/** Return the body; none for one that is too long or breaks off, unless its status is 200: any other says enough. */
+async function bodyOf({ status, body }: Response, mostBytes: number | undefined): Promise<Uint8Array> {
+  const none = new Uint8Array();
+  if (body === null) return none;
+  const isWanted = status === 200 && mostBytes !== undefined;
+  const most = isWanted ? mostBytes : PROBLEM_BYTES;
+  const found = await readBounded(body, most).catch((error: unknown) => {
+    if (isWanted) throw error;
+    return none;
+  });
+  if (found !== undefined || !isWanted) return found ?? none;
+  throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
 }
 
 /** Return the bytes of a stream, or undefined if they are more than that many. Throws DeliveryError if it breaks. */

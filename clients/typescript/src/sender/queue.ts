@@ -35,6 +35,8 @@ export interface Waiting {
   readonly value?: string;
   /** In milliseconds since 1970. */
   readonly due: number;
+  /** How often somebody else than the collector refused it. */
+  readonly refusals?: number;
   /** Ends the key of a blank, in whose place a finished report may come: it is not sent before it is due. */
   readonly blank?: string;
 }
@@ -129,6 +131,11 @@ export class Queue {
   /** End a claim: its reports are due at a moment, or as they were. Those that another tab has claimed stay there. */
   giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
     return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : { ...waiting, due }]);
+  }
+
+  /** The same of reports that somebody else than the collector refused once more. */
+  giveBackRefused(reports: readonly Queued[], due: number): Promise<Queued[]> {
+    return this.#moved(reports, ({ waiting }) => [{ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 }]);
   }
 
   /** Put reports in the place of a claimed one; nothing if it is gone, or claimed by another tab. */

@@ -24,9 +24,9 @@ export function pause(failures: number, asked: number): number {
   return Math.min(Math.max(asked, 0), LONGEST_WAIT - whole) + whole / 2 + randomTime(whole / 2);
 }
 
-/** Return the milliseconds of a Retry-After; 0 for a date, which would need two clocks that agree. */
+/** Return the milliseconds of a Retry-After, a day at most; 0 for a date, which would need two clocks that agree. */
 export function retryAfter(header: string | null): number {
-  return header !== null && /^\d{1,12}$/.test(header) ? Number(header) * 1000 : 0;
+  return header !== null && /^\d+$/.test(header) ? Math.min(Number(header) * 1000, LONGEST_WAIT) : 0;
 }
 
 /** Wait for a promise, but not longer than so many milliseconds. */

@@ -11,21 +11,22 @@ const CLOSED: readonly string[] = ["epoch_closed", "unknown_fingerprint"];
 /** What becomes of a batch. */
 export interface Verdict {
   /**
-   * sent: on the collector's disk. again: send the same bytes later. smaller: too many bytes or reports at once. closed:
-   * the collector takes no reports of this campaign file. dropped: no attempt would succeed.
+   * sent: on the collector's disk. again: send the same bytes later. refused: the same, but not for ever, because the
+   * answer is not the collector's. smaller: too many bytes or reports at once. closed: the collector takes no reports of
+   * this campaign file. dropped: no attempt would succeed.
    */
-  readonly fate: "sent" | "again" | "smaller" | "closed" | "dropped";
+  readonly fate: "sent" | "again" | "refused" | "smaller" | "closed" | "dropped";
   /** The collector's name of the problem, or ours; letters, digits and underscores only. */
   readonly reason: string;
-  /** Milliseconds that the collector asked for. */
+  /** Milliseconds that the other side asked for, a day at most. */
   readonly wait: number;
 }
 
 /**
- * Return what an answer to a batch of so many reports means.
+ * Return what an answer to a batch of so many reports means: vectors/v1/answers.json has every case.
  *
- * Only a collector's own refusal, which names its problem, gives a report up. Whatever else comes, such as a page of a
- * hotel's network, says nothing about it.
+ * Only a collector's own refusal, which names its problem, gives reports up at once. A page of a hotel's network or a proxy
+ * says nothing about them, except 413: whoever says it, this many bytes do not pass.
  */
 export function verdict(answer: Answer, reports: number): Verdict {
   const { status } = answer;
@@ -35,10 +36,10 @@ export function verdict(answer: Answer, reports: number): Verdict {
   if (LATER.includes(status) || status >= 500) {
     return told("again", problem || `status_${String(status)}`, retryAfter(answer.headers.get("retry-after")));
   }
+  if (status === 413) return told(reports > 1 ? "smaller" : "dropped", problem || "too_long");
+  if (status < 400 || problem === "") return told("refused", "no_collector");
   if (problem === "epoch_not_begun") return told("again", problem);
-  if (CLOSED.includes(problem)) return told("closed", problem);
-  if (status === 413 && reports > 1) return told("smaller", problem || "too_long");
-  return status >= 400 && problem !== "" ? told("dropped", problem) : told("again", "no_collector");
+  return told(CLOSED.includes(problem) ? "closed" : "dropped", problem);
 }
 
 /** Return the name in the problem details of RFC 9457; empty if the answer is not a collector's refusal. */
