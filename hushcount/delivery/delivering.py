@@ -75,6 +75,8 @@ class Deliverer:
             elif client is not None:
                 self._make(claimed, client, done)
                 done.blank += self.asker.ask(early)
+        if done.sent:
+            self.present.refreshed(sends=True)
         held = held_until(self.queue, time.time())
         return Delivery(
             done.sent,
@@ -94,6 +96,7 @@ class Deliverer:
         now = time.time()
         due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
         moments = [math.inf if due is None else max(due, held or 0.0), math.inf if asked is None else asked]
+        moments.append(self.present.next_due())
         return max(0.0, min((moment for moment in moments if moment > began), default=math.inf) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:

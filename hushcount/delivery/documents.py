@@ -1,4 +1,4 @@
-"""The documents that a collector serves of a campaign, with a copy kept of each for as long as it is fresh.
+"""The documents that a collector serves of a campaign, with a copy kept of each, and when to ask for them again.
 
 No request is conditional: an ETag that a collector gives to one client only would name that client from then on.
 """
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from hushcount.delivery.database import Database
 from hushcount.delivery.exchange import Reply, Request, exchange
 from hushcount.delivery.site import Site
-from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.delivery.waits import LONGEST_WAIT, random_seconds
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_json
 
-_DEFAULT_AGE = 300.0
+LEAST_AGE = 3_600.0
+"""Seconds. A collector that names a shorter age would else see often when this device is in use."""
 _HEADERS = ("content-type", "campaign-signature")
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
@@ -34,20 +35,16 @@ class Document:
     Attributes:
         data: its bytes.
         headers: Content-Type and Campaign-Signature, as far as they were there, in lower case.
-        fresh_until: until when there is no need to ask again, in seconds since 1970.
+        refresh_at: when to ask again, in seconds since 1970.
     """
 
     data: bytes
     headers: tuple[tuple[str, str], ...]
-    fresh_until: float
+    refresh_at: float
 
     def header(self, name: str) -> str:
         """Return a header, empty if there is none."""
         return dict(self.headers).get(name, "")
-
-    def is_fresh(self, now: float) -> bool:
-        """Return whether there is no need to ask again. A clock that was set back makes it stale."""
-        return now < self.fresh_until <= now + LONGEST_WAIT
 
     @property
     def signature(self) -> bytes | None:
@@ -72,21 +69,26 @@ def fetch(site: Site, path: str, most: int, now: float) -> Document:
     if reply.status != 200:
         raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
     headers = {name: reply.headers[name] for name in _HEADERS if name in reply.headers}
-    return Document(reply.body, tuple(headers.items()), _until(reply, now))
+    return Document(reply.body, tuple(headers.items()), _refresh_at(reply, now))
 
 
-def _until(reply: Reply, now: float) -> float:
+def _refresh_at(reply: Reply, now: float) -> float:
+    """Return when to ask again: after the age that the collector named, an hour to a day, and up to half as much more.
+
+    The random part hides when the device asked before.
+    """
     match = _AGE.search(reply.headers.get("cache-control", "").lower())
-    return now + (_DEFAULT_AGE if match is None else min(float(match[1]), LONGEST_WAIT))
+    age = min(max(0.0 if match is None else float(match[1]), LEAST_AGE), LONGEST_WAIT)
+    return now + age + random_seconds(age / 2.0)
 
 
 def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
     """Return the documents that are kept of a campaign, by name."""
     with database.change() as tables:
         rows = tables.execute(
-            "SELECT name, data, headers, fresh_until FROM documents WHERE campaign = ?", (campaign,)
+            "SELECT name, data, headers, refresh_at FROM documents WHERE campaign = ?", (campaign,)
         ).fetchall()
-    return {name: Document(bytes(data), _headers(headers), fresh) for name, data, headers, fresh in rows}
+    return {name: Document(bytes(data), _headers(headers), at) for name, data, headers, at in rows}
 
 
 def keep_documents(database: Database, campaign: str, documents: dict[str, Document]) -> None:
@@ -95,7 +97,15 @@ def keep_documents(database: Database, campaign: str, documents: dict[str, Docum
         tables.execute("DELETE FROM documents WHERE campaign = ?", (campaign,))
         tables.executemany(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
-            [(campaign, name, one.data, json.dumps(one.headers), one.fresh_until) for name, one in documents.items()],
+            [(campaign, name, one.data, json.dumps(one.headers), one.refresh_at) for name, one in documents.items()],
+        )
+
+
+def note_refresh(database: Database, campaign: str, refresh_at: float) -> None:
+    """Keep when to ask again for a campaign file that is unchanged."""
+    with database.change() as tables:
+        tables.execute(
+            "UPDATE documents SET refresh_at = ? WHERE campaign = ? AND name = 'campaign'", (refresh_at, campaign)
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -103,3 +103,15 @@ class Delivery:
     waiting: int = 0
     held_until: datetime | None = None
     blank: Mapping[str, int] = field(default_factory=dict)
+
+    def then(self, later: Delivery) -> Delivery:
+        """Return what this call and a later one did together."""
+        return Delivery(
+            self.sent + later.sent,
+            self.remade + later.remade,
+            self.added + later.added,
+            dict(Counter(self.dropped) + Counter(later.dropped)),
+            later.waiting,
+            later.held_until,
+            dict(Counter(self.blank) + Counter(later.blank)),
+        )

@@ -1,4 +1,11 @@
-"""The client of the present epoch: from the kept documents, or from the collector's newest if the policy accepts it."""
+"""The client of the present epoch: from the kept documents, or from the collector's newest if the policy accepts it.
+
+A request for the campaign file at the moment of use would tell what the random delay of reports hides. So a report
+causes none once a file is kept. Rounds of delivery ask for it again, at a time that is drawn when the file comes and is
+kept with it. A round that finds this time passed waits a random time from then on, as a report does: the process may
+just have started, or the machine have slept. A process that does not live so long asks in a round that sends reports:
+their arrival is seen in any case.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +14,24 @@ from collections.abc import Callable
 
 from hushcount.client import Client
 from hushcount.delivery.database import Database
-from hushcount.delivery.documents import Document, NotServed, keep_documents, kept_documents
+from hushcount.delivery.documents import (
+    LEAST_AGE,
+    Document,
+    NotServed,
+    keep_documents,
+    kept_documents,
+    note_refresh,
+)
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.publication import Check, Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
+from hushcount.delivery.waits import LONGEST_WAIT, random_seconds
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
 
-_SECONDS_AFTER_FAILURE = 60.0
+_SECONDS_WITHOUT_FILE = 60.0
+_LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
 """What makes the client of a publication; it raises if the policy refuses that."""
 Tell = Callable[[What, str], None]
@@ -30,23 +46,25 @@ class Present:
         site: the collector.
         campaign: id.
         database: where the documents are kept.
+        delay: the longest random time that an overdue request waits, in seconds.
         check: what raises if the policy refuses a campaign file.
         make: what makes a client.
         tell: is told each step, with a reason.
     """
 
     def __init__(
-        self, site: Site, campaign: str, database: Database, check: Check, make: MakeClient, tell: Tell
+        self, site: Site, campaign: str, database: Database, delay: float, check: Check, make: MakeClient, tell: Tell
     ) -> None:
-        self._site, self._campaign, self._database = site, campaign, database
+        self._site, self._campaign, self._database, self._delay = site, campaign, database, delay
         self._check, self._make, self._tell = check, make, tell
         self._lock = ThreadLock()
-        self._read = False
+        self._read = self._is_kept = False
         self._documents: dict[str, Document] = {}
         self._client: Client | None = None
-        self._next_attempt = 0.0
+        self._due = 0.0
+        self._drawn: float | None = None
         self.failure: HushcountError | None = None
-        """Why the last attempt failed; None if it did not."""
+        """Why there is no client, or the last attempt failed; None if it did not."""
 
     def client(self) -> Client | None:
         """Return the client at once, without asking the collector; None if there is none yet."""
@@ -55,30 +73,63 @@ class Present:
                 self._kept()
         return self._client
 
-    def refreshed(self, anyway: bool = False) -> Client | None:
-        """Ask the collector if it is time, or `anyway`; return the client, None if there is still none."""
+    def first(self, once: bool) -> Client | None:
+        """Return the client; if no file was ever kept, ask for it, once a minute or `once` in all."""
         with self._lock:
-            before, now = self._kept(), time.monotonic()
-            fresh = before is not None and self._documents["campaign"].is_fresh(time.time())
-            if anyway or not (fresh or now < self._next_attempt):
-                try:
-                    self._ask(before)
-                    self.failure = None
-                except (NoAnswer, NotServed) as error:
-                    self._fail("not_fetched", error)
-                except HushcountError as error:
-                    self._fail("refused", error)
+            never = self._kept() is None and not self._is_kept
+            if never and not (once and self.failure) and self._is_time(sends=False):
+                self._try()
             return self._client
+
+    def refreshed(self, sends: bool = False, anyway: bool = False) -> Client | None:
+        """Ask the collector if it is time, or `anyway`; return the client, None if there is still none.
+
+        For rounds of delivery alone. `sends`: this one sends reports, and a request that is due need not wait.
+        """
+        with self._lock:
+            self._kept()
+            if anyway or self._is_time(sends):
+                self._try()
+            return self._client
+
+    def next_due(self) -> float:
+        """Return when a round may ask, in seconds since 1970."""
+        self.client()
+        return self._due if self._drawn is None else self._drawn
+
+    def _is_time(self, sends: bool) -> bool:
+        now = time.time()
+        if _is_ahead(self._due, now):
+            return False
+        if self._client is None or sends:
+            return True
+        if self._drawn is None:
+            self._drawn = now + random_seconds(self._delay)
+        return not _is_ahead(self._drawn, now)
+
+    def _try(self) -> None:
+        try:
+            self._ask(self._client)
+            self.failure, self._due = None, self._documents["campaign"].refresh_at
+        except HushcountError as error:
+            self.failure = error
+            again = _SECONDS_WITHOUT_FILE if self._client is None else LEAST_AGE + random_seconds(LEAST_AGE / 2.0)
+            self._due = time.time() + again
+            self._tell("not_fetched" if isinstance(error, NoAnswer | NotServed) else "refused", str(error))
+        self._drawn = None
 
     def _kept(self) -> Client | None:
         if not self._read:
             documents = kept_documents(self._database, self._campaign)
             if documents:
+                self._is_kept = True
                 try:
                     self._client = self._make(read_publication(documents, self._campaign))
                     self._documents = documents
+                    self._due = documents["campaign"].refresh_at
                 except HushcountError as error:
-                    # Kept by another version, or older than what the policy accepted: fetched anew.
+                    # Kept by another version, expired, or older than what the policy accepted.
+                    self.failure = error
                     self._tell("refused", str(error))
             self._read = True
         return self._client
@@ -88,17 +139,19 @@ class Present:
         # The same file may be signed anew, when the keys that vouched for it expire.
         if before is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
+            note_refresh(self._database, self._campaign, documents["campaign"].refresh_at)
             self._tell("unchanged", "")
             return
         self._client = self._make(read_publication(documents, self._campaign))
         self._documents = documents
+        self._is_kept = True
         keep_documents(self._database, self._campaign, documents)
         self._tell("fetched", f"epoch {self._client.campaign.epoch}")
 
-    def _fail(self, what: What, error: HushcountError) -> None:
-        self.failure = error
-        self._next_attempt = time.monotonic() + _SECONDS_AFTER_FAILURE
-        self._tell(what, str(error))
+
+def _is_ahead(moment: float, now: float) -> bool:
+    """Return whether a moment is to come; one that is too far ahead is of a clock that was set back."""
+    return now < moment <= now + _LONGEST
 
 
 def _signed(documents: Documents) -> tuple[bytes, bytes | None]:

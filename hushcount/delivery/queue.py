@@ -28,7 +28,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
     " PRIMARY KEY (campaign, name))",
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
-    " headers TEXT NOT NULL, fresh_until REAL NOT NULL, PRIMARY KEY (campaign, name))",
+    " headers TEXT NOT NULL, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
 # A clock that was set back leaves times that are too far in the future: they count as past. A question waits a delay
 # and then for its answer, at most a day each, and its report another delay.

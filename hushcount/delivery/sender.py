@@ -102,7 +102,8 @@ class Sender:
         asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
-        self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
+        named, longest = policy.campaign_id, self._maker.delay
+        self._present = Present(site, named, tables, longest, policy.check, self._client, self._tell)
         self._questions = OpenQuestions()
         asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
         self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._maker, asker, self._tell)
@@ -116,11 +117,12 @@ class Sender:
 
         A value that is too long for discovery has a discovery report with nothing to discover.
 
-        Without `start`, it asks the collector for the campaign file if the copy is too old.
+        It asks the collector for nothing once a campaign file is kept. The first one comes when the thread starts; only
+        without `start` does the first report fetch it, and the time of that tells of this use.
 
         Raises:
-            NotYet: there is no campaign file yet, and plain values are not kept.
-            Untrusted: the policy refuses the collector's campaign file, and there is no earlier one.
+            NotYet: there is no campaign file yet, or none that can be used, and plain values are not kept.
+            Untrusted: the policy refuses the campaign file that is kept, or the first one.
             QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now.
             UsageError: the value is no text.
             HushcountError: the folder cannot be written. Only what was queued is sent.
@@ -131,9 +133,9 @@ class Sender:
         if self._budget.opted_out:
             raise self._opted_out()
         self._go_on_after_fork()
-        client = self._present.client() if self._is_running() else self._present.refreshed()
-        if client is None and not (self._is_running() and self._keep_values):
-            client = self._present.refreshed()
+        client, running = self._present.client(), self._is_running()
+        if client is None and not (running and self._keep_values):
+            client = self._present.first(once=running)
         if client is None:
             self._require_kept_value()
             self._queue.require_room(1)
@@ -151,7 +153,8 @@ class Sender:
     def deliver(self, early: bool = False) -> Delivery:
         """Send what is due, in batches, and return what became of it; any process with the folder may call it.
 
-        It never raises because of the collector or the network: such reports wait, longer after each failure.
+        It never raises because of the collector or the network: such reports wait, longer after each failure. Call it
+        by a timer, not when a value is used: it also asks for the campaign file when that is due.
 
         Args:
             early: ask and send also what is not due yet. The time of arrival then tells when the app did this.

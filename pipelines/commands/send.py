@@ -64,15 +64,17 @@ def send(
         most_queued=100_000,
     )
     reported = 0
+    # A report never fetches a newer campaign file; sending does, when that is due.
+    before = sender.deliver(early=True) if folder and values else Delivery()
     try:
         for value in _given(values or []):
             sender.report(value)
             reported += 1
     except HushcountError:
-        done = sender.deliver(early=True)
+        done = before.then(sender.deliver(early=True))
         note(f"values before this one: {reported}; reports sent: {done.sent}, waiting: {done.waiting}")
         raise
-    return _answer(reported, sender.deliver(early=True), folder)
+    return _answer(reported, before.then(sender.deliver(early=True)), folder)
 
 
 def _given(values: list[str]) -> Iterator[str]:

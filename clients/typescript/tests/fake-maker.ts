@@ -83,6 +83,7 @@ export interface Post {
 /** A collector in memory: `fetch` is to be given to a sender. */
 export class FakeCollector {
   epoch = 1;
+  maxAge = 300;
   /** What it answers to posts; undefined: it does not answer. */
   answer: (() => Response) | undefined = () => new Response(null, { status: 202 });
   online = true;
@@ -102,7 +103,7 @@ export class FakeCollector {
       this.asked.push(new Headers(init.headers));
       if (!pathname.endsWith("/features")) return Promise.resolve(new Response(null, { status: 404 }));
       const etag = `"${String(this.epoch)}"`;
-      const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": "max-age=300" };
+      const headers = { ETag: etag, "Content-Type": "application/json", "Cache-Control": `max-age=${String(this.maxAge)}` };
       return Promise.resolve(new Response(JSON.stringify({ epoch: this.epoch }), { headers }));
     }
     const body = init.body as Uint8Array;

@@ -141,12 +141,13 @@ def test_questions_of_one_campaign_file_that_are_due_together_go_in_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hushcount.delivery.asking.MOST_QUESTIONS", 3)
-    with evaluating(max_age=0) as collector:
+    with evaluating() as collector:
         one = sender(collector, tmp_path)
         for number in range(4):
             one.report(f"new-{number}")
         collector.epochs.append(oblivious(collector.campaign))
         collector.accepted = {epoch.fingerprint.hex() for epoch in collector.epochs}
+        one._present.refreshed(anyway=True)
         one.report(NEW)
         assert one.deliver() == Delivery(sent=10)
         assert [len(asked.elements) for asked in collector.asked] == [3, 1, 1]
@@ -177,7 +178,7 @@ def test_a_value_that_waited_for_a_campaign_is_asked_for(collector: FakeCollecto
     one = sender(collector, tmp_path, keep_values=True)
     one.report(NEW)
     collector.down = False
-    one._present._next_attempt = 0.0
+    one._present._due = 0.0
     assert one.deliver() == Delivery(sent=2, remade=2, added=1)
     assert values(collector) == [NEW]
     assert not is_on_disk(tmp_path)
@@ -238,7 +239,7 @@ def test_without_the_library_the_app_is_told_what_to_install(
     with pytest.raises(NotYet, match=r"pip install 'hushcount\[oblivious\]'"):
         one.report(NEW)
     monkeypatch.undo()
-    one._present._next_attempt = 0.0
+    one._present._due = 0.0
     one.report(NEW)
     assert one.deliver() == Delivery(sent=2)
 

@@ -87,7 +87,7 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_evaluator_does(act
         one = sender(collector, keep_values=keep_values, most_queued=50)
         made = sent = 0
         for action in [*actions, "time passes", "early", "time passes", "early"]:
-            one._present._next_attempt = 0.0
+            one._present._due = 0.0
             if action in ("new", "one"):
                 one.report(action)
                 made += 2

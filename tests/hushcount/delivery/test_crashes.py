@@ -226,11 +226,11 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_collector_does(act
         for action in actions:
             if action == "report":
                 waiting = one._queue.waiting()
-                one._present._next_attempt = 0.0
+                one._present._due = 0.0
                 one.report("four")
                 before += one._queue.waiting() - waiting
             elif action in ("deliver", "early"):
-                one._present._next_attempt = 0.0
+                one._present._due = 0.0
                 done = one.deliver(early=action == "early")
                 assert before + done.added == done.sent + sum(done.dropped.values()) + done.waiting
                 assert done.waiting == one._queue.waiting()
@@ -251,7 +251,7 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_collector_does(act
             one._queue.note("hold", "0 0")
             with one._queue.database.change() as tables:
                 tables.execute("UPDATE rows SET due = 0, claimed_until = 0")
-            one._present._next_attempt = 0.0
+            one._present._due = 0.0
             done = one.deliver(early=True)
         assert done.waiting == 0
         assert len(collector.received()) == len(set(collector.received()))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hushcount.delivery.database import Database
-from hushcount.delivery.documents import Document, NotServed, fetch, keep_documents, kept_documents
-from hushcount.delivery.exchange import NoAnswer
+from hushcount.delivery.documents import Document, NotServed, _refresh_at, fetch, keep_documents, kept_documents
+from hushcount.delivery.exchange import NoAnswer, Reply
 from hushcount.delivery.publication import Publication, fetch_documents, read_publication
 from hushcount.delivery.queue import database
 from hushcount.delivery.site import Site
@@ -32,20 +32,23 @@ def fetched(answer: bytes, most: int = 100) -> Document:
         return fetch(heard.site, PATH, most, NOW)
 
 
-def test_a_document_is_fresh_for_as_long_as_its_answer_says_and_a_day_at_most(subtests: pytest.Subtests) -> None:
-    for cache, seconds in [
-        ("max-age=60", 60.0),
-        ("public, max-age=0", 0.0),
-        ("PUBLIC,MAX-AGE=7, immutable", 7.0),
+def test_a_document_is_asked_for_again_after_an_hour_at_least_and_a_day_and_a_half_at_most(
+    subtests: pytest.Subtests,
+) -> None:
+    odd = ("", "max-age=-1", "max-age=1e5", "s-maxage=7200", "max-age=", "max-age=9999999999")
+    for cache, age in [
+        ("max-age=3600", 3_600.0),
+        ("PUBLIC,MAX-AGE=7200, immutable", 7_200.0),
         ("max-age=999999999", 86_400.0),
-        *[(text, 300.0) for text in ("", "max-age=-1", "max-age=1e3", "s-maxage=5", "max-age=", "max-age=9999999999")],
+        ("public, max-age=0", 3_600.0),
+        *[(text, 3_600.0) for text in odd],
     ]:
         with subtests.test(cache=cache):
-            document = fetched(http(200, b"x", f"Cache-Control: {cache}"))
-            assert document.fresh_until == NOW + seconds
-            assert document.is_fresh(NOW) is (seconds > 0)
-            assert not document.is_fresh(NOW + seconds)
-            assert not document.is_fresh(NOW - 2 * 86_400), "a clock that was set back"
+            reply = Reply(200, {"cache-control": cache} if cache else {}, b"x")
+            drawn = [(_refresh_at(reply, NOW) - NOW) / age for _ in range(64)]
+            # 64 uniform draws fall into one half with probability 1.1e-19.
+            assert 1.0 <= min(drawn) < 1.25 < max(drawn) <= 1.5
+    assert fetched(http(200, b"x", "Cache-Control: max-age=86400")).refresh_at >= NOW + 86_400.0
 
 
 def test_nothing_that_a_collector_gave_to_one_client_is_sent_back() -> None:
@@ -143,7 +146,7 @@ def test_of_an_unchanged_campaign_only_its_file_is_fetched() -> None:
         first = fetch_documents(Site(collector.address), "words", {}, NOW)
         again = fetch_documents(Site(collector.address), "words", first, NOW + 1000)
         assert {name: one.data for name, one in again.items()} == {name: one.data for name, one in first.items()}
-        assert again["campaign"].fresh_until == NOW + 1300
+        assert again["campaign"].refresh_at >= NOW + 1000 + 3600 > first["campaign"].refresh_at - 1800
         assert len(collector.gets) == 4
 
 

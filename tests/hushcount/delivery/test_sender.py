@@ -55,6 +55,13 @@ def again_now(one: Sender) -> None:
         tables.execute("UPDATE rows SET due = 0")
 
 
+def refresh(one: Sender) -> None:
+    """Let a round ask for the campaign file now."""
+    one._present.client()
+    one._present._due = one._present._drawn = 0.0
+    one._present.refreshed()
+
+
 def told(one: Sender) -> list[tuple[str, str, int]]:
     return [(event.what, event.reason, event.reports) for event in one.log]
 
@@ -291,52 +298,42 @@ def test_a_collector_that_closes_the_epoch_that_it_serves_does_not_make_a_client
 
 
 def test_the_campaign_is_fetched_anew_only_if_it_changed(collector: FakeCollector, tmp_path: Path) -> None:
-    collector.max_age = 0
     one = sender(collector, tmp_path)
     one.report(VALUE)
-    one.report(VALUE)
-    assert told(one)[:4] == [("fetched", "epoch 2", 0), ("queued", "", 2), ("unchanged", "", 0), ("queued", "", 2)]
+    refresh(one)
+    assert told(one) == [("fetched", "epoch 2", 0), ("queued", "", 2), ("unchanged", "", 0)]
     assert len(collector.gets) == 4
     # The next process has the kept copies.
     other = sender(collector, tmp_path)
-    other.report(VALUE)
-    assert told(other)[0] == ("unchanged", "", 0)
+    refresh(other)
+    assert told(other) == [("unchanged", "", 0)]
     collector.epochs.append(campaign(collector.campaign))
-    other.report(VALUE)
-    assert ("fetched", "epoch 3", 0) in told(other)
+    refresh(other)
+    assert told(other)[-1] == ("fetched", "epoch 3", 0)
 
 
 def test_a_campaign_that_is_signed_anew_is_vouched_for_longer(collector: FakeCollector) -> None:
-    collector.max_age = 0
     later = public_part(STRANGER, days=60)
     one = sender(collector, policy=policy(operator_keys=(public_part(KEY), later)))
     one.report(VALUE)
     collector.signature = signed(collector.campaign, STRANGER)
-    one.report(VALUE)
+    refresh(one)
     client = one._present.client()
     assert client is not None
     assert client._vouched_until == later.not_after
 
 
-def test_within_its_age_the_copy_is_used_without_a_question(collector: FakeCollector, tmp_path: Path) -> None:
-    sender(collector, tmp_path).report(VALUE)
-    asked = len(collector.gets)
-    other = sender(collector, tmp_path)
-    other.report(VALUE)
-    other.report(VALUE)
-    assert len(collector.gets) == asked
-
-
 def test_a_stale_copy_serves_while_the_collector_fails(collector: FakeCollector, tmp_path: Path) -> None:
-    collector.max_age = 0
     sender(collector, tmp_path).report(VALUE)
     collector.down = True
     one = sender(collector, tmp_path)
+    refresh(one)
     one.report(VALUE)
     assert [what for what, _, _ in told(one)] == ["not_fetched", "queued"]
-    one.report(VALUE)
-    assert [what for what, _, _ in told(one)] == ["not_fetched", "queued", "queued"], "it asks once a minute"
-    assert one.deliver().waiting == 6
+    one._present.refreshed()
+    one._present.refreshed(sends=True)
+    assert [what for what, _, _ in told(one)] == ["not_fetched", "queued"], "it asks again after an hour"
+    assert one.deliver().waiting == 4
 
 
 def test_without_a_campaign_values_wait_if_the_app_keeps_them(subtests: pytest.Subtests, tmp_path: Path) -> None:
@@ -353,7 +350,7 @@ def test_without_a_campaign_values_wait_if_the_app_keeps_them(subtests: pytest.S
             one.report("four")
             assert one.deliver() == Delivery(waiting=2)
             collector.down = False
-            one._present._next_attempt = 0.0
+            one._present._due = 0.0
             assert one.deliver() == Delivery(sent=4, remade=4, added=2)
 
 
@@ -377,11 +374,11 @@ def test_of_a_campaign_that_the_policy_refuses_nothing_more_is_fetched(collector
 
 def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path: Path) -> None:
     """It costs more than the policy allows."""
-    collector.max_age = 0
     one = sender(collector, tmp_path)
     one.report(VALUE)
     dear = campaign(collector.campaign, mechanism={"name": "ss", "epsilon": 3.0, "parameters": {"s": 1}})
     collector.epochs.append(dear)
+    refresh(one)
     one.report(VALUE)
     assert "max_epsilon" in told(one)[-2][1]
     collector.accepted = {collector.epochs[0].fingerprint.hex()}
@@ -389,12 +386,11 @@ def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path:
 
 
 def test_an_older_epoch_is_refused_also_by_the_next_process(collector: FakeCollector, tmp_path: Path) -> None:
-    collector.max_age = 0
     collector.epochs.append(campaign(collector.campaign))
     sender(collector, tmp_path).report(VALUE)
     collector.epochs.pop()
     other = sender(collector, tmp_path)
-    other.report(VALUE)
+    refresh(other)
     assert "epoch 3" in told(other)[0][1]
 
 
@@ -402,10 +398,8 @@ def test_a_client_that_missed_an_epoch_follows_the_log(collector: FakeCollector,
     sender(collector, tmp_path).report(VALUE)
     for _ in range(3):
         collector.epochs.append(campaign(collector.campaign))
-    collector.max_age = 0
     with collecting() as other:
         other.epochs = collector.epochs
-        other.max_age = 0
         one = sender(other, tmp_path)
         one._present._documents = {}
         one._present.refreshed(anyway=True)
@@ -480,7 +474,7 @@ def test_values_over_the_cap_wait_for_the_next_window(collector: FakeCollector) 
     for _ in range(3):
         one.report(VALUE)
     collector.down = False
-    one._present._next_attempt = 0.0
+    one._present._due = 0.0
     assert one.deliver(early=True) == Delivery(sent=2, remade=2, added=1, waiting=2)
     assert one.deliver() == Delivery(waiting=2)
 
@@ -490,7 +484,7 @@ def test_values_wait_while_no_key_vouches_and_other_reports_are_sent(collector: 
     collector.down = True
     one.report("two")
     collector.down = False
-    one._present._next_attempt = 0.0
+    one._present._due = 0.0
     one.report(VALUE)
     client = one._present.client()
     assert client is not None
@@ -512,7 +506,7 @@ def test_whatever_the_value_is_a_sender_that_keeps_values_acts_alike(subtests: p
                 collector.down = not fetched
                 one.report(value)
                 collector.down = False
-                one._present._next_attempt = 0.0
+                one._present._due = 0.0
                 if fetched:
                     collector.epochs.append(campaign(collector.campaign))
                 done = one.deliver(early=True)
@@ -569,9 +563,9 @@ def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
 
 
 def test_who_opted_out_asks_the_collector_for_nothing(collector: FakeCollector, tmp_path: Path) -> None:
-    collector.max_age = 0
     one = sender(collector, tmp_path)
     one.report(VALUE)
+    one._present._due = one._present._drawn = 0.0
     one.forget()
     asked = len(collector.gets)
     for other in (one, sender(collector, tmp_path), sender(collector, tmp_path, keep_values=True)):
@@ -663,7 +657,7 @@ def test_a_thread_rests_while_a_value_waits_for_a_campaign(
         time.sleep(0.2)
         assert len(calls) <= 3
         collector.down = False
-        one._present._next_attempt = 0.0
+        one._present._due = 0.0
     assert len(collector.posts) == 2
 
 

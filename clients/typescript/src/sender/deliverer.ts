@@ -100,6 +100,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     await nextTask();
   }
   const { sent, remade, added, dropped } = done;
+  if (sent > 0) await to.present.refreshed({ sends: true });
   const held = await heldUntil(store, campaign, Date.now());
   return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
 }
@@ -152,13 +153,14 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
   const { queue, present } = to;
   const stream = streamOf(claimed);
   const kept = claimed.reports.some(({ waiting }) => waiting.value !== undefined);
+  if (!done.asked) {
+    // Also if nothing is made anew: the next reports are to be of the present epoch.
+    done.asked = true;
+    done.maker = await present.refreshed({ anyway: true });
+  }
   if (said.reason === "epoch_closed" && !kept) {
     drop(to, done, said.reason, await queue.remove(claimed.reports.map(({ key }) => key)), stream);
     return;
-  }
-  if (!done.asked) {
-    done.asked = true;
-    done.maker = await present.refreshed(true);
   }
   const fingerprint = claimed.reports[0]?.waiting.fingerprint;
   if (done.maker === undefined || done.maker.campaign.fingerprint === fingerprint) {

@@ -1,5 +1,5 @@
 /**
- * The documents that a collector serves of a campaign, with a copy kept of each for as long as it is fresh.
+ * The documents that a collector serves of a campaign, with a copy kept of each, and when to ask for them again.
  *
  * No request is conditional: an ETag that a collector gives to one client only would name that client from then on.
  */
@@ -7,9 +7,10 @@
 import { DeliveryError } from "../errors.js";
 import type { Store, Value } from "../store/store.js";
 import { send, type Fetch } from "./http.js";
-import { LONGEST_WAIT } from "./timing.js";
+import { LONGEST_WAIT, randomTime } from "./timing.js";
 
-const DEFAULT_AGE = 300_000;
+/** Milliseconds. A collector that names a shorter age would else see often when this device is in use. */
+export const LEAST_AGE = 3_600_000;
 const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
 const MOST_DOCUMENTS = 10;
 
@@ -18,8 +19,8 @@ export interface Document {
   readonly data: Uint8Array;
   readonly type: string;
   readonly signature: string;
-  /** Until when there is no need to ask again, in milliseconds since 1970. */
-  readonly freshUntil: number;
+  /** When to ask again, in milliseconds since 1970. */
+  readonly refreshAt: number;
 }
 
 /** Documents by name: campaign, log, dictionary. */
@@ -37,9 +38,15 @@ export function isSame(one: Document, other: Document): boolean {
   );
 }
 
-/** Return whether there is no need to ask again. A clock that was set back makes a document stale. */
-export function isFresh({ freshUntil }: Document, now: number): boolean {
-  return now < freshUntil && freshUntil <= now + LONGEST_WAIT;
+/**
+ * Return when to ask again: after the age that the collector named, an hour to a day, and up to half as much more.
+ *
+ * The random part hides when the device asked before.
+ */
+export function refreshAt(cacheControl: string, now: number): number {
+  const named = Number(AGE.exec(cacheControl.toLowerCase())?.[1] ?? 0) * 1000;
+  const age = Math.min(Math.max(named, LEAST_AGE), LONGEST_WAIT);
+  return now + age + randomTime(age / 2);
 }
 
 /**
@@ -57,8 +64,6 @@ export async function fetchDocument(
 ): Promise<Document> {
   const answer = await send(fetcher, { url, headers: {}, mostBytes });
   const header = (name: string): string => answer.headers.get(name) ?? "";
-  const age = AGE.exec(header("cache-control").toLowerCase())?.[1];
-  const freshUntil = now + (age === undefined ? DEFAULT_AGE : Math.min(Number(age) * 1000, LONGEST_WAIT));
   if (answer.status !== 200) {
     throw new NotServed(`the collector answered ${String(answer.status)} to a request for a document of the campaign`);
   }
@@ -66,7 +71,7 @@ export async function fetchDocument(
     data: answer.body,
     type: header("content-type"),
     signature: header("campaign-signature"),
-    freshUntil,
+    refreshAt: refreshAt(header("cache-control"), now),
   };
 }
 
@@ -86,6 +91,12 @@ export function keepDocuments(store: Store, campaign: string, documents: Documen
     put: Object.entries(documents).map(([name, document]) => [prefix + name, document as unknown as Value] as const),
     result: undefined,
   }));
+}
+
+/** Keep a campaign file that is unchanged, with when to ask for it again. */
+export function keepUnchanged(store: Store, campaign: string, document: Document): Promise<void> {
+  const put = [[`${prefixOf(campaign)}campaign`, document as unknown as Value] as const];
+  return store.change([], () => ({ put, result: undefined }));
 }
 
 function prefixOf(campaign: string): string {

@@ -1,15 +1,25 @@
-/** What makes reports now: from the kept documents, or from the collector's newest if the policy accepts it. */
+/**
+ * What makes reports now: from the kept documents, or from the collector's newest if the policy accepts it.
+ *
+ * A request for the campaign file at the moment of use would tell what the random delay of reports hides. So a report
+ * causes none once a file is kept. Rounds of delivery ask for it again, at a time that is drawn when the file comes and is
+ * kept with it. A round that finds this time passed waits a random time from then on, as a report does: the page may just
+ * have been opened, or the device have slept. A page that does not live so long asks when it sends reports: their arrival
+ * is seen in any case.
+ */
 
 import { DeliveryError, HushcountError } from "../errors.js";
 import type { Store } from "../store/store.js";
 import type { CampaignSignature } from "../trust/delegation.js";
-import { isFresh, isSame, keepDocuments, keptDocuments, type Documents } from "./documents.js";
+import { isSame, keepDocuments, keepUnchanged, keptDocuments, LEAST_AGE, type Documents } from "./documents.js";
 import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
 import type { Maker } from "./making.js";
 import { fetchDocuments, readPublication, type Named, type Publication } from "./publication.js";
+import { LONGEST_WAIT, randomTime } from "./timing.js";
 
-const AFTER_FAILURE = 60_000;
+const WITHOUT_FILE = 60_000;
+const LONGEST = 1.5 * LONGEST_WAIT;
 
 /** What a sender needs to know of campaign files. */
 export interface Reading {
@@ -28,6 +38,8 @@ export interface Source {
   readonly base: string;
   readonly campaign: string;
   readonly store: Store;
+  /** The longest random time that an overdue request waits, in milliseconds. */
+  readonly delay: number;
 }
 
 /** The maker of the newest campaign file that was accepted. One that cannot be had, or is refused, changes nothing. */
@@ -39,8 +51,10 @@ export class Present {
   #asking: Promise<void> | undefined;
   #documents: Documents = {};
   #maker: Maker | undefined;
-  #nextAttempt = 0;
-  /** Why the last attempt failed; undefined if it did not. */
+  #isKept = false;
+  #due = 0;
+  #drawn: number | undefined;
+  /** Why there is no maker, or the last attempt failed; undefined if it did not. */
   failure: HushcountError | undefined;
 
   constructor(source: Source, reading: Reading, log: EventLog) {
@@ -49,37 +63,67 @@ export class Present {
     this.#log = log;
   }
 
-  /** Return the maker; ask the collector first if it is time, or `anyway`. Undefined while there is none yet. */
-  async refreshed(anyway = false): Promise<Maker | undefined> {
+  /** Return the maker at once, without asking the collector; undefined while there is none yet. */
+  async maker(): Promise<Maker | undefined> {
     this.#kept ??= this.#readKept();
     await this.#kept.catch((error: unknown) => {
       // A store that could not be read now may be read at the next call.
       this.#kept = undefined;
       throw error;
     });
-    const now = Date.now();
-    const campaign = this.#documents.campaign;
-    const fresh = this.#maker !== undefined && campaign !== undefined && isFresh(campaign, now);
-    // A clock that was set back leaves a moment that is too far ahead.
-    const soon = now < this.#nextAttempt && this.#nextAttempt <= now + AFTER_FAILURE;
-    if (anyway || !(fresh || soon)) {
-      this.#asking ??= this.#ask().finally(() => {
-        this.#asking = undefined;
-      });
-      await this.#asking;
-    }
     return this.#maker;
+  }
+
+  /** Return the maker; if no file was ever kept, ask for it, once a minute or `once` in all. */
+  async first(once: boolean): Promise<Maker | undefined> {
+    const never = (await this.maker()) === undefined && !this.#isKept;
+    if (never && !(once && this.failure !== undefined) && this.#isTime(false)) await this.#askOnce();
+    return this.#maker;
+  }
+
+  /**
+   * Ask the collector if it is time, or `anyway`, in rounds of delivery alone; return the maker.
+   *
+   * @param sends this round sends reports, and a request that is due need not wait.
+   */
+  async refreshed({ sends = false, anyway = false } = {}): Promise<Maker | undefined> {
+    await this.maker();
+    if (anyway || this.#isTime(sends)) await this.#askOnce();
+    return this.#maker;
+  }
+
+  /** Return when a round may ask, in milliseconds since 1970. */
+  async nextDue(): Promise<number> {
+    await this.maker();
+    return this.#drawn ?? this.#due;
+  }
+
+  #isTime(sends: boolean): boolean {
+    const now = Date.now();
+    if (isAhead(this.#due, now)) return false;
+    if (this.#maker === undefined || sends) return true;
+    this.#drawn ??= now + randomTime(this.#source.delay);
+    return !isAhead(this.#drawn, now);
+  }
+
+  #askOnce(): Promise<void> {
+    return (this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    }));
   }
 
   async #readKept(): Promise<void> {
     const documents = await keptDocuments(this.#source.store, this.#source.campaign);
     if (documents.campaign === undefined) return;
+    this.#isKept = true;
     try {
       this.#maker = await this.#reading.open(await readPublication(documents));
       this.#documents = documents;
+      this.#due = documents.campaign.refreshAt;
     } catch (error) {
-      // Kept by another version, or older than what the policy accepted: fetched anew.
-      this.#log.add("refused", 0, sentenceOf(error));
+      // Kept by another version, expired, or older than what the policy accepted.
+      this.failure = failureOf(error);
+      this.#log.add("refused", 0, this.failure.message);
     }
   }
 
@@ -93,18 +137,26 @@ export class Present {
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
       if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents));
       this.#documents = documents;
-      await keepDocuments(store, campaign, documents);
+      this.#due = documents.campaign.refreshAt;
+      this.#isKept = true;
+      await (unchanged ? keepUnchanged(store, campaign, documents.campaign) : keepDocuments(store, campaign, documents));
       this.#log.add(unchanged ? "unchanged" : "fetched");
       this.failure = undefined;
     } catch (error) {
-      this.failure = error instanceof HushcountError ? error : new HushcountError("the campaign file cannot be used");
-      this.#nextAttempt = Date.now() + AFTER_FAILURE;
+      this.failure = failureOf(error);
+      this.#due = Date.now() + (this.#maker === undefined ? WITHOUT_FILE : LEAST_AGE + randomTime(LEAST_AGE / 2));
       this.#log.add(error instanceof DeliveryError ? "not_fetched" : "refused", 0, this.failure.message);
     }
+    this.#drawn = undefined;
   }
 }
 
-/** Return an error's sentence if it is one of ours: others may repeat what nobody should read. */
-function sentenceOf(error: unknown): string {
-  return error instanceof HushcountError ? error.message : "it cannot be used";
+/** Return whether a moment is to come; one that is too far ahead is of a clock that was set back. */
+function isAhead(moment: number, now: number): boolean {
+  return moment > now && moment <= now + LONGEST;
+}
+
+/** Return an error of ours, or one in its place: others may repeat what nobody should read. */
+function failureOf(error: unknown): HushcountError {
+  return error instanceof HushcountError ? error : new HushcountError("the campaign file cannot be used");
 }

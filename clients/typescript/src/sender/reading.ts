@@ -1,6 +1,7 @@
 /** How a sender reads campaign files. */
 
 import { formOf, openCampaign, type Form } from "../campaign/campaign.js";
+import { part } from "../loading.js";
 import { openMaker } from "../making.js";
 import { Answers } from "../store/answers.js";
 import type { Reading } from "./present.js";
@@ -16,8 +17,13 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
       await policy.check(form, signature);
       return namedIn(form);
     },
-    open: async ({ file, ...rest }) =>
-      openMaker({ ...rest, campaign: await openCampaign(file, designs), policy, answers: new Answers(store) }),
+    open: async ({ file, ...rest }) => {
+      const campaign = await openCampaign(file, designs);
+      const maker = await openMaker({ ...rest, campaign, policy, answers: new Answers(store) });
+      // As all that a page loads, before there is a value.
+      if (campaign.evaluatorKey !== undefined) await part(import("./asking.js"));
+      return maker;
+    },
   };
 }
 

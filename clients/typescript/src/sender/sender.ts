@@ -16,17 +16,16 @@ import { addressOf } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
 import { loadAsking } from "./load-asking.js";
-import { make, type Making } from "./making.js";
+import { make, type Maker, type Making } from "./making.js";
 import { numbersOf, type SenderOptions } from "./options.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
 import { Queue, type Queued } from "./queue.js";
 import { reading } from "./reading.js";
-import { atMost } from "./timing.js";
+import { Rounds } from "./rounds.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
 
-const MINUTE = 60_000;
 /** Most values whose reports are made in one step of the store. */
 const MOST_AT_ONCE = 100;
 
@@ -57,7 +56,7 @@ export class Sender {
   #heldUntil = 0;
   /** What the store said last; a page that goes has no time to read it. */
   #optedOut = true;
-  #wake: () => void = () => undefined;
+  readonly #rounds = new Rounds(() => this.#timeToWait(), () => this.#deliverQuietly());
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
 
@@ -79,7 +78,7 @@ export class Sender {
     this.#budget = budget;
     this.#queue = queue;
     this.#target = { fetcher, base };
-    this.#present = new Present({ fetcher, base, campaign, store }, open(options), this.#log);
+    this.#present = new Present({ fetcher, base, campaign, store, delay: numbers.delay }, open(options), this.#log);
     const given = { ...numbers, store, evaluator, budget, queue, leaving: this.#leaving, log: this.#log };
     const askingOf = async (): Promise<Asking> => {
       const loaded = await loadAsking(given);
@@ -97,10 +96,13 @@ export class Sender {
   /**
    * Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
    *
+   * It asks the collector for nothing once a campaign file is kept. The first one comes when the sender starts; only without
+   * `start` does the first report fetch it, and the time of that tells of this use.
+   *
    * Calls that come together share steps of the store, and the page can work between any two reports.
    *
-   * @throws NotYet there is no campaign file yet, and plain values are not kept.
-   * @throws Untrusted the policy refuses the collector's campaign file, and there is no earlier one.
+   * @throws NotYet there is no campaign file yet, or none that can be used, and plain values are not kept.
+   * @throws Untrusted the policy refuses the campaign file that is kept, or the first one.
    * @throws QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now. StoreError: nothing was kept.
    */
   async report(value: string): Promise<void> {
@@ -111,7 +113,8 @@ export class Sender {
   /**
    * Send what is due, in batches, and return what became of it; any tab may call it.
    *
-   * It never throws because of the collector or the network: such reports wait, longer after each failure.
+   * It never throws because of the collector or the network: such reports wait, longer after each failure. Call it by a
+   * timer, not when a value is used: it also asks for the campaign file when that is due.
    *
    * @param early send also what is not due yet. The time of arrival then tells when the app did this.
    * @throws HushcountError the store cannot be used.
@@ -134,12 +137,10 @@ export class Sender {
     const running = new AbortController();
     this.#running = running;
     const onLeave = (): void => void this.#leave();
-    const onReturn = (): void => {
-      this.#wake();
-    };
+    const onReturn = (): void => this.#rounds.wake();
     const onOptOut = (): void => {
       this.#optedOut = true;
-      this.#readOptOut().catch(() => undefined);
+      this.#readOptOut().then(onReturn, () => undefined);
     };
     const onOnline = (): void => {
       this.#asking?.resume();
@@ -149,7 +150,7 @@ export class Sender {
     running.signal.addEventListener("abort", onReturn);
     hearOptOut(onOptOut, running.signal);
     onOptOut();
-    void this.#run(running.signal);
+    void this.#rounds.run(running.signal);
     return this;
   }
 
@@ -189,13 +190,13 @@ export class Sender {
     requireOptedIn({ optedOut: await this.#readOptOut() });
     // A page that goes has no time to read the tokens.
     await this.#readTokens();
-    const maker = await this.#present.refreshed();
+    const maker = await this.#maker();
     if (maker === undefined) {
       await this.#requireKeptValues();
       const body = new Uint8Array();
       await this.#queue.put(values.map((value) => ({ fingerprint: "", stream: "", body, value, due: Date.now() })));
       this.#log.add("waits", values.length);
-      this.#wake();
+      this.#rounds.wake();
       return;
     }
     const { streams } = maker.campaign;
@@ -204,7 +205,14 @@ export class Sender {
     const queued = await this.#queue.put(await make(maker, wishes, this.#making));
     this.#making.onQueued(queued);
     this.#log.add("queued", queued.length);
-    this.#wake();
+    this.#rounds.wake();
+  }
+
+  /** Return the maker; the first campaign file comes when the page starts the sender, and only else with a report. */
+  async #maker(): Promise<Maker | undefined> {
+    const running = this.#running !== undefined;
+    const maker = await this.#present.maker();
+    return maker ?? (running && this.#making.keepValues ? undefined : await this.#present.first(running));
   }
 
   /** Let go of what this tab would ask and send as it goes: the person opted out. */
@@ -267,32 +275,10 @@ export class Sender {
     this.#asking?.ask(target, true).catch(() => undefined);
     if (Date.now() < this.#heldUntil) return;
     const sent = await this.#leaving.send(target);
-    if (sent.length > 0) this.#log.add("sent", await this.#queue.remove(sent));
-  }
-
-  async #run(until: AbortSignal): Promise<void> {
-    let rest = 0;
-    while (!until.aborted) {
-      let called = false;
-      const woken = new Promise<void>((resolve) => {
-        this.#wake = () => {
-          called = true;
-          resolve();
-        };
-      });
-      const wait = Math.max(await this.#timeToWait(), rest);
-      if (wait > 0) {
-        // Other tabs may queue, and the clock may change: look once a minute.
-        await atMost(woken, Math.min(wait, MINUTE));
-        rest = 0;
-      } else {
-        await this.#deliverQuietly();
-        // What is still due, such as a value without a campaign file, is tried again later.
-        const later = (await this.#timeToWait()) > 0;
-        // Who called meanwhile, such as a device that is online again, wants it now.
-        rest = later || called ? 0 : MINUTE;
-      }
-    }
+    if (sent.length === 0) return;
+    this.#log.add("sent", await this.#queue.remove(sent));
+    // A page that is only hidden lives on.
+    await this.#present.refreshed({ sends: true });
   }
 
   /** Return the milliseconds until there may be something to do. */
@@ -301,7 +287,8 @@ export class Sender {
       const due = await this.#queue.nextDue();
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
       const asked = this.#asking?.next() ?? Infinity;
-      return Math.min(asked, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
+      const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();
+      return Math.min(asked, fetched, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
       return Infinity;
     }

@@ -1,0 +1,49 @@
+/** The rounds of delivery of a page, one after the other. */
+
+import { atMost } from "./timing.js";
+
+const MINUTE = 60_000;
+
+/** Delivers whenever there is something to do. */
+export class Rounds {
+  readonly #timeToWait: () => Promise<number>;
+  readonly #deliver: () => Promise<void>;
+  #wake: () => void = () => undefined;
+
+  /** `timeToWait` returns the milliseconds until there may be something to do; neither function throws. */
+  constructor(timeToWait: () => Promise<number>, deliver: () => Promise<void>) {
+    this.#timeToWait = timeToWait;
+    this.#deliver = deliver;
+  }
+
+  /** Look again: something may be due earlier. */
+  wake(): void {
+    this.#wake();
+  }
+
+  /** Go on until the signal. */
+  async run(until: AbortSignal): Promise<void> {
+    let rest = 0;
+    while (!until.aborted) {
+      let called = false;
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = () => {
+          called = true;
+          resolve();
+        };
+      });
+      const wait = Math.max(await this.#timeToWait(), rest);
+      if (wait > 0) {
+        // Other tabs may queue, and the clock may change: look once a minute.
+        await atMost(woken, Math.min(wait, MINUTE));
+        rest = 0;
+      } else {
+        await this.#deliver();
+        // What is still due, such as a value without a campaign file, is tried again later.
+        const later = (await this.#timeToWait()) > 0;
+        // Who called meanwhile, such as a device that is online again, wants it now.
+        rest = later || called ? 0 : MINUTE;
+      }
+    }
+  }
+}
