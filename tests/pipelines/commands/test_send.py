@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hushcount.delivery import Sender
 from pipelines.cli import app
 from tests.hushcount.campaigns.vouched import KEY, public_part
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy
@@ -60,6 +61,17 @@ def test_what_cannot_be_sent_waits_in_the_folder_and_the_next_call_sends_it(
     assert run.json["held_until"].endswith("Z")
     assert cli(*words(collector, terms, *home)).status == 3, "the pause is not over"
     assert len(collector.received()) == 1
+
+
+def test_a_call_reports_under_a_newer_campaign_file_and_counts_what_waited(
+    collector: FakeCollector, terms: Path, tmp_path: Path
+) -> None:
+    home = ("--folder", tmp_path / "own")
+    done(*words(collector, terms, "one", *home))
+    Sender(collector.address, policy(), home[1]).report("one")
+    collector.epochs.append(campaign(collector.campaign))
+    run = cli(*words(collector, terms, "one", *home, "--json"))
+    assert (run.json["sent"], run.json["dropped"], run.json["waiting"]) == (2, {"epoch_closed": 2}, 0)
 
 
 def test_reports_that_are_lost_are_an_error(collector: FakeCollector, terms: Path) -> None:
