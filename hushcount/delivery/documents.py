@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hushcount.delivery.database import Database
 from hushcount.delivery.exchange import Reply, Request, exchange
 from hushcount.delivery.site import Site
-from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_json
 
@@ -46,8 +46,8 @@ class Document:
         return dict(self.headers).get(name, "")
 
     def is_fresh(self, now: float) -> bool:
-        """Return whether there is no need to ask again. A clock that was set back makes it stale."""
-        return now < self.fresh_until <= now + LONGEST_WAIT
+        """Return whether there is no need to ask again."""
+        return is_ahead(self.fresh_until, now, LONGEST_WAIT)
 
     @property
     def signature(self) -> bytes | None:
