@@ -28,11 +28,13 @@ class Verdict:
             reports. closed: the collector takes no reports of this campaign file. dropped: no attempt would succeed.
         reason: the other side's name of the problem, or ours; letters and underscores only.
         wait: seconds that the other side asked for.
+        at: when it was sent by the collector's clock, in seconds since 1970; None if the answer does not say it.
     """
 
     fate: Fate
     reason: str = ""
     wait: float = 0.0
+    at: float | None = None
 
 
 def verdict(reply: Reply, reports: int) -> Verdict:
@@ -41,7 +43,7 @@ def verdict(reply: Reply, reports: int) -> Verdict:
     Only a collector's own refusal, which names its problem, gives a report up. Whatever else comes, such as a page of a
     hotel's network, says nothing about it.
     """
-    return Verdict("sent") if reply.status == 202 else _refusal(reply, reports, "no_collector")
+    return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
 
 
 def evaluation_verdict(reply: Reply, questions: int) -> Verdict:
