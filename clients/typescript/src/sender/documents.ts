@@ -7,7 +7,7 @@
 import { DeliveryError } from "../errors.js";
 import type { Store, Value } from "../store/store.js";
 import { send, type Fetch } from "./http.js";
-import { LONGEST_WAIT } from "./timing.js";
+import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const DEFAULT_AGE = 300_000;
 const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
@@ -37,9 +37,9 @@ export function isSame(one: Document, other: Document): boolean {
   );
 }
 
-/** Return whether there is no need to ask again. A clock that was set back makes a document stale. */
+/** Return whether there is no need to ask again. */
 export function isFresh({ freshUntil }: Document, now: number): boolean {
-  return now < freshUntil && freshUntil <= now + LONGEST_WAIT;
+  return isAhead(freshUntil, now, LONGEST_WAIT);
 }
 
 /**

@@ -8,6 +8,7 @@ import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
 import type { Maker } from "./making.js";
 import { fetchDocuments, readPublication, type Named, type Publication } from "./publication.js";
+import { isAhead } from "./timing.js";
 
 const AFTER_FAILURE = 60_000;
 
@@ -60,8 +61,7 @@ export class Present {
     const now = Date.now();
     const campaign = this.#documents.campaign;
     const fresh = this.#maker !== undefined && campaign !== undefined && isFresh(campaign, now);
-    // A clock that was set back leaves a moment that is too far ahead.
-    const soon = now < this.#nextAttempt && this.#nextAttempt <= now + AFTER_FAILURE;
+    const soon = isAhead(this.#nextAttempt, now, AFTER_FAILURE);
     if (anyway || !(fresh || soon)) {
       this.#asking ??= this.#ask().finally(() => {
         this.#asking = undefined;
