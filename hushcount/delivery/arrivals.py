@@ -10,7 +10,7 @@ ahead after that answer, the window is taken for a later one until the next answ
 charged in vain.
 
 A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
-bounded apart (`Allowance`). It can keep its client from making reports, until a window has passed on the device.
+bounded apart (`Allowance`). It can keep its client from making reports, for two windows on the device after an answer.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ class Arrivals:
             after = before if at is None else _Arrived(now, at - now, before.windows)
             start, there = after.present(now, self._seconds)
             stream = str(claimed.stream)
-            counts = last_changed(dict(before.windows), start, {**there, stream: there.get(stream, 0) + number})
+            # The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+            known = {other: counts for other, counts in before.windows if other <= start + self._seconds}
+            counts = last_changed(known, start, {**there, stream: there.get(stream, 0) + number})
             return json.dumps(asdict(_Arrived(after.answered, after.ahead, tuple(counts.items()))))
 
         return self.queue.remove(claimed, _FACT, counted)

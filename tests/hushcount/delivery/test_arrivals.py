@@ -15,8 +15,10 @@ from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.exchange import Reply
+from hushcount.delivery.hold import COLLECTOR, held_until
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Claimed, Waiting
+from hushcount.delivery.waits import LONGEST_WAIT
 from tests.hushcount.delivery.fake_collector import campaign
 
 NOON = 1_795_435_200.0
@@ -139,3 +141,10 @@ def test_what_is_no_such_date_says_nothing(subtests: pytest.Subtests) -> None:
         with subtests.test(text=text):
             assert dated(text) is None
     assert dated("Mon, 23 Nov 2026 12:00:00 GMT") == NOON
+
+
+def test_a_pause_is_at_most_a_day_ahead_of_any_clock() -> None:
+    queue = arrivals().queue
+    queue.note(COLLECTOR, f"1 {NOON + LONGEST_WAIT}")
+    assert held_until(queue, NOON) == NOON + LONGEST_WAIT
+    assert held_until(queue, NOON - 1.0) is None

@@ -17,7 +17,8 @@ import pytest
 import hushcount.allowance
 import hushcount.budget
 from hushcount.allowance import OverCap
-from hushcount.delivery import Sender
+from hushcount.budget import Budget
+from hushcount.delivery import Delivery, Sender
 from shuffler.cap import over_cap
 from shuffler.separate import CLAIM
 from tests.hushcount.delivery.fake_collector import campaign, collecting, policy
@@ -101,3 +102,31 @@ def test_what_is_charged_counts_whatever_the_clocks_show(
         with subtests.test(case["name"]):
             expected = [step.get("is", step.get("sent")) for step in case["steps"]]
             assert run(tmp_path / str(number), clock, case) == (expected, case["charged"], case["over_cap"])
+
+
+def test_whatever_was_kept_while_the_clock_was_40_days_ahead_is_over_when_it_is_set_back(
+    subtests: pytest.Subtests, tmp_path: Path, clock: Clock
+) -> None:
+    """A file, a budget's day, a claim of a process that was killed, and pauses after failures, of either side."""
+    with collecting() as collector:
+        one = Sender(collector.address, policy(), tmp_path, delay=timedelta(), budget=Budget(per_day=5.0))
+        clock.now = START + 40 * DAY
+        for _ in range(2):
+            one.report("one")
+        assert one._queue.claim(clock.now, 1, 10**6, plain=True, early=True) is not None
+        collector.always = (503, "queue_full", {"Retry-After": "86400"})
+        held = one.deliver().held_until
+        assert held is not None
+        assert held.timestamp() > clock.now
+        collector.always = None
+        collector.epochs.append(campaign(collector.campaign))
+        collector.accepted = {each.fingerprint.hex() for each in collector.epochs}
+        clock.now = START
+        with subtests.test("what waited is sent at once, also what was claimed, and the file of that time is too old"):
+            asked = len(collector.gets)
+            assert one.deliver() == Delivery(sent=4)
+            assert len(collector.gets) > asked
+        with subtests.test("this day has its own limit"):
+            one.report("one")
+            assert one.spent().today == 2.5
+            assert one.deliver() == Delivery(sent=2)

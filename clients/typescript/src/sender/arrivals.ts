@@ -11,7 +11,8 @@
  * charged in vain.
  *
  * A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
- * bounded apart (budget/allowance.ts). It can keep its client from making reports, until a window has passed on the device.
+ * bounded apart (budget/allowance.ts). It can keep its client from making reports, for two windows on the device after an
+ * answer.
  */
 
 import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
@@ -91,7 +92,9 @@ export class Arrivals {
       const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => queuedOf(entry).waiting.stream));
       const counts = { ...countOf(before.windows, start) };
       for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
-      const arrived = { ...after, windows: lastChanged(before.windows, start, counts) };
+      // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+      const known = before.windows.filter(([other]) => other <= start + this.#window);
+      const arrived = { ...after, windows: lastChanged(known, start, counts) };
       return { put: [[this.#key, arrived as unknown as Value]], remove: keys, result: streams.length };
     });
   }
