@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, NonNegativeInt
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.collection.windows import is_window, window_at
+from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import KeptValue
 from hushcount.formats.models import Part
@@ -26,22 +26,28 @@ def _window_name(name: str) -> str:
     return name
 
 
+_Reports = dict[str, NonNegativeInt]
+_Window = Annotated[str, AfterValidator(_window_name)]
+
+
 class OverCap(HushcountError):
-    """The client has made as many reports of a stream in this window as the campaign's cap lets it."""
+    """One more report of a stream would not count: it is beyond the campaign's cap in this window."""
 
 
 class _Made(Part):
-    """How many reports were made in a window, by campaign and stream."""
+    """How many reports were made in the windows that the clock has shown last, by campaign and stream."""
 
-    window: Annotated[str, AfterValidator(_window_name)] = ""
-    reports: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    windows: dict[_Window, _Reports] = Field(default_factory=dict, max_length=MOST_KEPT)
 
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
     """Counts the reports of one client, window by window, by this machine's clock; many threads may use it.
 
-    A clock that is set back opens no window again.
+    Each window has the cap, in whatever order the clock shows it: a clock that was ahead mutes nobody when it is set
+    right, and one that flaps between two windows wins nothing. Whoever sets the clock opens a window with each one that
+    is not among the last 16, as any clock that advances does. A person's budget bounds what that costs, and the
+    shuffler, which counts by the collector's clock, what it changes.
 
     Args:
         window: length of the deployment's windows, which tile time from 1970 on. With a shorter one, the client makes
@@ -73,14 +79,14 @@ class Allowance:
         # Not of each file: an operator may publish many epochs in one window.
         name = f"{campaign.id}/{stream}"
         present = window_at(now or datetime.now(timezone.utc), self.window).name
-        if present > made.window:
-            made = _Made(window=present)
-        before, cap = made.reports.get(name, 0), campaign.shuffle.cap
+        reports = made.windows.get(present, {})
+        before, cap = reports.get(name, 0), campaign.shuffle.cap
         if before + number > cap:
             raise OverCap(
                 f"{number} more {stream} of campaign {campaign.id} in the window that began at "
-                f"{made.window}, where {before} were made: must be at most {cap} together; wait for the next window, "
+                f"{present}, where {before} were made: must be at most {cap} together; wait for the next window, "
                 "and for a retry send the same bytes again"
             )
         # A copy is not checked again: that the window is one takes as long as the rest of a report.
-        return made.model_copy(update={"reports": {**made.reports, name: before + number}})
+        windows = last_changed(made.windows, present, {**reports, name: before + number})
+        return made.model_copy(update={"windows": windows})

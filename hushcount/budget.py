@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.windows import MOST_KEPT, last_changed
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.client_files import KeptValue
 from hushcount.formats.models import Part, text_of
@@ -28,6 +29,7 @@ _WHOLE_DELTA = 10**18
 # Floats hold every number of billionths up to it. So it is also the limit where none is set: an epsilon of a million.
 _MOST = 10**15
 _Count = Annotated[int, Field(ge=0)]
+_Day = Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")]
 
 
 class BudgetSpent(HushcountError):
@@ -48,22 +50,16 @@ class _Line(Part):
 
 
 class _Charged(Part):
-    """All that was charged; lines by "campaign/stream"."""
+    """All that was charged; lines by "campaign/stream", and epsilon of the days that the clock has shown last."""
 
     format: Literal[1] = 1
-    day: Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")] = "1970-01-01"
-    today: _Count = 0
+    days: dict[_Day, _Count] = Field(default_factory=dict, max_length=MOST_KEPT)
     opted_out: bool = False
     lines: dict[str, _Line] = Field(default_factory=dict)
 
     @property
     def total(self) -> int:
         return sum(line.epsilon for line in self.lines.values())
-
-    def on(self, now: datetime | None) -> _Charged:
-        """Return it on the present day; a clock that is set back opens no day again."""
-        present = (now or datetime.now(timezone.utc)).astimezone(timezone.utc).date().isoformat()
-        return self.model_copy(update={"day": present, "today": 0}) if present > self.day else self
 
 
 @dataclass(frozen=True)
@@ -107,8 +103,9 @@ class Budget:
     are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A client that
     remembers has paid for an epoch with its first answer, and repeats it also when nothing is left.
 
-    A day is one of UTC. A clock that is set back opens no day again. One that is set ahead opens the later day, once;
-    then no other opens until that day is over, and `lifetime` bounds what can be charged that way.
+    A day is one of UTC, and has its limit in whatever order the clock shows it: a clock that was ahead uses up no day
+    but the one that it showed. Whoever sets the clock opens a day with each one that is not among the last 16, and
+    `lifetime` bounds what can be charged that way.
 
     Args:
         path: file of mode 0600 in which the count outlives the process, made with the first report; beside it a file
@@ -174,8 +171,8 @@ class Budget:
         def step(charged: _Charged) -> tuple[_Charged, int]:
             if charged.opted_out:
                 raise OptedOut(f"campaign {campaign.id}: the person opted out, nothing is made until budget.opt_in()")
-            charged = charged.on(now)
-            left = min(self._left(charged))
+            today = _day(now)
+            left = min(self._left(charged, today))
             if not cost.lasting:
                 telling = charges = min(number, left // cost.epsilon)
             else:
@@ -183,7 +180,7 @@ class Budget:
                 fits = first * cost.epsilon <= left
                 telling, charges = (number, first) if fits else (0, 0)
             if telling < number and self.when_spent == "nothing":
-                raise BudgetSpent(self._refusal(campaign, stream, number, cost, charged))
+                raise BudgetSpent(self._refusal(campaign, stream, number, cost, charged, today))
             key = f"{campaign.id}/{stream}"
             old = charged.lines.get(key, _Line())
             line = _Line(
@@ -192,8 +189,8 @@ class Budget:
                 epsilon=old.epsilon + charges * cost.epsilon,
                 delta=min(_WHOLE_DELTA, old.delta + charges * cost.delta),
             )
-            today = charged.today + charges * cost.epsilon
-            return charged.model_copy(update={"today": today, "lines": {**charged.lines, key: line}}), telling
+            days = last_changed(charged.days, today, charged.days.get(today, 0) + charges * cost.epsilon)
+            return charged.model_copy(update={"days": days, "lines": {**charged.lines, key: line}}), telling
 
         # First to see what it raises: it may not hold its lock while others are taken.
         step(self._kept.read())
@@ -202,14 +199,14 @@ class Budget:
 
     def spent(self, now: datetime | None = None) -> Spent:
         """Return what was spent and what is left; raises as `charge` if the file cannot be read."""
-        charged = self._kept.read().on(now)
-        left_today, left = self._left(charged)
+        charged, today = self._kept.read(), _day(now)
+        left_today, left = self._left(charged, today)
         streams = [_of_line(key, line) for key, line in sorted(charged.lines.items())]
         delta = sum(line.delta for line in charged.lines.values())
         return Spent(
             streams=tuple(streams),
-            day=date.fromisoformat(charged.day),
-            today=charged.today / _BILLION,
+            day=date.fromisoformat(today),
+            today=charged.days.get(today, 0) / _BILLION,
             epsilon=charged.total / _BILLION,
             delta=min(1.0, delta / _WHOLE_DELTA),
             per_day=float(self.per_day),
@@ -236,19 +233,24 @@ class Budget:
     def _opt(self, *, out: bool) -> None:
         self._kept.change(lambda charged: (charged.model_copy(update={"opted_out": out}), None))
 
-    def _left(self, charged: _Charged) -> tuple[int, int]:
+    def _left(self, charged: _Charged, today: str) -> tuple[int, int]:
         """Return the billionths left of the day and of all; 0 if the app lowered a limit below what was spent."""
         per_day, lifetime = self._limits
-        return max(0, per_day - charged.today), max(0, lifetime - charged.total)
+        return max(0, per_day - charged.days.get(today, 0)), max(0, lifetime - charged.total)
 
-    def _refusal(self, campaign: Campaign, stream: Stream, number: int, cost: Cost, charged: _Charged) -> str:
-        today, ever = self._left(charged)
-        where = f"on {charged.day}: wait for the next day, UTC" if today < ever else "in all, which no day renews"
+    def _refusal(self, campaign: Campaign, stream: Stream, number: int, cost: Cost, charged: _Charged, day: str) -> str:
+        today, ever = self._left(charged, day)
+        where = f"on {day}: wait for the next day, UTC" if today < ever else "in all, which no day renews"
         return (
             f"{number} more {stream} of campaign {campaign.id} at epsilon {cost.epsilon / _BILLION:.9g} "
             f"{'an epoch' if cost.lasting else 'each'}: must fit in the {min(today, ever) / _BILLION:.9g} that is left "
             f"{where}"
         )
+
+
+def _day(now: datetime | None) -> str:
+    """Return the day of a moment, by default the present one, in UTC."""
+    return (now or datetime.now(timezone.utc)).astimezone(timezone.utc).date().isoformat()
 
 
 @lru_cache

@@ -36,7 +36,7 @@ class Spent:
 
     Attributes:
         streams: by campaign and stream.
-        day: the latest UTC day that the device's clock has shown to the budget.
+        day: the UTC day that the device's clock shows.
         today: epsilon charged on that day.
         epsilon, delta: charged in all: what was sent is (epsilon, delta)-private, replace-one, all of it together.
         per_day, lifetime: the limits, epsilon; infinity for no limit.

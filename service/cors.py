@@ -17,7 +17,7 @@ PREFLIGHT: Headers = (
     (b"access-control-max-age", b"7200"),
 )
 """What a page may send; the answer to the browser's question."""
-_EXPOSED = (b"access-control-expose-headers", b"campaign-signature, etag, retry-after")
+_EXPOSED = (b"access-control-expose-headers", b"campaign-signature, date, etag, retry-after")
 _VARIES: Headers = ((b"vary", b"origin"),)
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import TypeVar
 
 _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 _LONGEST = timedelta(days=366)
 # Far from the ends of datetime, because lengths and grace periods are added.
-_YEARS = range(1970, 9000)
+YEARS = range(1970, 9000)
+MOST_KEPT = 16
+Key = TypeVar("Key")
+Count = TypeVar("Count")
 
 
 @dataclass(frozen=True, order=True)
@@ -70,9 +75,19 @@ def window_start(name: str) -> datetime:
         start = datetime.strptime(name, _NAME).replace(tzinfo=timezone.utc)
     except ValueError:
         raise ValueError(f"window is {name!r}, must be its start, as in 20261121T000000Z") from None
-    if start.year not in _YEARS:
-        raise ValueError(f"window is {name!r}, must start in a year from {_YEARS[0]} to {_YEARS[-1]}")
+    if start.year not in YEARS:
+        raise ValueError(f"window is {name!r}, must start in a year from {YEARS[0]} to {YEARS[-1]}")
     return start
+
+
+def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:
+    """Return counts by window or day with one of them changed, the 16 that were changed last.
+
+    Whoever counts by a clock that may be wrong keeps the windows that it has shown, not the newest alone: a clock that
+    was ahead then mutes nobody, and one that flaps between windows opens none anew.
+    """
+    changed = {**{other: kept for other, kept in counts.items() if other != key}, key: count}
+    return dict(list(changed.items())[-MOST_KEPT:])
 
 
 def duration(text: str) -> timedelta:

@@ -33,11 +33,13 @@ class Verdict:
             collector takes no reports of this campaign file. dropped: no attempt would succeed.
         reason: the other side's name of the problem, or ours; letters, digits and underscores only.
         wait: seconds that the other side asked for, a day at most.
+        at: when it was sent by the collector's clock, in seconds since 1970; None if the answer does not say it.
     """
 
     fate: Fate
     reason: str = ""
     wait: float = 0.0
+    at: float | None = None
 
 
 def verdict(reply: Reply, reports: int) -> Verdict:
@@ -46,7 +48,7 @@ def verdict(reply: Reply, reports: int) -> Verdict:
     Only a collector's own refusal, which names its problem, gives reports up at once. A page of a hotel's network or a
     proxy says nothing about them, except 413: whoever says it, this many bytes do not pass.
     """
-    return Verdict("sent") if reply.status == 202 else _refusal(reply, reports, "no_collector")
+    return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
 
 
 def evaluation_verdict(reply: Reply, questions: int) -> Verdict:

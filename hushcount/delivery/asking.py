@@ -13,8 +13,9 @@ from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
 from hushcount.delivery.open_questions import OpenQuestion, OpenQuestions
 from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
-from hushcount.delivery.queue import Queue, Settled
+from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.waiting import Settled
 from hushcount.delivery.waits import random_seconds
 from hushcount.discovery.making import finish_all
 from hushcount.discovery.oblivious import MOST_QUESTIONS, Unanswered

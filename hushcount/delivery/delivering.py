@@ -12,14 +12,16 @@ from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.delivery.answers import MOST_REFUSALS, Verdict
+from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.asking import Asker
 from hushcount.delivery.events import Delivery, TellEvent
 from hushcount.delivery.hold import held_until, hold, release
 from hushcount.delivery.making import Made, Maker
 from hushcount.delivery.posting import post
 from hushcount.delivery.present import Present
-from hushcount.delivery.queue import Claimed, Queue, Waiting
+from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.errors import HushcountError
 
 _MOST_REPORTS = 1000
@@ -51,6 +53,7 @@ class Deliverer:
 
     site: Site
     queue: Queue
+    arrivals: Arrivals
     present: Present
     budget: Budget
     maker: Maker
@@ -104,7 +107,7 @@ class Deliverer:
         number = len(claimed.rows)
         if verdict.fate == "sent":
             release(self.queue)
-            done.sent += self.queue.remove(claimed)
+            done.sent += self.arrivals.sent(claimed, verdict.at)
             self.tell("sent", "", number, claimed.stream)
         elif verdict.fate == "dropped":
             release(self.queue)
@@ -153,10 +156,11 @@ class Deliverer:
         for place, one in enumerate(claimed.waiting):
             ready: list[Made] = []
             reason = "unknown_stream"
+            streams = [stream for stream in client.campaign.streams if one.stream in (None, stream)]
             try:
-                for stream in client.campaign.streams:
-                    if one.stream in (None, stream):
-                        ready.append(self.maker.made(client, stream, one.value or "", keep_value=True))
+                self.arrivals.require_room(client.campaign, streams, anew=True)
+                for stream in streams:
+                    ready.append(self.maker.made(client, stream, one.value or "", keep_value=True))
             except BudgetSpent:
                 reason = "budget_spent"
             except HushcountError as error:

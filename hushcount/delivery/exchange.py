@@ -15,9 +15,11 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from hushcount.collection.windows import YEARS
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 
@@ -25,6 +27,7 @@ _MOST_ANSWER_BYTES = 1 << 16
 """Of an answer to a post."""
 _MOST_HEAD_BYTES = 1 << 16
 """Also for what surrounds the pieces of a body."""
+_DATE_LETTERS = len("Thu, 26 Nov 2026 04:34:09 GMT")
 Failure = Literal["unreachable", "bad_certificate", "too_slow", "too_long", "malformed"]
 _SENTENCES: Mapping[Failure, str] = {
     "unreachable": "it cannot be reached",
@@ -60,6 +63,21 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def date(self) -> float | None:
+        """When it was made by the other side's clock, in seconds since 1970; None if `Date` is no IMF-fixdate.
+
+        Senders must write that form of RFC 9110, section 5.6.7; the years are those of windows.
+        """
+        text = self.headers.get("date", "")
+        try:
+            moment = parsedate_to_datetime(text) if len(text) == _DATE_LETTERS else None
+            if moment is None or format_datetime(moment, usegmt=True) != text or moment.year not in YEARS:
+                return None
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+        return moment.timestamp()
 
 
 def post_octets(site: Site, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:

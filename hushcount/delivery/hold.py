@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hushcount.delivery.queue import Queue
-from hushcount.delivery.waits import LONGEST_WAIT, pause
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 
 COLLECTOR = "hold"
 EVALUATOR = "hold_evaluator"
@@ -11,9 +11,9 @@ EVALUATOR = "hold_evaluator"
 
 
 def held_until(queue: Queue, now: float, whom: str = COLLECTOR) -> float | None:
-    """Return until when nothing is sent, or None. A clock that was set back ends the hold."""
+    """Return until when nothing is sent, or None."""
     until = _read(queue, whom)[1]
-    return until if now < until <= now + 2 * LONGEST_WAIT else None
+    return until if is_ahead(until, now, LONGEST_WAIT) else None
 
 
 def hold(queue: Queue, now: float, asked: float, whom: str = COLLECTOR) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.delivery.open_questions import OpenQuestion
-from hushcount.delivery.queue import Waiting, new_claim
+from hushcount.delivery.waiting import Waiting, new_question
 from hushcount.delivery.waits import random_seconds
 from hushcount.items import canonical
 
@@ -43,7 +43,7 @@ class Maker:
         if not client.campaign.is_oblivious:
             return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
         # The question is due then. Its blank goes at a random time too, so that neither tells when the value was used.
-        pending, claim, until = client.pending_discovery(wanted), new_claim(), due + self.answer_within
+        pending, claim, until = client.pending_discovery(wanted), new_question(), due + self.answer_within
         blank = Waiting(
             fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
         )

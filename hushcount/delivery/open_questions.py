@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead
 from hushcount.discovery.making import PendingDiscovery
 from hushcount.formats.client_files import ThreadLock
 
@@ -50,14 +50,17 @@ class OpenQuestions:
         """Remove and return questions that are due, or all if `early`, of one campaign file, the earliest first."""
         with self._lock:
             self._forget_parents()
-            due = sorted((one for one in self._open if early or _is_past(one.due, now)), key=lambda one: one.due)
+            due = sorted(
+                (one for one in self._open if early or not is_ahead(one.due, now, LONGEST_WAIT)),
+                key=lambda one: one.due,
+            )
             return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
 
     def take_late(self, now: float, early: bool) -> list[OpenQuestion]:
         """Remove and return questions that nobody has answered in time, or all if `early`."""
         with self._lock:
             self._forget_parents()
-            return self._removed([one for one in self._open if early or _is_past(one.until, now)])
+            return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
 
     def next_due(self) -> float | None:
         """Return when the next question is due, in seconds since 1970; None without any."""
@@ -78,8 +81,3 @@ class OpenQuestions:
     def _forget_parents(self) -> None:
         if self._process != os.getpid():
             self._process, self._open = os.getpid(), []
-
-
-def _is_past(moment: float, now: float) -> bool:
-    """Return whether a moment is over; one that is too far in the future is of a clock that was set back."""
-    return moment <= now or moment > now + 2 * LONGEST_WAIT

@@ -6,8 +6,9 @@ import secrets
 
 from hushcount.delivery.answers import Verdict, verdict
 from hushcount.delivery.exchange import NoAnswer, Reply, post_octets
-from hushcount.delivery.queue import Claimed, Queue
+from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.waiting import Claimed
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
 """Two tokens: an evaluator that saw the collector's could post in the client's name, and crowd out its reports."""

@@ -26,7 +26,7 @@ from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.publication import Check, Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
-from hushcount.delivery.waits import LONGEST_WAIT, random_seconds
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
 
@@ -99,13 +99,13 @@ class Present:
 
     def _is_time(self, sends: bool) -> bool:
         now = time.time()
-        if _is_ahead(self._due, now):
+        if is_ahead(self._due, now, _LONGEST):
             return False
         if self._client is None or sends:
             return True
         if self._drawn is None:
             self._drawn = now + random_seconds(self._delay)
-        return not _is_ahead(self._drawn, now)
+        return not is_ahead(self._drawn, now, _LONGEST)
 
     def _try(self) -> None:
         try:
@@ -147,11 +147,6 @@ class Present:
         self._is_kept = True
         keep_documents(self._database, self._campaign, documents)
         self._tell("fetched", f"epoch {self._client.campaign.epoch}")
-
-
-def _is_ahead(moment: float, now: float) -> bool:
-    """Return whether a moment is to come; one that is too far ahead is of a clock that was set back."""
-    return now < moment <= now + _LONGEST
 
 
 def _signed(documents: Documents) -> tuple[bytes, bytes | None]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.delivery.database import Database
+from hushcount.delivery.waiting import QUESTION, Claimed, Settled, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import HushcountError
 
@@ -30,73 +31,26 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
     " headers TEXT NOT NULL, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
-# A clock that was set back leaves times that are too far in the future: they count as past. A question waits a delay
-# and then for its answer, at most a day each, and its report another delay.
-_LONGEST = 3 * LONGEST_WAIT
-_FREE = "(claimed_until <= :now OR claimed_until > :now + :longest)"
-_DUE = "(:early OR due <= :now OR due > :now + :longest)"
+
+
+def _ahead(column: str, of_question: int, of_other: int) -> str:
+    """Return `is_ahead` in SQL, of a time that can be so many days ahead.
+
+    Twice the lease comes on top: that of a claim, and because another process may have read the clock later.
+    """
+    days = f"CASE WHEN claim LIKE '{QUESTION}%' THEN {of_question} ELSE {of_other} END"
+    return f"({column} > :now AND {column} <= :now + 2 * :lease + {LONGEST_WAIT} * {days})"
+
+
+# A question waits a delay and then for its answer, at most a day each, and its report another delay.
+_FREE = f"NOT {_ahead('claimed_until', 2, 0)}"
+_DUE = f"(:early OR NOT {_ahead('due', 3, 1)})"
+Remake = Callable[[str | None, int], str]
+"""What a fact becomes with so many reports that are removed."""
 
 
 class QueueFull(HushcountError):
     """As many reports wait as may: nothing was made, and no budget spent."""
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A report that waits to be sent; with `value` if the app keeps plain values.
-
-    A plain value without a report waits for a campaign file: its fingerprint is empty, and its stream is that of the
-    report to make, or None for all streams of the campaign.
-
-    Attributes:
-        due: in seconds since 1970, as all times here.
-        claim: of whoever asks for the report's name (`new_claim`); empty if nothing is asked. Until `claimed_until`
-            nobody else sends the report.
-    """
-
-    fingerprint: str
-    stream: Stream | None
-    body: bytes
-    value: str | None = None
-    due: float = 0.0
-    claim: str = ""
-    claimed_until: float = 0.0
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """Reports of one campaign file and stream, or plain values, that nobody else sends until the claim ends."""
-
-    claim: str
-    rows: tuple[int, ...]
-    waiting: tuple[Waiting, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.waiting[0].fingerprint
-
-    @property
-    def stream(self) -> Stream | None:
-        return self.waiting[0].stream
-
-    @property
-    def body(self) -> bytes:
-        """All reports, one after the other."""
-        return b"".join(waiting.body for waiting in self.waiting)
-
-
-@dataclass(frozen=True)
-class Settled:
-    """A report that no longer waits for an answer: due at a moment, with `body` in place of its own if there is one."""
-
-    claim: str
-    due: float
-    body: bytes | None = field(default=None, repr=False)
-
-
-def new_claim() -> str:
-    """Return the name of a claim: no other has it."""
-    return secrets.token_hex(16)
 
 
 def database(path: Path | None) -> Database:
@@ -141,7 +95,7 @@ class Queue:
             plain: claim plain values too.
             early: claim also what is not due yet.
         """
-        known = {"campaign": self.campaign, "now": now, "longest": _LONGEST, "plain": plain, "early": early}
+        known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
         # Constants of this module are put together, nothing else.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
         first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
@@ -156,7 +110,7 @@ class Queue:
             named = {"fingerprint": first[0], "stream": first[1], "most_rows": most_rows}
             rows = tables.execute(alike, {**known, **named}).fetchall()
             number = max(1, min(len(rows), most_bytes // max(1, len(rows[0][3]))))
-            claim, rows = new_claim(), rows[:number]
+            claim, rows = secrets.token_hex(16), rows[:number]
             tables.executemany(
                 "UPDATE rows SET claim = ?, claimed_until = ? WHERE id = ?",
                 [(claim, now + self.lease, row[0]) for row in rows],
@@ -164,10 +118,13 @@ class Queue:
         waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), _text(row[4]), row[5]) for row in rows)
         return Claimed(claim, tuple(row[0] for row in rows), waiting)
 
-    def remove(self, claimed: Claimed) -> int:
-        """Remove claimed reports that are sent or given up; return how many were still there."""
+    def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
+        """Remove claimed reports that are sent or given up, and change a fact with them; return how many were there."""
         with self.database.change() as tables:
-            return _removed(tables, claimed.rows)
+            number = sum(tables.execute("DELETE FROM rows WHERE id = ?", (row,)).rowcount for row in claimed.rows)
+            if remake is not None:
+                self._note(tables, fact, remake(self._fact(tables, fact), number))
+            return number
 
     def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
         """End a claim: its reports are due at a moment, or as they were.
@@ -196,9 +153,13 @@ class Queue:
 
     def renew(self, claims: Sequence[str], until: float) -> list[bool]:
         """Let claims of reports that wait for an answer last until a moment at least; return which are still there."""
-        last_longer = "UPDATE rows SET claimed_until = max(claimed_until, ?) WHERE campaign = ? AND claim = ?"
+        last_longer = (
+            "UPDATE rows SET claimed_until = CASE WHEN claimed_until > :until + :longest THEN :until"
+            " ELSE max(claimed_until, :until) END WHERE campaign = :campaign AND claim = :claim"
+        )
+        known = {"until": until, "longest": 2 * LONGEST_WAIT, "campaign": self.campaign}
         with self.database.change() as tables:
-            return [tables.execute(last_longer, (until, self.campaign, claim)).rowcount > 0 for claim in claims]
+            return [tables.execute(last_longer, {**known, "claim": claim}).rowcount > 0 for claim in claims]
 
     def settle(self, settled: Sequence[Settled]) -> int:
         """End claims of reports that waited for an answer, all at once; return how many were still there."""
@@ -216,6 +177,13 @@ class Queue:
         """Return how many reports and plain values wait, claimed ones included."""
         with self.database.change() as tables:
             return self._count(tables)
+
+    def waiting_of(self, stream: Stream) -> tuple[int, int]:
+        """Return how many reports of a stream wait, and how many plain values from which one is to be made."""
+        counts = "SELECT fingerprint = '', count(*) FROM rows WHERE campaign = ? AND stream IN (?, '') GROUP BY 1"
+        with self.database.change() as tables:
+            found = dict(tables.execute(counts, (self.campaign, stream)).fetchall())
+        return found.get(0, 0), found.get(1, 0)
 
     def next_due(self) -> float | None:
         """Return when the next report is due that nobody has claimed, in seconds since 1970; None without any."""
@@ -281,10 +249,6 @@ class Queue:
 def _columns(one: Waiting) -> tuple[object, ...]:
     value = _octets(one.value)
     return one.fingerprint, one.stream or "", one.body, value, one.due, one.claim, one.claimed_until
-
-
-def _removed(tables: sqlite3.Connection, rows: Sequence[int]) -> int:
-    return sum(tables.execute("DELETE FROM rows WHERE id = ?", (row,)).rowcount for row in rows)
 
 
 def _octets(value: str | None) -> bytes | None:

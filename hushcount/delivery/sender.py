@@ -14,6 +14,7 @@ from hushcount.allowance import Allowance
 from hushcount.budget import Budget, OptedOut
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
+from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.asking import Asker
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.events import Delivery, Event, EventLog, What
@@ -22,8 +23,9 @@ from hushcount.delivery.making import Made, Maker
 from hushcount.delivery.open_questions import OpenQuestions
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
-from hushcount.delivery.queue import Queue, Waiting, database
+from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.site import Site
+from hushcount.delivery.waiting import Waiting
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.memory import FileMemory, Memory, ProcessMemory
 from hushcount.newest import Newest, Untrusted
@@ -106,7 +108,10 @@ class Sender:
         self._present = Present(site, named, tables, longest, policy.check, self._client, self._tell)
         self._questions = OpenQuestions()
         asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
-        self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._maker, asker, self._tell)
+        self._arrivals = Arrivals(self._queue, window)
+        self._deliverer = Deliverer(
+            site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell
+        )
         self._is_durable = home is not None
         self._thread: threading.Thread | None = None
         self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
@@ -142,6 +147,7 @@ class Sender:
             self._put([Made(Waiting("", None, b"", value, time.time()))], "waits")
             return
         self._queue.require_room(len(client.campaign.streams))
+        self._arrivals.require_room(client.campaign, client.campaign.streams)
         ready: list[Made] = []
         try:
             for stream in client.campaign.streams:

@@ -16,6 +16,15 @@ def random_seconds(most: float) -> float:
     return most * int(uniform(_STEPS, 1, SystemWords())[0]) / _STEPS
 
 
+def is_ahead(moment: float, now: float, longest: float) -> bool:
+    """Return whether a kept moment is still to come; it can be at most `longest` seconds ahead.
+
+    One that is further ahead was kept before the clock was set back, and counts as past: no kept moment holds anything
+    up for longer than it may by its own law.
+    """
+    return now < moment <= now + longest
+
+
 def pause(failures: int, asked: float = 0.0) -> float:
     """Return the seconds until the next attempt after so many failures in a row, at least 1.
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from hushcount.budget import Budget, BudgetSpent, OptedOut, cost_of
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.windows import MOST_KEPT
 from hushcount.errors import FormatError, UsageError
 from tests.hushcount.campaigns.test_campaign_file import data
 from tests.hushcount.forked import forked
@@ -153,7 +154,9 @@ def test_what_else_must_permit_it_is_asked_before_the_charge_and_voids_it() -> N
 # Days.
 
 
-def test_a_day_is_one_of_utc_and_a_clock_set_back_opens_none(subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_a_day_is_one_of_utc_and_has_its_limit_whenever_the_clock_shows_it(
+    subtests: pytest.Subtests, tmp_path: Path
+) -> None:
     for number, durable in enumerate([False, True]):
         home = tmp_path / str(number)
         home.mkdir()
@@ -165,20 +168,26 @@ def test_a_day_is_one_of_utc_and_a_clock_set_back_opens_none(subtests: pytest.Su
                 budget.charge(campaign(), "reports", 1, now=now)
             assert budget.spent(NOON).epsilon == 1.0
             assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
-            for back in (midnight, NOON, NOON - 400 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
-                assert budget.charge(campaign(), "reports", 1, now=back) == 0
-                assert budget.spent(back).day == date(2026, 11, 22)
+            for other in (NOON + 40 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+                assert budget.charge(campaign(), "reports", 2, now=other) == 1
+            for again in (midnight, NOON, NOON + 40 * DAY, NOON, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+                assert budget.charge(campaign(), "reports", 1, now=again) == 0
+                spent = budget.spent(again)
+                assert (spent.day, spent.today, spent.left_today) == (again.date(), 1.0, 0.0)
 
 
-def test_a_clock_set_ahead_opens_its_day_once_and_no_other_before_it_and_the_lifetime_holds() -> None:
-    budget = Budget(per_day=1.0, lifetime=3.5)
-    for ahead in (3650 * DAY, timedelta(), DAY, 3649 * DAY, 3650 * DAY):
-        budget.charge(campaign(), "reports", 1, now=NOON + ahead)
-    assert budget.spent(NOON).epsilon == 1.0
-    # Day by day into the future: the limit of a day is that of whoever sets the clock, the other one is not.
-    for number in range(3651, 3700):
-        budget.charge(campaign(), "reports", 1, now=NOON + number * DAY)
-    assert budget.spent(NOON).epsilon == 3.0
+def test_whoever_sets_the_clock_day_by_day_is_bounded_by_the_lifetime() -> None:
+    """The limit of a day is that of whoever sets the clock, the other one is not; 16 days are kept, and no more."""
+    budget = Budget(per_day=1.0, lifetime=20.5)
+    days = [NOON + number * DAY for number in range(100)]
+    assert [budget.charge(campaign(), "reports", 2, now=day) for day in days[:MOST_KEPT]] == [1] * MOST_KEPT
+    assert [budget.charge(campaign(), "reports", 1, now=day) for day in days[:MOST_KEPT]] == [0] * MOST_KEPT
+    # One more day: the one that the clock has not shown for the longest time is forgotten, and no other.
+    assert budget.charge(campaign(), "reports", 1, now=days[MOST_KEPT]) == 1
+    assert budget.charge(campaign(), "reports", 1, now=days[1]) == 0
+    assert budget.charge(campaign(), "reports", 1, now=days[0]) == 1
+    assert sum(budget.charge(campaign(), "reports", 1, now=day) for day in days[MOST_KEPT + 1 :]) == 20 - 18
+    assert budget.spent(NOON).epsilon == 20.0
 
 
 # The file.
@@ -257,12 +266,12 @@ actions = st.tuples(
 def test_no_day_and_no_lifetime_exceeds_its_limit_and_as_much_is_charged_as_told(
     per_day: float, lifetime: float, taken: list[tuple[float, Stream, int, bool, int]]
 ) -> None:
-    """A model in exact fractions, to which a day is whatever the greatest clock was."""
+    """A model in exact fractions, of the days that the clock shows: no 17 of them in these lists."""
     budget = Budget(per_day=per_day, lifetime=lifetime)
     now, days = NOON, dict[date, Fraction]()
     for epsilon, stream, number, memory, step in taken:
-        now += step * DAY
-        last = max([*days, now.date()])
+        now = NOON + step * DAY
+        last = now.date()
         days.setdefault(last, Fraction(0))
         each = Fraction(1 if stream == "discovery" else repr(epsilon))
         lasting = memory and stream == "reports"

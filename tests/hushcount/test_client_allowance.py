@@ -11,6 +11,7 @@ import pytest
 from hushcount.allowance import Allowance, OverCap
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.collection.windows import MOST_KEPT
 from hushcount.errors import FormatError, UsageError
 from hushcount.policy import Policy
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
@@ -52,7 +53,7 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     assert len(client.reports(["one", "two"])) == len(client.discovery_reports([None, "x"])) == 2
 
 
-def test_each_window_has_its_own_and_a_clock_that_is_set_back_opens_none_again(
+def test_each_window_has_its_own_in_whatever_order_the_clock_shows_them(
     subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
     for number, durable in enumerate([False, True]):
@@ -66,13 +67,28 @@ def test_each_window_has_its_own_and_a_clock_that_is_set_back_opens_none_again(
             # However many epochs are published, a window has one cap: it is what a policy bounds.
             with pytest.raises(OverCap):
                 allowance.take(second, "reports", 1, NOON)
-            for late in (NOON, NOON + timedelta(minutes=59, seconds=59), NOON - timedelta(days=9)):
+            with pytest.raises(OverCap):
+                allowance.take(first, "reports", 1, NOON + timedelta(minutes=59, seconds=59))
+            # A clock that was 40 days ahead mutes nobody, and one that flaps between windows wins nothing.
+            for now in (NOON + timedelta(days=40), NOON + HOUR, NOON - timedelta(days=9)):
+                allowance.take(first, "reports", 2, now)
+            for now in (NOON, NOON + HOUR, NOON, NOON + timedelta(days=40), NOON - timedelta(days=9)):
                 with pytest.raises(OverCap):
-                    allowance.take(first, "reports", 1, late)
-            allowance.take(first, "reports", 2, NOON + HOUR)
-            for late in (NOON + HOUR, NOON):
-                with pytest.raises(OverCap):
-                    allowance.take(first, "reports", 1, late)
+                    allowance.take(first, "reports", 1, now)
+
+
+def test_a_window_is_open_again_once_16_others_were_used_and_no_sooner() -> None:
+    """The limit of what a clock can be held to, and said; what is refused counts as no use."""
+    allowance = Allowance(HOUR)
+    for number in range(MOST_KEPT):
+        allowance.take(campaign(), "reports", 1, NOON + number * HOUR)
+    for number in range(MOST_KEPT):
+        with pytest.raises(OverCap):
+            allowance.take(campaign(), "reports", 1, NOON + number * HOUR)
+    allowance.take(campaign(), "reports", 1, NOON + MOST_KEPT * HOUR)
+    with pytest.raises(OverCap):
+        allowance.take(campaign(), "reports", 1, NOON + HOUR)
+    allowance.take(campaign(), "reports", 1, NOON)
 
 
 def test_with_a_file_it_outlives_the_process_and_names_no_value(tmp_path: Path) -> None:
@@ -98,7 +114,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(subtests: pytest.Subtests, 
             b"",
             b"[]",
             b"[" * 200_000,
-            b'{"window": "20261121T120000Z", "reports": {"a": -1}}',
+            b'{"windows": {"20261121T120000Z": {"a": -1}}}',
             b" " * (2 << 20),
         ]
     ):

@@ -125,6 +125,17 @@ describe("asking an evaluator", () => {
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
+  test("so are those of a clock that was 40 days ahead when it is set back", async () => {
+    const { sender, collector } = tab({ delaySeconds: 600 });
+    vi.setSystemTime(START + 960 * HOUR);
+    await sender.report("dark-mode");
+    vi.setSystemTime(START);
+    sender.start();
+    await vi.waitFor(() => {
+      expect(collector.questions.length).toBe(1);
+    });
+  });
+
   test("so are those that were not due yet when the page fell asleep in the middle of a delivery", async () => {
     const { sender, collector } = tab({ delaySeconds: 600 });
     const values = Array.from({ length: 40 }, (_, number) => `value-${String(number)}`);

@@ -52,7 +52,7 @@ describe("vectors", () => {
       const lines = Object.values(charged.lines);
       const total = (of: "epsilon" | "delta") => String(lines.reduce((sum, line) => sum + line[of], 0n));
       expect(telling).toEqual(entry.charges.map((each: Entry) => each.telling));
-      expect([String(charged.today), total("epsilon"), total("delta")]).toEqual([entry.today, entry.epsilon, entry.delta]);
+      expect([String(charged.days.at(-1)?.[1]), total("epsilon"), total("delta")]).toEqual([entry.today, entry.epsilon, entry.delta]);
     }
   });
 
@@ -121,13 +121,11 @@ describe("what is charged", () => {
         for (const { campaign, discovery, day, ...rest } of list) {
           const file = askedOf(campaign);
           const stream = discovery && file.streams.includes("discovery") ? "discovery" : "reports";
-          const before = charged.day;
           const [after, telling] = charge(charged, limits, { campaign: file, stream, ...rest }, NOON + day * DAY);
           charged = chargedOf(recordOf(after));
           expect(charged).toEqual(after);
           expect(telling).toBeLessThanOrEqual(rest.number);
-          expect(charged.today).toBeLessThanOrEqual(limitUnits(perDay, EPSILON_DIGITS));
-          expect(charged.day >= before).toBe(true);
+          for (const [, epsilon] of charged.days) expect(epsilon).toBeLessThanOrEqual(limitUnits(perDay, EPSILON_DIGITS));
         }
         const total = Object.values(charged.lines).reduce((sum, { epsilon }) => sum + epsilon, 0n);
         expect(total).toBeLessThanOrEqual(limitUnits(lifetime, EPSILON_DIGITS));
@@ -146,12 +144,19 @@ describe("what is charged", () => {
     expect(charge(UNCHARGED, { ...UNLIMITED, lifetime: 2.9 }, request, NOON)[1]).toBe(0);
   });
 
-  test("a clock that is set back opens no day", () => {
+  test("a day has its limit whenever the clock shows it, and 16 days are kept", () => {
     const limits = { ...UNLIMITED, perDay: 1 };
     const request = { campaign: askedOf("grr"), stream: "reports", number: 1, repeats: false } as const;
-    const [spent] = charge(UNCHARGED, limits, request, NOON);
-    expect(charge(spent, limits, request, NOON - DAY)[1]).toBe(0);
-    expect(charge(spent, limits, request, NOON + DAY)[1]).toBe(1);
+    let charged = UNCHARGED;
+    const told = (day: number): number => {
+      const [after, telling] = charge(charged, limits, request, NOON + day * DAY);
+      charged = after;
+      return telling;
+    };
+    const days = Array.from({ length: 16 }, (_, place) => (place === 0 ? 40 : place));
+    expect(days.map(told)).toEqual(days.map(() => 1));
+    expect(days.map(told)).toEqual(days.map(() => 0));
+    expect([told(0), told(1), told(40)]).toEqual([1, 0, 1]);
   });
 
   test("both streams are charged in one step, or none", async () => {
@@ -177,7 +182,7 @@ describe("what is charged", () => {
 describe("the budget's record", () => {
   test("a damaged one is refused, never begun anew", async () => {
     const store = new MemoryStore();
-    for (const record of [{ format: 2 }, "no", { format: 1, day: "2026-01-01", today: "x", optedOut: false, lines: {} }]) {
+    for (const record of [{ format: 2 }, "no", { format: 1, days: [["2026-01-01", "x"]], optedOut: false, lines: {} }]) {
       await store.change([], () => ({ put: [["budget", record]], result: undefined }));
       await expect(new Budget(store).spent()).rejects.toThrow(FormatError);
     }

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { NotYet, Untrusted } from "../src/errors.js";
 import { batches, type Queued } from "../src/sender/queue.js";
+import { Arrivals } from "../src/sender/arrivals.js";
 import { Leaving } from "../src/sender/leaving.js";
 import { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
@@ -107,6 +108,7 @@ describe("a campaign file", () => {
   test.each(HOSTILE)("%s changes nothing for a sender that has one", async (_, make) => {
     const { sender, serve } = setUp(GOOD);
     await sender.report("one");
+    await sender.deliver();
     serve(make());
     for (const later of [86_400_000, 87_000_000]) {
       vi.setSystemTime(Date.parse(entry.at) + later);
@@ -142,10 +144,15 @@ describe("a page that goes", () => {
       return Promise.resolve(new Response(null, { status: 202 }));
     };
     const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t", evaluatorToken: "e" };
-    const sent = leaving.send(target);
+    const store = new MemoryStore();
+    await store.change([], () => ({ put: queued.slice(0, 4).map(({ key, waiting }) => [key, { ...waiting }]), result: 0 }));
+    const arrivals = new Arrivals(store, "c", 86_400_000);
+    const sent = leaving.send(target, arrivals);
     // Nothing was awaited: a page that goes has no next task.
     expect(bodies).toEqual([2000, 1000]);
-    expect([...(await sent)].sort()).toEqual(["1", "2", "3"]);
-    expect(await leaving.send(target)).toEqual([]);
+    expect(await sent).toBe(3);
+    const kept = await store.change([{ prefix: "", most: 9, values: false }], ([keys = []]) => ({ result: keys.map(([key]) => key) }));
+    expect(kept).toEqual(["0", "token/c/arrived"]);
+    expect(await leaving.send(target, arrivals)).toBe(0);
   });
 });

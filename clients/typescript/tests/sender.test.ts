@@ -107,10 +107,9 @@ describe("reporting and delivering", () => {
     expect(many.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await expect(sender.report("five")).rejects.toThrow(OverCap);
     expect((await sender.spent()).epsilon).toBe(6);
-    vi.setSystemTime(START - DAY);
-    await expect(sender.report("six")).rejects.toThrow(OverCap);
+    await sender.deliver();
     vi.setSystemTime(START + DAY);
-    await sender.report("seven");
+    await sender.report("six");
   });
 });
 
@@ -155,6 +154,17 @@ describe("tabs that share a store", () => {
     expect(await queue.claim(START, most, true, true)).toBeUndefined();
     // One from before the clock was set back is.
     expect(await queue.claim(START - 2 * DAY, most, true, true)).toBeDefined();
+  });
+
+  test("a page that was open while the clock was 40 days ahead delivers when it is set back", async () => {
+    const { sender, collector } = tab({ delaySeconds: 60 });
+    vi.setSystemTime(START + 40 * DAY);
+    await sender.report("dark-mode");
+    vi.setSystemTime(START);
+    sender.start();
+    await vi.waitFor(() => {
+      expect(collector.arrived.length).toBe(2);
+    });
   });
 
   test("a clock that was set back does not keep a report for ever", async () => {

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -106,6 +107,8 @@ class FakeCollector:
     down: bool = False
     seconds: float = 0.0
     """How long it takes to answer a post."""
+    date: Callable[[], str] = lambda: formatdate(usegmt=True)
+    """What its answers say of the time; empty: nothing."""
 
     @property
     def campaign(self) -> Campaign:
@@ -200,7 +203,9 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
         def answer(self, status: int, body: bytes | None, headers: dict[str, str]) -> None:
             # The client may be killed meanwhile.
             with suppress(OSError):
-                self.send_response(status)
+                self.send_response_only(status)
+                if date := collector.date():
+                    self.send_header("Date", date)
                 for name, value in headers.items():
                     self.send_header(name, value)
                 if body is not None:

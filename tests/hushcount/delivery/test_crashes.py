@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.delivery import Sender
-from hushcount.delivery.queue import Queue, Waiting, database
+from hushcount.delivery.queue import Queue, database
+from hushcount.delivery.waiting import Waiting
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
 # Python 3.12 and later warn of what is tested here.

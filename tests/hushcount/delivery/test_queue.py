@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.delivery.queue import Claimed, Queue, QueueFull, Settled, Waiting, database
+from hushcount.delivery.queue import Queue, QueueFull, database
+from hushcount.delivery.waiting import QUESTION, Claimed, Settled, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
 
@@ -22,6 +23,7 @@ from hushcount.errors import FormatError, HushcountError, UsageError
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 NOW = 1_800_000_000.0
 ONE, OTHER = "1" * 64, "2" * 64
+A, B, C = (QUESTION + letter for letter in "abc")
 
 
 def waiting(number: int, fingerprint: str = ONE, due: float = NOW, **facts: str) -> Waiting:
@@ -96,8 +98,18 @@ def test_what_is_not_due_waits_and_a_clock_that_was_set_back_delays_nothing_for_
             assert claim(queue) is None
             assert queue.next_due() == NOW + 600
             assert claimed(queue, early=True).waiting[0].due == NOW + 600
-            # A year earlier, both the time and the claim are too far in the future to be right.
-            assert claimed(queue, now=NOW - 365 * 86400).body == b"000001"
+            # A year earlier, or a day and an hour, time and claim are too far in the future to be right.
+            for earlier in (365 * 86_400, 90_000):
+                assert claimed(queue, now=NOW - earlier).body == b"000001"
+
+
+def test_a_claim_is_at_most_two_leases_ahead(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
+    for kind, queue in queues.items():
+        with subtests.test(kind=kind):
+            queue.put([waiting(1)])
+            claimed(queue)
+            assert claim(queue, now=NOW - queue.lease, early=True) is None
+            assert claimed(queue, now=NOW - queue.lease - 1, early=True).body == b"000001"
 
 
 def test_a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be(
@@ -328,7 +340,7 @@ def test_a_blank_is_nobody_elses_until_its_time_and_then_goes(
 ) -> None:
     for kind, queue in queues.items():
         with subtests.test(kind=kind):
-            queue.put([blank(1, "asker")])
+            queue.put([blank(1, A)])
             assert claim(queue, early=True) is None
             assert queue.next_due() == NOW + 90
             assert claim(queue, now=NOW + 89) is None
@@ -340,26 +352,26 @@ def test_an_answer_takes_the_place_of_the_blank_in_one_change(
 ) -> None:
     for kind, queue in queues.items():
         with subtests.test(kind=kind):
-            queue.put([blank(1, "a"), blank(2, "b"), blank(3, "c")])
-            assert queue.settle([Settled("a", NOW, b"final1"), Settled("b", NOW), Settled("none", NOW, b"final4")]) == 2
+            queue.put([blank(1, A), blank(2, B), blank(3, C)])
+            assert queue.settle([Settled(A, NOW, b"final1"), Settled(B, NOW), Settled("none", NOW, b"final4")]) == 2
             assert claimed(queue).body == b"final1blank2"
-            assert queue.settle([Settled("a", NOW, b"again1")]) == 0, "it is claimed by who sends it"
+            assert queue.settle([Settled(A, NOW, b"again1")]) == 0, "it is claimed by who sends it"
             assert queue.waiting() == 3
-            assert "final" not in repr(Settled("a", NOW, b"final1"))
+            assert "final" not in repr(Settled(A, NOW, b"final1"))
 
 
 def test_who_asks_claims_on_and_learns_what_is_gone(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
     for kind, queue in queues.items():
         with subtests.test(kind=kind):
-            queue.put([blank(1, "a"), blank(2, "b", until=NOW + 500, due=NOW)])
-            assert queue.renew(["a", "none", "b"], NOW + 200) == [True, False, True]
+            queue.put([blank(1, A), blank(2, B, until=NOW + 500, due=NOW)])
+            assert queue.renew([A, "none", B], NOW + 200) == [True, False, True]
             assert claim(queue, now=NOW + 199) is None
             assert claimed(queue, now=NOW + 200).body == b"blank1"
-            assert queue.renew(["a", "b"], NOW + 300) == [False, True]
+            assert queue.renew([A, B], NOW + 300) == [False, True]
             assert claim(queue, now=NOW + 499) is None
             other = Queue(queue.database, "others")
-            assert other.renew(["b"], NOW) == [False]
-            assert other.settle([Settled("b", NOW)]) == 0
+            assert other.renew([B], NOW) == [False]
+            assert other.settle([Settled(B, NOW)]) == 0
 
 
 def test_the_longest_question_is_no_clock_that_was_set_back(
@@ -367,6 +379,18 @@ def test_the_longest_question_is_no_clock_that_was_set_back(
 ) -> None:
     for kind, queue in queues.items():
         with subtests.test(kind=kind):
-            queue.put([blank(1, "a", until=NOW + 2 * LONGEST_WAIT, due=NOW + 3 * LONGEST_WAIT)])
+            queue.put([blank(1, A, until=NOW + 2 * LONGEST_WAIT, due=NOW + 3 * LONGEST_WAIT)])
             assert claim(queue, now=NOW - 5, early=True) is None
             assert claimed(queue, now=NOW - 365 * 86400).body == b"blank1"
+
+
+def test_who_asks_keeps_a_blank_also_after_the_clock_was_set_back(
+    subtests: pytest.Subtests, queues: dict[str, Queue]
+) -> None:
+    for kind, queue in queues.items():
+        with subtests.test(kind=kind):
+            queue.put([blank(1, A)])
+            before = NOW - 40 * LONGEST_WAIT
+            assert queue.renew([A], before + queue.lease) == [True]
+            assert claim(queue, now=before + queue.lease - 1, early=True) is None
+            assert claimed(queue, now=before + queue.lease, early=True).body == b"blank1"

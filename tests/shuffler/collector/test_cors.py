@@ -46,7 +46,8 @@ def test_a_named_page_may_post_and_read_every_answer(opened: Running) -> None:
     for sent, status in ((body, 202), (body[1:], 400)):
         answer = opened.post(sent, headers={"origin": PAGE, **token})
         assert (answer.status_code, answer.headers[ALLOWED]) == (status, PAGE)
-        assert "retry-after" in answer.headers["access-control-expose-headers"]
+        assert {"date", "retry-after"} <= set(answer.headers["access-control-expose-headers"].split(", "))
+        assert answer.headers["date"].endswith(" GMT")
     for path in FILES:
         answer = opened.get(path, headers={"origin": PAGE})
         assert (answer.status_code, answer.headers[ALLOWED]) == (200, PAGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from tests.vectors.stranger.basics import require
 
 Content = dict[str, Any]
 BILLION, WHOLE_DELTA, MOST = 10**9, 10**18, 10**15
+KEPT_DAYS = 16
 
 
 def cost(file: Content, stream: str) -> tuple[int, int, bool]:
@@ -36,7 +37,7 @@ class Budget:
 
     per_day: int
     lifetime: int
-    day: str = ""
+    days: dict[str, int] = field(default_factory=dict)
     today: int = 0
     epsilon: int = 0
     delta: int = 0
@@ -44,14 +45,16 @@ class Budget:
     def charge(self, file: Content, stream: str, number: int, at: str, silent: bool) -> int:
         """Return how many reports may tell a value."""
         # The days of the vectors are of UTC.
-        if at[:10] > self.day:
-            self.day, self.today = at[:10], 0
+        self.today = self.days.pop(at[:10], 0)
         epsilon, delta, lasting = cost(file, stream)
         left = min(self.per_day - self.today, self.lifetime - self.epsilon)
         fits = left // epsilon
         telling, charges = (number if fits else 0, min(1, fits)) if lasting else (min(number, fits),) * 2
         require(telling == number or not silent, "budget_spent")
         self.today += charges * epsilon
+        self.days[at[:10]] = self.today
+        if len(self.days) > KEPT_DAYS:
+            del self.days[next(iter(self.days))]
         self.epsilon += charges * epsilon
         self.delta += charges * delta
         return telling

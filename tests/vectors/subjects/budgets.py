@@ -33,7 +33,7 @@ Step = tuple[str, str, int, str]
 
 _STEPS: tuple[tuple[float | None, float | None, tuple[Step, ...]], ...] = (
     (None, None, (("grr", "reports", 3, _DAY), ("both", "discovery", 2, _DAY))),
-    # Two of three fit in the day, none more until the next one, and a clock set back opens none.
+    # Two of three fit in the day, none more until the next one, nor when the clock comes back to it.
     (
         2.5,
         None,
@@ -48,6 +48,28 @@ _STEPS: tuple[tuple[float | None, float | None, tuple[Step, ...]], ...] = (
         2.0,
         3.0,
         (("grr", "reports", 2, _DAY), ("grr", "reports", 2, _NEXT), ("grr", "reports", 1, "2027-01-01T00:00:00Z")),
+    ),
+    # A clock that is ahead uses up no day but the one that it shows.
+    (
+        2.0,
+        None,
+        (
+            ("grr", "reports", 3, "2027-01-02T10:00:00Z"),
+            ("grr", "reports", 1, _DAY),
+            ("grr", "reports", 1, _NEXT),
+            ("grr", "reports", 2, _LATER),
+            ("grr", "reports", 1, "2027-01-02T10:00:00Z"),
+        ),
+    ),
+    # The day that was charged first is forgotten with the 17th, and the one that came up again meanwhile is not.
+    (
+        1.0,
+        None,
+        (
+            *(("grr", "reports", 1, f"2026-12-{day:02}T10:00:00Z") for day in (*range(1, 17), 2, 17)),
+            ("grr", "reports", 1, "2026-12-02T10:00:00Z"),
+            ("grr", "reports", 1, "2026-12-01T10:00:00Z"),
+        ),
     ),
     # Both streams and all campaigns share one budget.
     (
@@ -86,7 +108,7 @@ def _charged(per_day: float | None, lifetime: float | None, steps: tuple[Step, .
         "per_day": per_day,
         "lifetime": lifetime,
         "charges": charges,
-        "today": str(kept.today),
+        "today": str(kept.days[moment(steps[-1][3]).date().isoformat()]),
         "epsilon": str(kept.total),
         "delta": str(sum(line.delta for line in kept.lines.values())),
     }
@@ -101,7 +123,7 @@ def _cost(name: str, stream: str) -> dict[str, Any]:
 def _limit(value: float) -> dict[str, Any]:
     # What a limit comes to is what is left of it.
     budget = _budget(None, value, "other")
-    return {"rule": "limit", "value": value, "billionths": str(budget._left(budget._kept.read())[1])}
+    return {"rule": "limit", "value": value, "billionths": str(budget._left(budget._kept.read(), "")[1])}
 
 
 def _refused() -> list[dict[str, Any]]:

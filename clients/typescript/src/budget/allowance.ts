@@ -2,37 +2,38 @@
 
 import { OverCap } from "../errors.js";
 import type { Value } from "../store/store.js";
+import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import type { Request } from "./ledger.js";
 
-/** How many reports were made in the window that began at that time, by campaign and stream. */
-interface Made {
-  readonly began: number;
-  readonly reports: Readonly<Record<string, number>>;
-}
+/** How many reports were made, by the start of the window, and by campaign and stream. */
+type Made = Counts<number, Readonly<Record<string, number>>>;
 
 /**
- * Count reports that are about to be made. A clock that is set back opens no window again.
+ * Count reports that are about to be made.
+ *
+ * Each window has the cap, in whatever order the clock shows it: a clock that was ahead mutes nobody when it is set right.
+ * Whoever sets the clock opens a window with each one that is not among the last 16, as any clock that advances does.
  *
  * @param kept the record of what was counted before.
  * @param window length of the deployment's windows, which tile time from 1970 on, in milliseconds.
  * @throws OverCap they exceed the cap: nothing may be made.
  */
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
-  const before = (kept ?? { began: 0, reports: {} }) as unknown as Made;
+  const before = (kept ?? []) as unknown as Made;
   const began = Math.floor(now / window) * window;
-  let made = began > before.began ? { began, reports: {} } : before;
+  const reports = { ...countOf(before, began) };
   for (const { campaign, stream, number } of requests) {
     // Not of each file: an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
-    const earlier = made.reports[name] ?? 0;
+    const earlier = reports[name] ?? 0;
     if (earlier + number > campaign.cap) {
       throw new OverCap(
         `${String(number)} more ${stream} of campaign ${campaign.id} in the window that began at ` +
-          `${new Date(made.began).toISOString()}, where ${String(earlier)} were made: must be at most ` +
+          `${new Date(began).toISOString()}, where ${String(earlier)} were made: must be at most ` +
           `${String(campaign.cap)} together; wait for the next window`,
       );
     }
-    made = { ...made, reports: { ...made.reports, [name]: earlier + number } };
+    reports[name] = earlier + number;
   }
-  return { began: made.began, reports: made.reports };
+  return lastChanged(before, began, reports) as unknown as Value;
 }

@@ -16,7 +16,8 @@ const DAY = 86_400_000;
  *
  * Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
  * are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A day is one
- * of UTC; a clock that is set back opens no day again.
+ * of UTC, and has its limit in whatever order the clock shows it. Whoever sets the clock opens a day with each one that is
+ * not among the last 16; the lifetime's limit bounds what can be charged that way.
  *
  * Privacy: everything made under one budget is epsilon-private, replace-one, at `Spent.epsilon` and `Spent.delta`:
  * frequency reports whoever colludes, discovery reports as long as the auxiliary server and the analyzer do not. A

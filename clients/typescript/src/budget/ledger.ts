@@ -3,6 +3,7 @@
 import { BudgetSpent, FormatError, OptedOut } from "../errors.js";
 import type { Value } from "../store/store.js";
 import type { Asked, Stream } from "../trust/asked.js";
+import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import { costUnits, DELTA_DIGITS, EPSILON_DIGITS, limitUnits, ofUnits } from "./units.js";
 
 const DAY_LETTERS = 10;
@@ -18,9 +19,8 @@ export interface Line {
 
 /** All that was charged; lines by "campaign/stream". */
 export interface Charged {
-  /** The latest UTC day that the clock has shown, as in 2026-11-23. */
-  readonly day: string;
-  readonly today: bigint;
+  /** Epsilon of the UTC days that the clock has shown last, as in 2026-11-23. */
+  readonly days: Counts<string, bigint>;
   readonly optedOut: boolean;
   readonly lines: Readonly<Record<string, Line>>;
 }
@@ -43,7 +43,7 @@ export interface Cost {
 }
 
 /** What nobody charged anything to yet. */
-export const UNCHARGED: Charged = { day: "1970-01-01", today: 0n, optedOut: false, lines: {} };
+export const UNCHARGED: Charged = { days: [], optedOut: false, lines: {} };
 
 /**
  * Return what a report of the stream costs, whatever its value is.
@@ -60,15 +60,19 @@ export function costOf(campaign: Asked, stream: Stream): Cost {
   return { epsilon, delta: 0n, lasting: campaign.memory };
 }
 
-/** Return what was charged, on the present day; a clock that is set back opens no day again. */
-export function onDay(charged: Charged, now: number): Charged {
-  const present = new Date(now).toISOString().slice(0, DAY_LETTERS);
-  return present > charged.day ? { ...charged, day: present, today: 0n } : charged;
+/** Return the UTC day of a time. */
+export function dayOf(now: number): string {
+  return new Date(now).toISOString().slice(0, DAY_LETTERS);
 }
 
-/** Return the units that are left of the day and of all; 0 if the app lowered a limit below what was spent. */
-export function leftOf(charged: Charged, limits: BudgetLimits): readonly [today: bigint, ever: bigint] {
-  const today = limitUnits(limits.perDay, EPSILON_DIGITS) - charged.today;
+/** Return what was charged on a day. */
+export function chargedOn({ days }: Charged, day: string): bigint {
+  return countOf(days, day) ?? 0n;
+}
+
+/** Return the units that are left of a day and of all; 0 if the app lowered a limit below what was spent. */
+export function leftOf(charged: Charged, limits: BudgetLimits, day: string): readonly [today: bigint, ever: bigint] {
+  const today = limitUnits(limits.perDay, EPSILON_DIGITS) - chargedOn(charged, day);
   const ever = limitUnits(limits.lifetime, EPSILON_DIGITS) - totalOf(charged);
   return [today > 0n ? today : 0n, ever > 0n ? ever : 0n];
 }
@@ -96,17 +100,17 @@ export interface Request {
  * @throws OptedOut the person opted out.
  */
 export function charge(
-  before: Charged,
+  charged: Charged,
   limits: BudgetLimits,
   { campaign, stream, number, repeats }: Request,
   now: number,
 ): readonly [after: Charged, telling: number] {
-  requireOptedIn(before);
-  const [charged, cost] = [onDay(before, now), costOf(campaign, stream)];
-  const left = leftOf(charged, limits).reduce((least, each) => (each < least ? each : least));
+  requireOptedIn(charged);
+  const [day, cost] = [dayOf(now), costOf(campaign, stream)];
+  const left = leftOf(charged, limits, day).reduce((least, each) => (each < least ? each : least));
   const [telling, charges] = fitting(cost, left, number, repeats);
   if (telling < number && limits.whenSpent === "nothing") {
-    throw new BudgetSpent(refusal(campaign, stream, number, cost, charged, limits));
+    throw new BudgetSpent(refusal(campaign, stream, number, cost, day, leftOf(charged, limits, day)));
   }
   const key = `${campaign.id}/${stream}`;
   const old = charged.lines[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
@@ -117,8 +121,8 @@ export function charge(
     epsilon: old.epsilon + charges * cost.epsilon,
     delta: delta < WHOLE_DELTA ? delta : WHOLE_DELTA,
   };
-  const today = charged.today + charges * cost.epsilon;
-  return [{ ...charged, today, lines: { ...charged.lines, [key]: line } }, telling];
+  const days = lastChanged(charged.days, day, chargedOn(charged, day) + charges * cost.epsilon);
+  return [{ ...charged, days, lines: { ...charged.lines, [key]: line } }, telling];
 }
 
 /** Throw OptedOut if the person opted out. */
@@ -143,14 +147,13 @@ function refusal(
   stream: Stream,
   number: number,
   cost: Cost,
-  charged: Charged,
-  limits: BudgetLimits,
+  day: string,
+  [today, ever]: ReturnType<typeof leftOf>,
 ): string {
-  const [today, ever] = leftOf(charged, limits);
   const each = `${text(cost.epsilon)} ${cost.lasting ? "an epoch" : "each"}`;
   const where =
     today < ever
-      ? `${text(today)} that is left on ${charged.day}: wait for the next day, UTC`
+      ? `${text(today)} that is left on ${day}: wait for the next day, UTC`
       : `${text(ever)} that is left in all, which no day renews`;
   return `${String(number)} more ${stream} of campaign ${id} at epsilon ${each}: must fit in the ${where}`;
 }
@@ -162,31 +165,30 @@ function text(units: bigint): string {
 /** How a store keeps it: numbers of units are decimal digits. */
 interface Kept {
   readonly format: number;
-  readonly day: string;
-  readonly today: string;
+  readonly days: Counts<string, string>;
   readonly optedOut: boolean;
   readonly lines: Readonly<Record<string, Record<"reports" | "blank", number> & Record<"epsilon" | "delta", string>>>;
 }
 
 /** Return what was charged as a record of a store. */
-export function recordOf({ day, today, optedOut, lines }: Charged): Value {
+export function recordOf({ days, optedOut, lines }: Charged): Value {
   const kept = Object.entries(lines).map(
     ([key, { reports, blank, epsilon, delta }]) =>
       [key, { reports, blank, epsilon: String(epsilon), delta: String(delta) }] as const,
   );
-  return { format: 1, day, today: String(today), optedOut, lines: Object.fromEntries(kept) };
+  return { format: 1, days: days.map(([day, epsilon]) => [day, String(epsilon)]), optedOut, lines: Object.fromEntries(kept) };
 }
 
 /** Read a record. Throws FormatError if it is damaged or of another version: it is never begun anew. */
 export function chargedOf(record: Value | undefined): Charged {
   if (record === undefined) return UNCHARGED;
   try {
-    const { format, day, today, optedOut, lines } = record as unknown as Kept;
+    const { format, days, optedOut, lines } = record as unknown as Kept;
     if (format !== 1) throw new RangeError();
     const read = Object.entries(lines).map(
       ([key, line]) => [key, { ...line, epsilon: BigInt(line.epsilon), delta: BigInt(line.delta) }] as const,
     );
-    return { day, today: BigInt(today), optedOut, lines: Object.fromEntries(read) };
+    return { days: days.map(([day, epsilon]) => [day, BigInt(epsilon)] as const), optedOut, lines: Object.fromEntries(read) };
   } catch {
     throw new FormatError(
       "the budget's record is damaged or of another version: restore it; removing it would renew the budget of a " +

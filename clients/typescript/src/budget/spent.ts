@@ -1,7 +1,7 @@
 /** What a client's reports have cost so far, typed and in sentences that an app can show the person with the device. */
 
 import type { Stream } from "../trust/asked.js";
-import { leftOf, onDay, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
+import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
 import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
 
 /** How often more than the stated change of odds is allowed to happen, in deltas. */
@@ -24,7 +24,7 @@ export interface StreamSpent {
 /** What all reports under one budget cost, and what is left of it. */
 export interface Spent {
   readonly streams: readonly StreamSpent[];
-  /** The latest UTC day that the device's clock has shown to the budget, as in 2026-11-23. */
+  /** The UTC day that the device's clock shows, as in 2026-11-23. */
   readonly day: string;
   /** Epsilon charged on that day. */
   readonly today: number;
@@ -45,8 +45,8 @@ export interface Spent {
 }
 
 /** Return what was spent, as of a time in milliseconds since 1970. */
-export function spentOf(kept: Charged, limits: BudgetLimits, now: number): Spent {
-  const charged = onDay(kept, now);
+export function spentOf(charged: Charged, limits: BudgetLimits, now: number): Spent {
+  const day = dayOf(now);
   const streams = Object.entries(charged.lines)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([key, { reports, blank, epsilon, delta }]) => {
@@ -61,12 +61,12 @@ export function spentOf(kept: Charged, limits: BudgetLimits, now: number): Spent
       };
     });
   const delta = Object.values(charged.lines).reduce((sum, line) => sum + line.delta, 0n);
-  const [today, ever] = leftOf(charged, limits);
+  const [today, ever] = leftOf(charged, limits, day);
   const { perDay, lifetime } = limits;
   const spent = {
     streams,
-    day: charged.day,
-    today: ofUnits(charged.today, EPSILON_DIGITS),
+    day,
+    today: ofUnits(chargedOn(charged, day), EPSILON_DIGITS),
     epsilon: ofUnits(totalOf(charged), EPSILON_DIGITS),
     delta: Math.min(1, ofUnits(delta, DELTA_DIGITS)),
     perDay,

@@ -16,7 +16,7 @@ import type { Leaving } from "./leaving.js";
 import type { Maker } from "./making.js";
 import type { Target } from "./posting.js";
 import type { Queue, Queued, Waiting } from "./queue.js";
-import type { pause, randomTime } from "./timing.js";
+import type { isAhead, pause, randomTime } from "./timing.js";
 import type { verdict } from "./verdict.js";
 
 const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
@@ -28,6 +28,8 @@ export interface Tools {
   readonly verdict: typeof verdict;
   readonly pause: typeof pause;
   readonly randomTime: typeof randomTime;
+  readonly isAhead: typeof isAhead;
+  readonly longestWait: number;
 }
 
 /** What the questions of a page work with; times are in milliseconds. */
@@ -101,7 +103,8 @@ export class Asking {
 
   /** When the next question is asked, in milliseconds since 1970; infinity without any. */
   next(): number {
-    return Math.max(Math.min(...[...this.#open].map(({ at }) => at)), this.#heldUntil);
+    const now = Date.now();
+    return Math.max(Math.min(...[...this.#open].map(({ at }) => this.#later(at, now))), this.#later(this.#heldUntil, now));
   }
 
   /**
@@ -123,8 +126,8 @@ export class Asking {
     // What comes later, or is due later, has its turn in the next call.
     const now = Date.now();
     const open = [...this.#open];
-    const due = (await this.#waiting(open)).filter(({ at }) => early || at <= now);
-    if (now >= this.#heldUntil) {
+    const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
+    if (this.#later(this.#heldUntil, now) <= now) {
       // Another call may have taken it.
       const taken = due.filter((question) => this.#open.delete(question));
       await Promise.all(
@@ -135,9 +138,15 @@ export class Asking {
       );
     }
     for (const question of open) {
-      if ((last || question.until <= now) && this.#open.delete(question)) await settle(question, { reason: "no_answer" });
+      if ((last || this.#later(question.until, now, 2) <= now) && this.#open.delete(question)) await settle(question, { reason: "no_answer" });
     }
     return blanks;
+  }
+
+  /** Return a kept time; 0 if it is further ahead than so many of the longest waits, as after a clock was set back. */
+  #later(time: number, now: number, waits = 1): number {
+    const { isAhead, longestWait } = this.#given;
+    return isAhead(time, now, waits * longestWait) ? time : 0;
   }
 
   /** Return the questions whose blanks are still in the queue: one that is sent or deleted is not asked for. */
@@ -158,9 +167,10 @@ export class Asking {
     }
     this.#open.add(question);
     // Questions that fail together are one failure.
-    if (Date.now() >= this.#heldUntil) {
+    const now = Date.now();
+    if (this.#later(this.#heldUntil, now) <= now) {
       this.#failures += 1;
-      this.#heldUntil = Date.now() + pause(this.#failures, outcome.wait ?? 0);
+      this.#heldUntil = now + pause(this.#failures, outcome.wait ?? 0);
     }
     log.add("not_answered", 1, outcome.reason, "discovery");
     return undefined;

@@ -7,7 +7,7 @@ import type { EventLog } from "./events.js";
 import { heldUntil, hold, release } from "./hold.js";
 import type { Leaving } from "./leaving.js";
 import { make, nextTask, type Maker, type Making } from "./making.js";
-import { post, type Target } from "./posting.js";
+import { post, type Posted, type Target } from "./posting.js";
 import type { Present } from "./present.js";
 import type { Claimed, Queue, Queued, Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
@@ -106,14 +106,14 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
 }
 
 /** Do with a batch what the answer says. */
-async function settle(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
-  const { store, campaign, queue, log } = to;
+async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done): Promise<void> {
+  const { store, campaign, queue, making, log } = to;
   const keys = claimed.reports.map(({ key }) => key);
   const stream = streamOf(claimed);
   switch (said.fate) {
     case "sent": {
       await release(store, campaign);
-      const number = await queue.remove(keys);
+      const number = await making.arrivals.sent(keys, said.at);
       done.sent += number;
       log.add("sent", number, "", stream);
       break;
@@ -211,7 +211,7 @@ async function madeOf(
 ): Promise<readonly Waiting[] | "over_cap" | "no_valid_key" | "budget_spent"> {
   try {
     const wishes = streams.map((stream) => ({ stream, value }));
-    return await make(maker, wishes, { ...to.making, keepValues: true });
+    return await make(maker, wishes, { ...to.making, keepValues: true }, true);
   } catch (error) {
     if (error instanceof OverCap) return "over_cap";
     if (error instanceof Untrusted || error instanceof UsageError) return "no_valid_key";

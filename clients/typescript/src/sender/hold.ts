@@ -1,7 +1,7 @@
 /** After a failure nothing is sent for a while, in any tab: longer after each failure in a row. */
 
 import { valueOf, type Store } from "../store/store.js";
-import { LONGEST_WAIT, pause } from "./timing.js";
+import { isAhead, LONGEST_WAIT, pause } from "./timing.js";
 
 interface Hold {
   readonly failures: number;
@@ -14,8 +14,7 @@ interface Hold {
 export function heldUntil(store: Store, campaign: string, now: number): Promise<number | undefined> {
   return store.change([keyOf(campaign)], ([found]) => {
     const until = (valueOf(found) as Hold | undefined)?.until ?? 0;
-    // A clock that was set back leaves a time that is too far ahead.
-    return { result: until > now && until <= now + 2 * LONGEST_WAIT ? until : undefined };
+    return { result: isAhead(until, now, LONGEST_WAIT) ? until : undefined };
   });
 }
 

@@ -1,5 +1,6 @@
 /** Reports that leave with the page: what this tab has queued is sent by requests that outlive it. */
 
+import type { Arrivals } from "./arrivals.js";
 import { post, type Target } from "./posting.js";
 import { batches, type Queued } from "./queue.js";
 
@@ -31,14 +32,14 @@ export class Leaving {
     this.#reports.clear();
   }
 
-  /** Send now what fits, without waiting for anything; return the keys of the reports that the collector then has. */
-  send(target: Target): Promise<readonly string[]> {
+  /** Send now what fits, without waiting for anything; return how many reports the collector took. */
+  async send(target: Target, arrivals: Arrivals): Promise<number> {
     const leaving = batches([...this.#reports.values()], MOST_BYTES);
     this.clear();
     const answers = leaving.map(async (reports) => {
       const said = await post(target, reports, true);
-      return said.fate === "sent" ? reports.map(({ key }) => key) : [];
+      return said.fate === "sent" ? arrivals.sent(reports.map(({ key }) => key), said.at) : 0;
     });
-    return Promise.all(answers).then((sent) => sent.flat());
+    return (await Promise.all(answers)).reduce((sum, number) => sum + number, 0);
   }
 }

@@ -3,11 +3,11 @@
 import { part } from "../loading.js";
 import type { Asking, Circumstances, Tools } from "./asking.js";
 import { send } from "./http.js";
-import { pause, randomTime } from "./timing.js";
+import { isAhead, LONGEST_WAIT, pause, randomTime } from "./timing.js";
 import { verdict } from "./verdict.js";
 
 /** Return the questions of a page, none yet. Throws DeliveryError if the file cannot be had now. */
 export async function loadAsking(given: Omit<Circumstances, keyof Tools>): Promise<Asking> {
   const { Asking } = await part(import("./asking.js"));
-  return new Asking({ ...given, send, verdict, pause, randomTime });
+  return new Asking({ ...given, send, verdict, pause, randomTime, isAhead, longestWait: LONGEST_WAIT });
 }

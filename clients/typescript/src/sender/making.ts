@@ -3,6 +3,7 @@
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
 import type { Asked, Stream } from "../trust/asked.js";
+import type { Arrivals } from "./arrivals.js";
 import type { Asking } from "./asking.js";
 import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
@@ -34,6 +35,7 @@ export interface Wish {
 /** How reports are made: what they cost is charged to the budget, and each is due after a random delay. */
 export interface Making {
   readonly budget: Budget;
+  readonly arrivals: Arrivals;
   /** In milliseconds, as the delay is. */
   readonly window: number;
   readonly delay: number;
@@ -49,9 +51,10 @@ export interface Making {
  *
  * The page can work meanwhile: no stretch of work is longer than one report beyond 8 milliseconds.
  *
+ * @param anew they are of plain values that wait in the queue.
  * @throws OverCap, OptedOut, BudgetSpent, Untrusted nothing is made then.
  */
-export async function make(maker: Maker, wishes: readonly Wish[], making: Making): Promise<Waiting[]> {
+export async function make(maker: Maker, wishes: readonly Wish[], making: Making, anew = false): Promise<Waiting[]> {
   const { campaign } = maker;
   maker.requireValid(Date.now(), campaign.streams);
   const repeats = await maker.repeats();
@@ -59,6 +62,7 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
   const requests = campaign.streams
     .map((stream) => ({ campaign, stream, repeats, number: wishes.filter((wish) => wish.stream === stream).length }))
     .filter(({ number }) => number > 0);
+  await making.arrivals.requireRoom(requests, anew);
   const telling = await making.budget.charge(requests, making.window);
   const left = new Map(requests.map(({ stream }, place) => [stream, telling[place] ?? 0]));
   const made: Waiting[] = [];

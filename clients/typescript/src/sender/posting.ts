@@ -2,6 +2,7 @@
 
 import { concat } from "../bytes.js";
 import { DeliveryError } from "../errors.js";
+import { dateOf } from "./arrivals.js";
 import { send, type Fetch } from "./http.js";
 import type { Queued } from "./queue.js";
 import type { Tokens } from "./token.js";
@@ -14,14 +15,20 @@ export interface Target extends Tokens {
   readonly base: string;
 }
 
+/** What an answer means, and when it was sent by the collector's clock, in milliseconds since 1970, if it says so. */
+export interface Posted extends Verdict {
+  readonly at?: number | undefined;
+}
+
 /** Send reports of one campaign file and stream; a request that gets no answer is sent again later. */
-export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Verdict> {
+export async function post(target: Target, reports: readonly Queued[], keepalive: boolean): Promise<Posted> {
   const first = reports[0]?.waiting;
   const url = `${target.base}/${first?.stream ?? ""}?fingerprint=${first?.fingerprint ?? ""}`;
   const headers = { "Content-Type": "application/octet-stream", "Client-Token": target.token };
   const body = concat(...reports.map(({ waiting }) => waiting.body));
   try {
-    return verdict(await send(target.fetcher, { url, headers, body, keepalive }), reports.length);
+    const answer = await send(target.fetcher, { url, headers, body, keepalive });
+    return { ...verdict(answer, reports.length), at: dateOf(answer.headers.get("date")) };
   } catch (error) {
     if (error instanceof DeliveryError) return { fate: "again", reason: "no_answer", wait: 0 };
     throw error;

@@ -16,7 +16,7 @@ import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
 import type { Maker } from "./making.js";
 import { fetchDocuments, readPublication, type Named, type Publication } from "./publication.js";
-import { LONGEST_WAIT, randomTime } from "./timing.js";
+import { isAhead, LONGEST_WAIT, randomTime } from "./timing.js";
 
 const WITHOUT_FILE = 60_000;
 const LONGEST = 1.5 * LONGEST_WAIT;
@@ -100,10 +100,10 @@ export class Present {
 
   #isTime(sends: boolean): boolean {
     const now = Date.now();
-    if (isAhead(this.#due, now)) return false;
+    if (isAhead(this.#due, now, LONGEST)) return false;
     if (this.#maker === undefined || sends) return true;
     this.#drawn ??= now + randomTime(this.#source.delay);
-    return !isAhead(this.#drawn, now);
+    return !isAhead(this.#drawn, now, LONGEST);
   }
 
   #askOnce(): Promise<void> {
@@ -149,11 +149,6 @@ export class Present {
     }
     this.#drawn = undefined;
   }
-}
-
-/** Return whether a moment is to come; one that is too far ahead is of a clock that was set back. */
-function isAhead(moment: number, now: number): boolean {
-  return moment > now && moment <= now + LONGEST;
 }
 
 /** Return an error of ours, or one in its place: others may repeat what nobody should read. */

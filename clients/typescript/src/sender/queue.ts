@@ -11,7 +11,7 @@ import { chargedOf, requireOptedIn } from "../budget/ledger.js";
 import { QueueFull } from "../errors.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
-import { LONGEST_WAIT } from "./timing.js";
+import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
 /** Longer than any request. */
@@ -19,9 +19,7 @@ const LEASE = 300_000;
 /** Most reports of one claim: reading more would keep the page from its work. */
 const MOST_CLAIMED = 128;
 /** The largest number of records that IndexedDB can be asked for. */
-const ALL = 2 ** 32 - 1;
-/** A question waits a delay and then for its answer, at most a day each, and its report another delay. */
-const LONGEST = 3 * LONGEST_WAIT;
+export const ALL = 2 ** 32 - 1;
 const PREFIX = "queue/";
 
 /** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
@@ -70,7 +68,7 @@ export class Queue {
   constructor(store: Store, campaign: string, most: number) {
     this.#store = store;
     this.#campaign = campaign;
-    this.#prefix = `${PREFIX}${campaign}/`;
+    this.#prefix = queuePrefix(campaign);
     this.#most = most;
   }
 
@@ -102,11 +100,10 @@ export class Queue {
    */
   claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
-      // Twice the lease, because another tab may have claimed after `now` was read here.
-      const due = found.map(queuedOf).filter(({ key, waiting }) => {
-        const leased = timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
-        const until = waiting.blank !== undefined ? asked : early ? Infinity : now;
-        return !leased && (plain || waiting.fingerprint !== "") && !isAhead(waiting.due, until, LONGEST);
+      const due = found.map(queuedOf).filter((report) => {
+        const { blank, fingerprint } = report.waiting;
+        const until = blank !== undefined ? asked : early ? Infinity : now;
+        return !isLeased(report, now) && (plain || fingerprint !== "") && isDue(report.waiting, until);
       });
       const first = due[0];
       if (first === undefined) return { result: undefined };
@@ -149,10 +146,11 @@ export class Queue {
   }
 
   /** Return when the next report is due that no tab has claimed, in milliseconds since 1970; undefined without any. */
-  nextDue(): Promise<number | undefined> {
-    return this.#store.change([{ prefix: this.#prefix, most: 1, values: false }], ([keys = []]) => {
-      const first = keys[0];
-      return { result: first === undefined ? undefined : timeOf(first[0]) };
+  nextDue(now: number): Promise<number | undefined> {
+    return this.#store.change([{ prefix: this.#prefix, most: 1 }], ([found = []]) => {
+      const [first] = found.map(queuedOf);
+      if (first === undefined) return { result: undefined };
+      return { result: !isLeased(first, now) && isDue(first.waiting, now) ? now : timeOf(first.key) };
     });
   }
 
@@ -201,9 +199,22 @@ export class Queue {
   }
 }
 
-/** Return whether a time lies ahead; one that is too far ahead was written before the clock was set back, and does not. */
-function isAhead(time: number, now: number, most: number): boolean {
-  return time > now && time <= now + most;
+/** Return whether another tab has claimed a report. Twice the lease, because it may have done so after `now` was read. */
+function isLeased({ key, waiting }: Queued, now: number): boolean {
+  return timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
+}
+
+/**
+ * Return whether a report is due. A question waits a delay and then for its answer, at most a day each, and its report
+ * another delay.
+ */
+function isDue({ due, blank }: Waiting, now: number): boolean {
+  return !isAhead(due, now, (blank === undefined ? 1 : 3) * LONGEST_WAIT + LEASE);
+}
+
+/** Return what keys of a campaign's queue begin with. */
+export function queuePrefix(campaign: string): string {
+  return `${PREFIX}${campaign}/`;
 }
 
 function timeOf(key: string): number {
@@ -214,7 +225,8 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-function queuedOf([key, value]: Entry): Queued {
+/** Return a record as a report. */
+export function queuedOf([key, value]: Entry): Queued {
   return { key, waiting: value as unknown as Waiting };
 }
 

@@ -8,6 +8,7 @@ import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
+import { Arrivals } from "./arrivals.js";
 import type { Asking } from "./asking.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
@@ -24,6 +25,7 @@ import type { Target } from "./posting.js";
 import { Queue, type Queued } from "./queue.js";
 import { reading } from "./reading.js";
 import { Rounds } from "./rounds.js";
+import { isAhead, LONGEST_WAIT } from "./timing.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
 
 /** Most values whose reports are made in one step of the store. */
@@ -89,7 +91,8 @@ export class Sender {
       this.#leaving.add(reports);
       this.#asking?.add(reports);
     };
-    this.#making = { ...numbers, budget, keepValues: options.keepValues ?? false, askingOf, onQueued };
+    const arrivals = new Arrivals(store, campaign, numbers.window);
+    this.#making = { ...numbers, budget, arrivals, keepValues: options.keepValues ?? false, askingOf, onQueued };
     this.#reportInTurn = inTurn((values) => this.#reportAll(values), MOST_AT_ONCE);
   }
 
@@ -273,10 +276,10 @@ export class Sender {
     const target = { ...this.#target, ...this.#tokens };
     // Questions end with the page. It may live on: then the answers are in time.
     this.#asking?.ask(target, true).catch(() => undefined);
-    if (Date.now() < this.#heldUntil) return;
-    const sent = await this.#leaving.send(target);
-    if (sent.length === 0) return;
-    this.#log.add("sent", await this.#queue.remove(sent));
+    if (isAhead(this.#heldUntil, Date.now(), LONGEST_WAIT)) return;
+    const sent = await this.#leaving.send(target, this.#making.arrivals);
+    if (sent === 0) return;
+    this.#log.add("sent", sent);
     // A page that is only hidden lives on.
     await this.#present.refreshed({ sends: true });
   }
@@ -284,7 +287,7 @@ export class Sender {
   /** Return the milliseconds until there may be something to do. */
   async #timeToWait(): Promise<number> {
     try {
-      const due = await this.#queue.nextDue();
+      const due = await this.#queue.nextDue(Date.now());
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
       const asked = this.#asking?.next() ?? Infinity;
       const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();

@@ -6,6 +6,16 @@ const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 3_600_000;
 const DRAWS = 2 ** 32;
 
+/**
+ * Return whether a kept time lies ahead; it can be at most so far ahead.
+ *
+ * One that is further ahead was kept before the clock was set back, and counts as past: no kept time holds anything up for
+ * longer than it may by its own law.
+ */
+export function isAhead(time: number, now: number, most: number): boolean {
+  return time > now && time <= now + most;
+}
+
 /** Draw from 0 to `most` milliseconds, uniformly, by the browser's cryptographic generator. */
 export function randomTime(most: number): number {
   const drawn = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;

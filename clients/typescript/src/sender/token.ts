@@ -38,6 +38,11 @@ export function forgetTokens(store: Store): Promise<void> {
   }));
 }
 
+/** Return the key of what arrived under a client's token: it goes with that. */
+export function arrivedKey(campaign: string): string {
+  return `${keyOf(campaign)}/arrived`;
+}
+
 function keyOf(campaign: string): string {
   return `token/${campaign}`;
 }

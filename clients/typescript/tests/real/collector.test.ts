@@ -82,13 +82,18 @@ describe.skipIf(!existsSync(PYTHON))("a real collector", { timeout: 120_000 }, (
         const sender = await tools.openReal(address, terms);
         await Promise.all(values.map((value) => sender.report(value)));
         const delivery = await sender.deliver(true);
+        const store = await tools.IndexedDbStore.open();
+        const arrived = await store.change([{ prefix: "token/", most: 9 }], ([found = []]) => ({
+          result: found.find(([key]) => key.endsWith("/arrived"))?.[1] as unknown as { readonly answered: number },
+        }));
         sender.start();
         await Promise.all(values.map((value) => sender.report(value)));
-        return delivery;
+        return { ...delivery, answered: arrived.answered };
       },
       [url, policy, VALUES] as const,
     );
-    expect(done).toMatchObject({ sent: 2 * VALUES.length, dropped: {}, waiting: 0 });
+    // A page can read the collector's Date: without it, no answer would be noted.
+    expect(done).toMatchObject({ sent: 2 * VALUES.length, dropped: {}, waiting: 0, answered: expect.closeTo(Date.now(), -6) });
     await page.goto("about:blank");
     await vi.waitFor(async () => {
       expect(await acknowledged()).toBe(4 * VALUES.length);

@@ -1,0 +1,121 @@
+/**
+ * Which reports count where they arrive: of each stream no more than the cap in a window of the collector's clock.
+ *
+ * The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if what
+ * waits of its stream, plain values included, and what arrived in the present window are below the cap. Then nothing is
+ * charged that the cap drops: whoever was offline for days finds the first reports waiting, and later ones not made.
+ *
+ * The present window is the collector's: the `Date` of its last answer 202, and the time that has passed on the device
+ * since. Before such an answer, and if the device's clock was set back since, it is the device's. If the clock was set
+ * ahead after that answer, the window is taken for a later one until the next answer: the cap of one window may then be
+ * charged in vain.
+ *
+ * A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
+ * bounded apart (budget/allowance.ts). It can keep its client from making reports, for two windows on the device after an
+ * answer.
+ */
+
+import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
+import type { Request } from "../budget/ledger.js";
+import { OverCap } from "../errors.js";
+import { valueOf, type Entry, type Store, type Value } from "../store/store.js";
+import type { Stream } from "../trust/asked.js";
+import { ALL, queuedOf, queuePrefix } from "./queue.js";
+import { arrivedKey } from "./token.js";
+
+/** The years of windows. */
+const FIRST_YEAR = 1970;
+const LAST_YEAR = 8999;
+
+type ByStream = Readonly<Partial<Record<Stream, number>>>;
+
+/** What is kept of the collector's answers; times are in milliseconds. */
+interface Arrived {
+  /** When the last one came, by the device's clock, since 1970. */
+  readonly answered: number;
+  /** How far the collector's clock was ahead of it then. */
+  readonly ahead: number;
+  /** Reports that arrived, by the start of the window and by stream, those of the last windows. */
+  readonly windows: Counts<number, ByStream>;
+}
+
+/** Counts what arrives of one campaign's queue, in the steps that remove it; all tabs share it. */
+export class Arrivals {
+  readonly #store: Store;
+  readonly #campaign: string;
+  readonly #window: number;
+
+  /** @param window length of the deployment's windows, in milliseconds. */
+  constructor(store: Store, campaign: string, window: number) {
+    this.#store = store;
+    this.#campaign = campaign;
+    this.#window = window;
+  }
+
+  /**
+   * Throw OverCap unless all reports that are asked for count.
+   *
+   * Tabs that report at the same moment may exceed the cap by as many reports, which are then charged in vain.
+   *
+   * @param anew they are made of plain values that wait, and take no further place.
+   */
+  requireRoom(requests: readonly Request[], anew: boolean): Promise<void> {
+    return this.#store.change([{ prefix: queuePrefix(this.#campaign), most: ALL }, this.#key], ([rows = [], kept]) => {
+      const there = rows.map((entry) => queuedOf(entry).waiting);
+      const waiting = anew ? there.filter(({ fingerprint }) => fingerprint !== "") : there;
+      const arrived = countOf(arrivedOf(kept).windows, this.#present(arrivedOf(kept), Date.now()));
+      for (const { campaign, stream, number } of requests) {
+        const wait = waiting.filter((each) => each.stream === stream || each.stream === "").length;
+        const came = arrived?.[stream] ?? 0;
+        if (wait + came + number <= campaign.cap) continue;
+        throw new OverCap(
+          `${String(number)} more ${stream} of campaign ${campaign.id}: ${String(wait)} wait to be sent, and ` +
+            `${String(came)} arrived in the collector's present window: must be at most ${String(campaign.cap)} ` +
+            "together, because no more of a window count; deliver what waits, or wait for the next window",
+        );
+      }
+      return { result: undefined };
+    });
+  }
+
+  /**
+   * Remove reports that the collector took, and count them; return how many were still there.
+   *
+   * @param at when, by the collector's clock, in milliseconds since 1970; undefined if it did not say.
+   */
+  sent(keys: readonly string[], at: number | undefined): Promise<number> {
+    return this.#store.change([...keys, this.#key], (found) => {
+      const now = Date.now();
+      const before = arrivedOf(found.at(-1));
+      const after = at === undefined ? before : { ...before, answered: now, ahead: at - now };
+      const start = this.#present(after, now);
+      const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => queuedOf(entry).waiting.stream));
+      const counts = { ...countOf(before.windows, start) };
+      for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
+      // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+      const known = before.windows.filter(([other]) => other <= start + this.#window);
+      const arrived = { ...after, windows: lastChanged(known, start, counts) };
+      return { put: [[this.#key, arrived as unknown as Value]], remove: keys, result: streams.length };
+    });
+  }
+
+  get #key(): string {
+    return arrivedKey(this.#campaign);
+  }
+
+  /** Return the start of the collector's present window. */
+  #present({ answered, ahead }: Arrived, now: number): number {
+    return Math.floor((now >= answered ? now + ahead : now) / this.#window) * this.#window;
+  }
+}
+
+/** Return the time of a `Date` header in milliseconds since 1970; undefined if it is no IMF-fixdate of RFC 9110. */
+export function dateOf(header: string | null): number | undefined {
+  const moment = new Date(header ?? "");
+  const year = moment.getUTCFullYear();
+  return moment.toUTCString() === header && year >= FIRST_YEAR && year <= LAST_YEAR ? moment.getTime() : undefined;
+}
+
+function arrivedOf(found: readonly Entry[] | undefined): Arrived {
+  return (valueOf(found) ?? { answered: 0, ahead: 0, windows: [] }) as unknown as Arrived;
+}

@@ -1,0 +1,69 @@
+"""What waits in a queue: a sealed report, or a plain value; and what becomes of it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from hushcount.campaigns.campaign import Stream
+
+QUESTION = "question-"
+"""The claims of whoever asks a question begin with it; they last longer than those of whoever sends."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A report that waits to be sent; with `value` if the app keeps plain values.
+
+    A plain value without a report waits for a campaign file: its fingerprint is empty, and its stream is that of the
+    report to make, or None for all streams of the campaign.
+
+    Attributes:
+        due: in seconds since 1970, as all times here.
+        claim: of whoever asks for the report's name (`new_question`); empty if nothing is asked. Until `claimed_until`
+            nobody else sends the report.
+    """
+
+    fingerprint: str
+    stream: Stream | None
+    body: bytes
+    value: str | None = None
+    due: float = 0.0
+    claim: str = ""
+    claimed_until: float = 0.0
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """Reports of one campaign file and stream, or plain values, that nobody else sends until the claim ends."""
+
+    claim: str
+    rows: tuple[int, ...]
+    waiting: tuple[Waiting, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.waiting[0].fingerprint
+
+    @property
+    def stream(self) -> Stream | None:
+        return self.waiting[0].stream
+
+    @property
+    def body(self) -> bytes:
+        """All reports, one after the other."""
+        return b"".join(waiting.body for waiting in self.waiting)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A report that no longer waits for an answer: due at a moment, with `body` in place of its own if there is one."""
+
+    claim: str
+    due: float
+    body: bytes | None = field(default=None, repr=False)
+
+
+def new_question() -> str:
+    """Return the name of the claim of whoever asks a question: no other has it."""
+    return QUESTION + secrets.token_hex(16)
