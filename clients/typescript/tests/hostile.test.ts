@@ -12,6 +12,7 @@ import { vectors, type Entry } from "./vectors.js";
 
 const entry = vectors("policies").accept.find(({ campaign, signature }) => campaign === "large-integer" && signature) as Entry;
 const file = vectors("campaigns").accept.find(({ name }) => name === "large-integer")?.file as Entry;
+const NOW = Date.parse(entry.at);
 const open: Sender[] = [];
 
 /** What a collector answers to a request for the campaign file. */
@@ -77,7 +78,7 @@ const HOSTILE: readonly (readonly [string, () => Served])[] = [
 ];
 
 beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse(entry.at), toFake: ["Date"] });
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
 });
 
 afterEach(() => {
@@ -108,7 +109,7 @@ describe("a campaign file", () => {
     const { sender, serve } = setUp(GOOD);
     await sender.report("one");
     serve(make());
-    vi.setSystemTime(Date.parse(entry.at) + 86_400_000);
+    vi.setSystemTime(NOW + 86_400_000);
     await sender.report("two");
     expect((await sender.spent()).streams[0]?.reports).toBe(2);
     expect(sender.log.map(({ what }) => what)).toEqual(["fetched", "queued", expect.stringMatching(/refused|not_fetched/), "queued"]);
@@ -118,7 +119,8 @@ describe("a campaign file", () => {
 describe("a page that goes", () => {
   const queued = Array.from({ length: 100 }, (_, number): Queued => {
     const stream = number % 2 === 0 ? "reports" : "discovery";
-    return { key: String(number), waiting: { fingerprint: "f", stream, body: new Uint8Array(1000), due: 0 } };
+    const waiting = { fingerprint: "f", stream, body: new Uint8Array(1000), due: NOW + 1000 } as const;
+    return { key: String(number), waiting, at: NOW };
   });
 
   test("sends no more bytes than outlive it, in one request for each stream", () => {

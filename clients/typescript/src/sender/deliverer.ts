@@ -9,7 +9,7 @@ import type { Leaving } from "./leaving.js";
 import { make, nextTask, type Maker, type Making } from "./making.js";
 import { post, type Target } from "./posting.js";
 import type { Present } from "./present.js";
-import type { Claimed, Queue, Queued, Waiting } from "./queue.js";
+import { isRecent, type Claimed, type Queue, type Queued, type Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
 
 /** Most reports of one request, and most bytes of them; refused ones are halved. */
@@ -93,6 +93,8 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early, to.asked);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
+    // The page slept, and another tab may have claimed them meanwhile.
+    if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
     else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
     await nextTask();

@@ -123,8 +123,8 @@ export class Sender {
   }
 
   /**
-   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, all that this tab
-   * has queued, by requests that outlive it. The time of arrival then tells when the person left.
+   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, what this tab has
+   * queued and is not due yet, by requests that outlive it. The time of arrival then tells when the person left.
    */
   start(): this {
     if (this.#running !== undefined) return this;
@@ -271,6 +271,8 @@ export class Sender {
           resolve();
         };
       });
+      // If the store cannot be read, what is remembered of it ends by itself.
+      await this.#leaving.renew(this.#queue).catch(() => undefined);
       const wait = Math.max(await this.#timeToWait(), rest);
       if (wait > 0) {
         // Other tabs may queue, and the clock may change: look once a minute.
@@ -299,6 +301,7 @@ export class Sender {
   }
 
   async #readTokens(): Promise<Tokens> {
-    return (this.#tokens ??= await clientTokens(this.#store, this.#campaign));
+    // Each time: another tab may have deleted them, at an opt-out.
+    return (this.#tokens = await clientTokens(this.#store, this.#campaign));
   }
 }
