@@ -9,6 +9,7 @@ import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js"
 import { part } from "./loading.js";
 import { octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
+import { own } from "./own.js";
 import type { Maker } from "./sender/making.js";
 import type { Answers } from "./store/answers.js";
 import type { Stream } from "./trust/asked.js";
@@ -55,7 +56,8 @@ export interface Offer {
  *
  * @throws Untrusted the policy refuses it. FormatError: the dictionary is missing or another one, or a key withheld.
  */
-export async function openMaker(offer: Offer): Promise<ReportMaker> {
+export async function openMaker(given: Offer): Promise<ReportMaker> {
+  const offer = own(given);
   const { campaign, policy, signature, log } = offer;
   // Nothing long is read for a campaign that the policy refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);

@@ -1,6 +1,7 @@
 /** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
 
 import { BudgetSpent, OverCap, Untrusted, UsageError } from "../errors.js";
+import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import type { EventLog } from "./events.js";
@@ -226,5 +227,5 @@ function streamOf({ reports }: Claimed): Stream | undefined {
 }
 
 function plainOf({ waiting: { value, stream, due } }: Queued): Waiting | undefined {
-  return value === undefined ? undefined : { fingerprint: "", stream, body: new Uint8Array(), value, due };
+  return value === undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
 }

@@ -1,6 +1,7 @@
 /** What makes reports now: from the kept documents, or from the collector's newest if the policy accepts it. */
 
 import { DeliveryError, HushcountError } from "../errors.js";
+import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { CampaignSignature } from "../trust/delegation.js";
 import { isFresh, isSame, keepDocuments, keptDocuments, type Documents } from "./documents.js";
@@ -37,7 +38,7 @@ export class Present {
   readonly #log: EventLog;
   #kept: Promise<void> | undefined;
   #asking: Promise<void> | undefined;
-  #documents: Documents = {};
+  #documents: Documents = own({});
   #maker: Maker | undefined;
   #nextAttempt = 0;
   /** Why the last attempt failed; undefined if it did not. */

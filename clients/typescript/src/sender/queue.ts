@@ -10,6 +10,7 @@ import { hex } from "../bytes.js";
 import { BUDGET_KEY } from "../budget/budget.js";
 import { chargedOf, requireOptedIn } from "../budget/ledger.js";
 import { QueueFull } from "../errors.js";
+import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import { LONGEST_WAIT } from "./timing.js";
@@ -138,7 +139,7 @@ export class Queue {
 
   /** End a claim: its reports are due at a moment, or as they were. Those that another tab has claimed stay there. */
   giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
-    return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : { ...waiting, due }]);
+    return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : own({ ...waiting, due })]);
   }
 
   /** Put reports in the place of a claimed one; nothing if it is gone, or claimed by another tab. */
@@ -228,7 +229,7 @@ function entryOf({ key, waiting }: Queued): Entry {
 }
 
 function queuedOf([key, value]: Entry, at: number): Queued {
-  return { key, waiting: value as unknown as Waiting, at };
+  return { key, waiting: own(value as unknown as Waiting), at };
 }
 
 /** Return reports by request, each of one campaign file and stream, as many as fit into so many bytes together. */

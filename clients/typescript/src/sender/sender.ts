@@ -4,6 +4,7 @@ import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
@@ -21,7 +22,7 @@ import { hearOthers, tellToForget } from "./others.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
-import { Queue, type Queued } from "./queue.js";
+import { Queue, type Queued, type Waiting } from "./queue.js";
 import { reading } from "./reading.js";
 import { atMost } from "./timing.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
@@ -60,7 +61,8 @@ export class Sender {
   #running: AbortController | undefined;
 
   /** @throws UsageError an option is none of what it must be. */
-  constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+  constructor(all: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+    const options = own(all);
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
     const numbers = numbersOf(options);
@@ -192,7 +194,7 @@ export class Sender {
     if (maker === undefined) {
       await this.#requireKeptValues();
       const body = new Uint8Array();
-      await this.#queue.put(values.map((value) => ({ fingerprint: "", stream: "", body, value, due: Date.now() })));
+      await this.#queue.put(values.map((value) => own<Waiting>({ fingerprint: "", stream: "", body, value, due: Date.now() })));
       this.#log.add("waits", values.length);
       this.#wake();
       return;

@@ -1,4 +1,5 @@
 import { StoreError } from "../errors.js";
+import { own } from "../own.js";
 import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
 const RECORDS = "records";
@@ -119,7 +120,7 @@ function transacted<Result>(
         });
         return;
       }
-      const { put = [], remove = [], result } = outcome;
+      const { put = [], remove = [], result } = own(outcome);
       transaction.oncomplete = () => {
         resolve(() => result);
       };
@@ -159,14 +160,15 @@ function requested(records: IDBObjectStore, wanted: Wanted): readonly [IDBReques
     const value = records.get(wanted) as IDBRequest<Value | undefined>;
     return [value, () => (value.result === undefined ? [] : [[wanted, value.result]])];
   }
-  const range = IDBKeyRange.bound(wanted.prefix, wanted.prefix + AFTER);
-  if ("count" in wanted) {
+  const { prefix, most, values: wantsValues, count: wantsCount } = own(wanted);
+  const range = IDBKeyRange.bound(prefix, prefix + AFTER);
+  if (wantsCount === true) {
     const count = records.count(range);
-    return [count, () => [[wanted.prefix, count.result]]];
+    return [count, () => [[prefix, count.result]]];
   }
-  const keys = records.getAllKeys(range, wanted.most);
-  if (wanted.values === false) return [keys, () => keys.result.map((key) => [String(key), null])];
+  const keys = records.getAllKeys(range, most);
+  if (wantsValues === false) return [keys, () => keys.result.map((key) => [String(key), null])];
   // Requests of a transaction succeed in turn: the keys are there before the values.
-  const values = records.getAll(range, wanted.most) as IDBRequest<Value[]>;
+  const values = records.getAll(range, most) as IDBRequest<Value[]>;
   return [values, () => keys.result.map((key, row) => [String(key), values.result[row] ?? null])];
 }

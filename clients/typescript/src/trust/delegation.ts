@@ -9,6 +9,7 @@ import { unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
 import { SignatureError } from "../errors.js";
 import { fieldsOf, HEX_32, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
+import { own } from "../own.js";
 import type { Terms } from "./asked.js";
 import { parseSignature, parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
 
@@ -69,7 +70,7 @@ export async function verifyCampaign(
   signature: CampaignSignature,
   now: number,
 ): Promise<readonly VerifyKey[]> {
-  const { delegation } = signature;
+  const { delegation } = own(signature);
   const vouching: VerifyKey[] = [];
   if (delegation !== undefined) {
     vouching.push(await verify(keys, delegation.signed, "delegation", delegation.signature));
