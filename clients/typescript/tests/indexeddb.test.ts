@@ -137,6 +137,22 @@ test("a database of a newer version of the app is left alone, and its name said"
   await expect(IndexedDbStore.open()).rejects.toThrow(StoreError);
 });
 
+test("a store asks not to be evicted, and whatever the browser says of it is open", async () => {
+  const forbidden = (): never => {
+    throw new DOMException("", "SecurityError");
+  };
+  const answers = [() => Promise.resolve(false), () => Promise.reject(new TypeError()), forbidden, () => new Promise(() => undefined)];
+  for (const persist of answers.map((answer) => vi.fn(answer))) {
+    vi.stubGlobal("navigator", { storage: { persist } });
+    await add(await IndexedDbStore.open());
+    expect(persist).toHaveBeenCalledTimes(1);
+  }
+  for (const without of [{ storage: {} }, {}, undefined]) {
+    vi.stubGlobal("navigator", without);
+    await add(await IndexedDbStore.open());
+  }
+});
+
 test("a store that the app closed stays so", async () => {
   const store = await IndexedDbStore.open();
   store.close();

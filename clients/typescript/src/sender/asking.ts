@@ -9,6 +9,7 @@
 import type { Budget } from "../budget/budget.js";
 import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/oblivious.js";
 import { DeliveryError, Unanswered } from "../errors.js";
+import type { freshBytes } from "../maths/words.js";
 import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { EventLog } from "./events.js";
@@ -29,6 +30,7 @@ export interface Tools {
   readonly verdict: typeof verdict;
   readonly pause: typeof pause;
   readonly randomTime: typeof randomTime;
+  readonly freshBytes: typeof freshBytes;
 }
 
 /** What the questions of a page work with; times are in milliseconds. */
@@ -87,14 +89,13 @@ export class Asking {
 
   /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
   async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
-    const { delay, answerWithin, randomTime } = this.#given;
+    const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);
     const until = at + answerWithin;
     const { fingerprint } = maker.campaign;
     const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
-    const end = crypto.getRandomValues(new Uint32Array(2)).join("-");
-    const blank = own<Waiting>({ ...waiting, due: until + randomTime(delay), blank: end });
+    const blank = own<Waiting>({ ...waiting, due: until + randomTime(delay), blank: freshBytes(8).join("-") });
     this.#begun.set(blank, { pending, at, until });
     return blank;
   }

@@ -10,6 +10,7 @@ import { hex } from "../bytes.js";
 import { BUDGET_KEY } from "../budget/budget.js";
 import { chargedOf, requireOptedIn } from "../budget/ledger.js";
 import { QueueFull } from "../errors.js";
+import { freshBytes } from "../maths/words.js";
 import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
@@ -202,7 +203,7 @@ export class Queue {
   /** Return a report under its key at a time. */
   #placed(waiting: Waiting, time: number, at: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
-    const end = waiting.blank ?? hex(crypto.getRandomValues(new Uint8Array(8)));
+    const end = waiting.blank ?? hex(freshBytes(8));
     return { key: `${this.#prefix}${digits}-${end}`, waiting, at };
   }
 

@@ -4,6 +4,7 @@ import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { requireGenerator } from "../maths/words.js";
 import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
@@ -60,8 +61,9 @@ export class Sender {
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
 
-  /** @throws UsageError an option is none of what it must be. */
+  /** @throws UsageError an option is none of what it must be. HushcountError: the page has no true generator. */
   constructor(all: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+    requireGenerator();
     const options = own(all);
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");

@@ -1,3 +1,4 @@
+import { freshBytes } from "../maths/words.js";
 import { valueOf, type Entry, type Store } from "../store/store.js";
 
 const TOKEN_BYTES = 32;
@@ -23,7 +24,7 @@ export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
     const [token = "", evaluatorToken = ""] = keys.map((key, place) => {
       const kept = valueOf(found[place]);
       if (typeof kept === "string") return kept;
-      const made = base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
+      const made = base64Url(freshBytes(TOKEN_BYTES));
       put.push([key, made]);
       return made;
     });

@@ -13,7 +13,8 @@ const AFTER = "\uffff";
  * A browser may close the connection at any moment, as Safari does with a page in the background. The database is then
  * opened again, and the step is tried once more: nothing of a step that failed was written.
  *
- * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them.
+ * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them, and so may a
+ * browser that is short of space, or that was not used for long.
  */
 export class IndexedDbStore implements Store {
   readonly #name: string;
@@ -24,10 +25,15 @@ export class IndexedDbStore implements Store {
     this.#name = name;
   }
 
-  /** Open the database, made at the first time. Throws StoreError where a browser keeps nothing. */
+  /**
+   * Open the database, made at the first time, and ask the browser not to evict it.
+   *
+   * @throws StoreError the browser keeps nothing.
+   */
   static async open(name = "hushcount"): Promise<IndexedDbStore> {
     const store = new IndexedDbStore(name);
     await store.change([], () => ({ result: undefined }));
+    void persist();
     return store;
   }
 
@@ -65,6 +71,15 @@ export class IndexedDbStore implements Store {
       database.close();
     }, nothing);
     this.#connection = undefined;
+  }
+}
+
+/** Ask for storage that is not evicted; Firefox asks the person. */
+async function persist(): Promise<void> {
+  try {
+    await navigator.storage.persist();
+  } catch {
+    // A worker may not ask, nor an old browser.
   }
 }
 
