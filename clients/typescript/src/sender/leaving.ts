@@ -13,8 +13,8 @@ const MOST_BYTES = 60_000;
  * may deliver early in another tab, and this one may have slept. The others are sent from the store.
  *
  * They also stay in the store until the collector's answer is settled there, by this tab if it lives on. If it does not,
- * the same bytes are sent again by the next page, and counted once. `sendBeacon` is not used: it sends no header, and so
- * not the client token, without which the cap would not hold.
+ * the same bytes are sent again by the next page, and counted once if that is within the operator's grace period.
+ * `sendBeacon` is not used: it sends no header, and so not the client token, without which the cap would not hold.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
