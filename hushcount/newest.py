@@ -27,7 +27,7 @@ class Untrusted(HushcountError):
 class _Head(Part):
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     head: Hex32
-    serial: int = Field(default=0, ge=0, le=GREATEST_EPOCH, description="the greatest that the operator's key signed")
+    serial: int = Field(ge=0, le=GREATEST_EPOCH, description="the greatest that the operator's key signed")
 
 
 class _Heads(Part):

@@ -73,6 +73,9 @@ class Deliverer:
             claimed = self.queue.claim(time.time(), done.most, _MOST_BYTES, plain, early)
             if claimed is None:
                 break
+            if not claimed.usable[0] <= time.time() < claimed.usable[1]:
+                # This process slept, or its clock was set back: another one may have claimed them meanwhile.
+                continue
             if claimed.fingerprint:
                 client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
             elif client is not None:

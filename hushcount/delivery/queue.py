@@ -2,7 +2,7 @@
 
 A report stays until the collector has it. Whoever sends reports claims them first, for a limited time, so that two
 processes never send one at the same time. A claim of a killed process ends, and the same bytes are sent again: the
-shuffler counts them once.
+shuffler counts them once, within the operator's grace period. A process that slept posts nothing by an old claim.
 
 A discovery report that waits for an evaluator's answer is queued as a blank one, claimed by whoever asks. The answer
 puts the finished report in its place, or the claim ends and the blank goes: never both, because one row is one report.
@@ -64,7 +64,7 @@ class Queue:
 
     Args:
         most: reports that may wait.
-        lease: seconds that a claim lasts, longer than any exchange.
+        lease: seconds that a claim lasts, more than twice as long as any exchange.
     """
 
     database: Database
@@ -116,7 +116,7 @@ class Queue:
                 [(claim, now + self.lease, row[0]) for row in rows],
             )
         waiting = tuple(Waiting(row[1], row[2] or None, bytes(row[3]), _text(row[4]), row[5]) for row in rows)
-        return Claimed(claim, tuple(row[0] for row in rows), waiting)
+        return Claimed(claim, tuple(row[0] for row in rows), waiting, (now, now + self.lease / 2.0))
 
     def remove(self, claimed: Claimed, fact: str = "", remake: Remake | None = None) -> int:
         """Remove claimed reports that are sent or given up, and change a fact with them; return how many were there."""

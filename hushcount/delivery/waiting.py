@@ -40,6 +40,8 @@ class Claimed:
     claim: str
     rows: tuple[int, ...]
     waiting: tuple[Waiting, ...]
+    usable: tuple[float, float]
+    """When to begin with them, since 1970: in the claim's first half, because the second is for the exchange."""
 
     @property
     def fingerprint(self) -> str:

@@ -29,9 +29,9 @@ export interface Blake2bOptions {
   /** Of the hash, in bytes: at most 64. */
   readonly length: number;
   /** At most 16 bytes, as the salt; the key has at most 64. */
-  readonly person?: Uint8Array;
-  readonly salt?: Uint8Array;
-  readonly key?: Uint8Array;
+  readonly person: Uint8Array;
+  readonly salt: Uint8Array | undefined;
+  readonly key: Uint8Array | undefined;
 }
 
 /** Return the hash of the data. */

@@ -1,4 +1,5 @@
 import { blake2b as hashed } from "./blake2b.js";
+import { own } from "./own.js";
 
 const TEXT = new TextEncoder();
 
@@ -33,8 +34,8 @@ export interface HashOptions {
 }
 
 export function blake2b(data: Uint8Array, options: HashOptions): Uint8Array {
-  const { person = "", ...rest } = options;
-  return hashed(data, { ...rest, person: utf8(person) });
+  const { length, person = "", key, salt } = own(options);
+  return hashed(data, { length, person: utf8(person), key, salt });
 }
 
 /** Return the non-negative integer in little-endian bytes. */

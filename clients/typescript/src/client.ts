@@ -8,6 +8,8 @@ import { requireShort } from "./discovery/report.js";
 import { UsageError } from "./errors.js";
 import { parseJson } from "./json.js";
 import { openMaker, type ReportMaker } from "./making.js";
+import { requireGenerator } from "./maths/words.js";
+import { own } from "./own.js";
 import { MOST_SECONDS, requireIn } from "./sender/options.js";
 import { Answers } from "./store/answers.js";
 import { MemoryStore } from "./store/memory-store.js";
@@ -65,9 +67,12 @@ export class Client {
   /**
    * Check a campaign and return its client.
    *
-   * @throws Untrusted the policy refuses the campaign. FormatError: a file is none, or not the campaign's.
+   * @throws Untrusted the policy refuses the campaign. FormatError: a file is none, or not the campaign's. HushcountError:
+   *   the page has no true generator.
    */
-  static async open(options: ClientOptions): Promise<Client> {
+  static async open(given: ClientOptions): Promise<Client> {
+    requireGenerator();
+    const options = own(given);
     const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
     requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: what this client demands of a campaign");

@@ -1,6 +1,7 @@
-/** Checks of data that another party wrote: every field has its form, and no other field is there. */
+/** Checks of data that another party wrote: every field has its form, and no other field is there, nor any that all objects have. */
 
 import { FormatError } from "./errors.js";
+import { own } from "./own.js";
 
 /** The fields of an object of a file. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -30,7 +31,7 @@ export function fieldsOf(
   if (Object.keys(data).some((field) => !known.has(field))) {
     throw new FormatError(`${name} has a field that is none of ${[...known].join(", ")}: leave it out`);
   }
-  return data as Fields;
+  return own(data) as Fields;
 }
 
 /** Return a text of that form. */

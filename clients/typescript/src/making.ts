@@ -7,8 +7,9 @@ import type { Oblivious, PendingDiscovery } from "./discovery/oblivious.js";
 import { blankName, discoveryReport, isTooLong, keyedName, type DiscoveryFormat, type Name } from "./discovery/report.js";
 import { FormatError, HushcountError, Untrusted, UsageError } from "./errors.js";
 import { part } from "./loading.js";
-import { octetsOf, systemWords, type Words } from "./maths/words.js";
+import { freshBytes, octetsOf, systemWords, type Words } from "./maths/words.js";
 import type { Mechanism } from "./oracles/mechanism.js";
+import { own } from "./own.js";
 import type { Maker } from "./sender/making.js";
 import type { Answers } from "./store/answers.js";
 import type { Stream } from "./trust/asked.js";
@@ -33,7 +34,7 @@ export interface Randomness {
 /** The browser's cryptographic generator. */
 const SYSTEM: Randomness = {
   words: systemWords,
-  secret: () => crypto.getRandomValues(new Uint8Array(SECRET_BYTES)),
+  secret: () => freshBytes(SECRET_BYTES),
 };
 
 /** A campaign file with what came along with it; nothing of it is believed yet. */
@@ -55,7 +56,8 @@ export interface Offer {
  *
  * @throws Untrusted the policy refuses it. FormatError: the dictionary is missing or another one, or a key withheld.
  */
-export async function openMaker(offer: Offer): Promise<ReportMaker> {
+export async function openMaker(given: Offer): Promise<ReportMaker> {
+  const offer = own(given);
   const { campaign, policy, signature, log } = offer;
   // Nothing long is read for a campaign that the policy refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);
@@ -180,7 +182,7 @@ export class ReportMaker implements Maker {
       let found = await this.#answers.get(key);
       if (found === undefined) {
         // It never leaves the device: no vector has it.
-        const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
+        const salt = freshBytes(SALT_BYTES);
         const drawn = concat(salt, itemName(item, salt), mechanism.report(item, this.#random.words));
         try {
           found = await this.#answers.keep(key, drawn);

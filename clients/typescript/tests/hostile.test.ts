@@ -13,6 +13,7 @@ import { vectors, type Entry } from "./vectors.js";
 
 const entry = vectors("policies").accept.find(({ campaign, signature }) => campaign === "large-integer" && signature) as Entry;
 const file = vectors("campaigns").accept.find(({ name }) => name === "large-integer")?.file as Entry;
+const NOW = Date.parse(entry.at);
 const open: Sender[] = [];
 
 /** What a collector answers to a request for the campaign file. */
@@ -78,7 +79,7 @@ const HOSTILE: readonly (readonly [string, () => Served])[] = [
 ];
 
 beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse(entry.at), toFake: ["Date"] });
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
 });
 
 afterEach(() => {
@@ -111,7 +112,7 @@ describe("a campaign file", () => {
     await sender.deliver();
     serve(make());
     for (const later of [86_400_000, 87_000_000]) {
-      vi.setSystemTime(Date.parse(entry.at) + later);
+      vi.setSystemTime(NOW + later);
       await sender.deliver();
     }
     await sender.report("two");
@@ -124,7 +125,8 @@ describe("a campaign file", () => {
 describe("a page that goes", () => {
   const queued = Array.from({ length: 100 }, (_, number): Queued => {
     const stream = number % 2 === 0 ? "reports" : "discovery";
-    return { key: String(number), waiting: { fingerprint: "f", stream, body: new Uint8Array(1000), due: 0 } };
+    const waiting = { fingerprint: "f", stream, body: new Uint8Array(1000), due: NOW + 1000 } as const;
+    return { key: String(number), waiting, at: NOW };
   });
 
   test("sends no more bytes than outlive it, in one request for each stream", () => {

@@ -562,6 +562,32 @@ def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
     assert one.deliver(early=True) == Delivery()
 
 
+def test_a_process_that_slept_between_its_claim_and_its_post_posts_nothing_again(
+    subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, clock, day = Queue.claim, time.time, 86_400.0
+    for woken in (6 * day, -6 * day, 3 * day):
+        (home := tmp_path / str(woken)).mkdir()
+        with collecting() as collector, subtests.test(woken=woken), monkeypatch.context() as patched:
+            one, other = sender(collector, home), sender(collector, home)
+            one.report(VALUE)
+
+            def asleep(
+                queue: Queue, *given: Any, patched: Any = patched, other: Sender = other, to: float = woken
+            ) -> Any:
+                """Claim; the other process delivers after three days, and then this one goes on."""
+                patched.setattr(Queue, "claim", claim)
+                claimed = queue.claim(*given)
+                patched.setattr(time, "time", lambda: clock() + 3 * day)
+                assert other.deliver() == Delivery(sent=2)
+                patched.setattr(time, "time", lambda: clock() + to)
+                return claimed
+
+            patched.setattr(Queue, "claim", asleep)
+            assert one.deliver() == Delivery()
+            assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [1, 1]
+
+
 def test_who_opted_out_asks_the_collector_for_nothing(collector: FakeCollector, tmp_path: Path) -> None:
     one = sender(collector, tmp_path)
     one.report(VALUE)

@@ -1,5 +1,6 @@
 /** What a client's reports have cost so far, typed and in sentences that an app can show the person with the device. */
 
+import { own } from "../own.js";
 import type { Stream } from "../trust/asked.js";
 import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
 import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
@@ -137,14 +138,14 @@ function odds(epsilon: number, delta: number): string {
     delta >= chance ? Infinity : epsilon + Math.log((chance + delta * Math.exp(-epsilon)) / (chance - delta));
   const whole = String(Math.floor(1 / chance));
   const rounded = Number(whole.slice(0, 2).padEnd(whole.length, "0"));
-  return `${factor(loss)}, except with a chance of 1 in ${rounded.toLocaleString("en")}`;
+  return `${factor(loss)}, except with a chance of 1 in ${rounded.toLocaleString("en", own({}))}`;
 }
 
 function factor(epsilon: number): string {
   const gain = Math.expm1(epsilon);
   if (gain < 1) return `${String(roundedUp(100 * gain, 2))} % at most`;
   if (epsilon >= LARGEST_EXPONENT) return "any factor";
-  return `a factor of ${roundedUp(gain + 1, 3).toLocaleString("en", { useGrouping: false })} at most`;
+  return `a factor of ${roundedUp(gain + 1, 3).toLocaleString("en", own({ useGrouping: false }))} at most`;
 }
 
 /** Return a positive number in so many significant digits, not below the value. */
@@ -155,10 +156,10 @@ function roundedUp(value: number, digits: number): number {
 }
 
 function counted(number: number, what: string): string {
-  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+  return `${number.toLocaleString("en", own({}))} ${what}${number === 1 ? "" : "s"}`;
 }
 
 /** Return a number of billionths in its exact decimal digits. */
 function epsilonText(value: number): string {
-  return value.toLocaleString("en", { maximumFractionDigits: EPSILON_DIGITS });
+  return value.toLocaleString("en", own({ maximumFractionDigits: EPSILON_DIGITS }));
 }

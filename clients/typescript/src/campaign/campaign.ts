@@ -7,6 +7,7 @@ import { familyOf } from "../oracles/catalogue.js";
 import type { MechanismTerms } from "../oracles/given.js";
 import { loadMechanism } from "../oracles/load.js";
 import type { Mechanism } from "../oracles/mechanism.js";
+import { own } from "../own.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import { headOf } from "../trust/campaign-log.js";
 import { SEAL_BYTES } from "../wire/sealing.js";
@@ -61,7 +62,8 @@ export async function openCampaign(file: unknown, designs: readonly unknown[] = 
 
 /** Check the data of a campaign file. Throws FormatError, which names the field. */
 export function formOf(file: unknown): Form {
-  if (typeof file === "object" && file !== null && "format" in file && file.format !== 2) {
+  const { format = 2 } = own(file as { readonly format?: unknown } | null);
+  if (format !== 2) {
     throw new FormatError(`${NAME}: format must be 2: the operator must make the campaign anew, or you a newer client`);
   }
   const fields = fieldsOf(file, NAME, NEEDED, OPTIONAL);

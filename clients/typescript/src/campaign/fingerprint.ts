@@ -3,6 +3,7 @@
 import { blake2b, hex, unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
 import type { Fields } from "../fields.js";
+import { own } from "../own.js";
 
 /** Return BLAKE2b-256 of the file, without the dictionary's path, and with the hash key's commitment in its place. */
 export function fingerprintOf(file: Fields): string {
@@ -11,7 +12,7 @@ export function fingerprintOf(file: Fields): string {
 
 /** Return BLAKE2b-256 of all that a publisher may not change from one epoch to the next. */
 export function termsOf(file: Fields): string {
-  const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...("dictionary" in file ? { dictionary: {} } : {}) };
+  const made: Fields = { ...without(fixed(file), "epoch", "previous"), ...(Object.hasOwn(file, "dictionary") ? { dictionary: {} } : {}) };
   const terms = changed(changed(made, "mechanism", "parameters"), "discovery", "hash_key_commitment");
   // The delegation names the evaluator's keys that a publisher may use.
   return hex(blake2b(canonicalJson(changed(terms, "keys", "evaluator")), { length: 32, person: "campaign terms" }));
@@ -19,7 +20,7 @@ export function termsOf(file: Fields): string {
 
 function fixed(file: Fields): Fields {
   const made = changed(file, "dictionary", "path");
-  const { hash_key: key, ...discovery } = (file.discovery ?? {}) as Fields;
+  const { hash_key: key, ...discovery } = own(file.discovery as Fields | undefined);
   if (typeof key !== "string") return made;
   const commitment = hex(blake2b(unhex(key), { length: 32, person: "hash key" }));
   return { ...made, discovery: { ...discovery, hash_key_commitment: commitment } };
@@ -27,7 +28,7 @@ function fixed(file: Fields): Fields {
 
 /** Return the file with a field left out of a section that it has. */
 function changed(file: Fields, section: string, field: string): Fields {
-  return section in file ? { ...file, [section]: without(file[section] as Fields, field) } : file;
+  return Object.hasOwn(file, section) ? { ...file, [section]: without(file[section] as Fields, field) } : file;
 }
 
 function without(fields: Fields, ...names: readonly string[]): Fields {

@@ -4,6 +4,7 @@ import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
 import { booleanOf, fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf } from "../fields.js";
 import type { MechanismTerms } from "../oracles/given.js";
+import { own } from "../own.js";
 
 /** As Python writes it: UTC as Z, a fraction only if there is one. The fingerprint is of the text. */
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;
@@ -126,6 +127,6 @@ export function mechanismTermsOf(data: unknown, file: string): MechanismTerms {
   return {
     name: textOf(fields, "name", /^[a-z0-9-]{1,64}$/, name),
     epsilon: numberOf(fields, "epsilon", EPSILON, name),
-    parameters: parameters as Readonly<Record<string, unknown>>,
+    parameters: own(parameters) as Readonly<Record<string, unknown>>,
   };
 }

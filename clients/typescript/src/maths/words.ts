@@ -1,19 +1,49 @@
-/** The one door to randomness: unsigned 64-bit words, and the exact draws made from them. */
+/** The one door to randomness: bytes and unsigned 64-bit words, and the exact draws made from them. */
 
+import { HushcountError } from "../errors.js";
 import { WORD_VALUES } from "./thresholds.js";
 
 /** A source of independent, uniform 64-bit words: returns `count` fresh ones, each as its low and its high 32 bits. */
 export type Words = (count: number) => Uint32Array;
 
-const MOST_AT_ONCE = 16_384;
+const MOST_AT_ONCE = 65_536;
+const [DRAWS, DRAWN] = [16, 32];
+
+/** Draw bytes by the browser's cryptographic generator. */
+export function freshBytes(count: number): Uint8Array {
+  const bytes = new Uint8Array(count);
+  for (let start = 0; start < count; start += MOST_AT_ONCE) {
+    crypto.getRandomValues(bytes.subarray(start, start + MOST_AT_ONCE));
+  }
+  return bytes;
+}
 
 /** Words of the browser's cryptographic generator. */
 export function systemWords(count: number): Uint32Array {
-  const halves = new Uint32Array(2 * count);
-  for (let start = 0; start < halves.length; start += MOST_AT_ONCE) {
-    crypto.getRandomValues(halves.subarray(start, start + MOST_AT_ONCE));
+  return new Uint32Array(freshBytes(8 * count).buffer);
+}
+
+/**
+ * Throw HushcountError if the generator was replaced by one that draws nothing, the same again, or some bytes or bits alone.
+ *
+ * One that draws is refused with a probability below 2**-110. One that draws badly in another way is not found.
+ */
+export function requireGenerator(): void {
+  const draws: Uint8Array[] = [];
+  try {
+    for (let draw = 0; draw < DRAWS; draw += 1) draws.push(freshBytes(DRAWN));
+  } catch {
+    // There is none: nothing was drawn.
   }
-  return halves;
+  // Of each place, the bits that are not the same in all draws.
+  const changing = Array.from({ length: DRAWN }, (_, place) =>
+    draws.reduce((bits, drawn) => bits | ((drawn[place] ?? 0) ^ (draws[0]?.[place] ?? 0)), 0),
+  );
+  const areDifferent = new Set(draws.map(String)).size === DRAWS;
+  if (areDifferent && !changing.includes(0) && changing.reduce((all, bits) => all | bits) === 255) return;
+  throw new HushcountError(
+    "crypto.getRandomValues is missing or does not draw at random, and reports would tell the values: remove what replaces it",
+  );
 }
 
 /** Draw random bytes: the words one after the other, little-endian; `count` is a multiple of 8. */

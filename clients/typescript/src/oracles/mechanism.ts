@@ -1,6 +1,7 @@
 /** The mechanism: an encoder and a responder, one packed report for one item. */
 
 import { uniform, type Words } from "../maths/words.js";
+import { own } from "../own.js";
 import { pack, reportBytes } from "../wire/packing.js";
 import type { Encoder } from "./encoders.js";
 import type { Responder } from "./responders.js";
@@ -18,13 +19,13 @@ export interface Mechanism {
 /** Return the mechanism of an encoder and a responder over the same cells. */
 export function mechanism(domain: number | undefined, encoder: Encoder, responder: Responder): Mechanism {
   const fields = [...encoder.fields, ...responder.fields];
-  const length = reportBytes(fields, responder.tail);
+  const length = reportBytes(fields, own(responder).tail);
   return {
     domain,
     reportBytes: length,
     report: (item, words) => {
       const named = encoder.fields.map(({ bound, least }) => uniform(bound - least, words) + least);
-      const { numbers, code } = responder.respond(encoder.cell(item, named), words);
+      const { numbers, code } = own(responder.respond(encoder.cell(item, named), words));
       return pack(fields, [...named, ...numbers], length, code);
     },
   };

@@ -18,9 +18,10 @@
 import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
 import type { Request } from "../budget/ledger.js";
 import { OverCap } from "../errors.js";
+import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
-import { ALL, queuedOf, queuePrefix } from "./queue.js";
+import { ALL, queuePrefix, waitingOf } from "./queue.js";
 import { arrivedKey } from "./token.js";
 
 /** The years of windows. */
@@ -61,12 +62,12 @@ export class Arrivals {
    */
   requireRoom(requests: readonly Request[], anew: boolean): Promise<void> {
     return this.#store.change([{ prefix: queuePrefix(this.#campaign), most: ALL }, this.#key], ([rows = [], kept]) => {
-      const there = rows.map((entry) => queuedOf(entry).waiting);
+      const there = rows.map(waitingOf);
       const waiting = anew ? there.filter(({ fingerprint }) => fingerprint !== "") : there;
-      const arrived = countOf(arrivedOf(kept).windows, this.#present(arrivedOf(kept), Date.now()));
+      const arrived = own(countOf(arrivedOf(kept).windows, this.#present(arrivedOf(kept), Date.now())));
       for (const { campaign, stream, number } of requests) {
         const wait = waiting.filter((each) => each.stream === stream || each.stream === "").length;
-        const came = arrived?.[stream] ?? 0;
+        const came = arrived[stream] ?? 0;
         if (wait + came + number <= campaign.cap) continue;
         throw new OverCap(
           `${String(number)} more ${stream} of campaign ${campaign.id}: ${String(wait)} wait to be sent, and ` +
@@ -89,8 +90,8 @@ export class Arrivals {
       const before = arrivedOf(found.at(-1));
       const after = at === undefined ? before : { ...before, answered: now, ahead: at - now };
       const start = this.#present(after, now);
-      const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => queuedOf(entry).waiting.stream));
-      const counts = { ...countOf(before.windows, start) };
+      const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => waitingOf(entry).stream));
+      const counts: Partial<Record<Stream, number>> = own(countOf(before.windows, start));
       for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
       // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
       const known = before.windows.filter(([other]) => other <= start + this.#window);
@@ -117,5 +118,5 @@ export function dateOf(header: string | null): number | undefined {
 }
 
 function arrivedOf(found: readonly Entry[] | undefined): Arrived {
-  return (valueOf(found) ?? { answered: 0, ahead: 0, windows: [] }) as unknown as Arrived;
+  return own((valueOf(found) ?? { answered: 0, ahead: 0, windows: [] }) as unknown as Arrived);
 }

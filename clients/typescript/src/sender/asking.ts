@@ -9,6 +9,8 @@
 import type { Budget } from "../budget/budget.js";
 import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/oblivious.js";
 import { DeliveryError, Unanswered } from "../errors.js";
+import type { freshBytes } from "../maths/words.js";
+import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { EventLog } from "./events.js";
 import type { Answer, send } from "./http.js";
@@ -30,6 +32,7 @@ export interface Tools {
   readonly randomTime: typeof randomTime;
   readonly isAhead: typeof isAhead;
   readonly longestWait: number;
+  readonly freshBytes: typeof freshBytes;
 }
 
 /** What the questions of a page work with; times are in milliseconds. */
@@ -59,7 +62,13 @@ interface Question extends Begun {
 }
 
 /** What became of a question: a finished report, or the reason why there is none. */
-type Outcome = { readonly body: Uint8Array } | { readonly reason: string; readonly again?: boolean; readonly wait?: number };
+interface Outcome {
+  readonly body?: Uint8Array;
+  readonly reason?: string;
+  /** The question is asked again, not before so many milliseconds. */
+  readonly again?: boolean;
+  readonly wait?: number;
+}
 
 /** The questions of one page that wait for an answer. */
 export class Asking {
@@ -82,13 +91,13 @@ export class Asking {
 
   /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
   async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
-    const { delay, answerWithin, randomTime } = this.#given;
+    const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
     const at = Date.now() + randomTime(delay);
     const until = at + answerWithin;
     const { fingerprint } = maker.campaign;
     const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
-    const blank = { ...waiting, due: until + randomTime(delay), blank: crypto.getRandomValues(new Uint32Array(2)).join("-") };
+    const blank = own<Waiting>({ ...waiting, due: until + randomTime(delay), blank: freshBytes(8).join("-") });
     this.#begun.set(blank, { pending, at, until });
     return blank;
   }
@@ -160,8 +169,9 @@ export class Asking {
   /** Ask one question; undefined: it is asked again. */
   async #ask(target: Target, question: Question, keepalive: boolean): Promise<Outcome | undefined> {
     const { log, pause } = this.#given;
-    const outcome = await this.#answered(target, question, keepalive);
-    if (!("again" in outcome)) {
+    const outcome = own(await this.#answered(target, question, keepalive));
+    const { again = false, wait = 0, reason } = outcome;
+    if (!again) {
       this.#failures = 0;
       return outcome;
     }
@@ -170,9 +180,9 @@ export class Asking {
     const now = Date.now();
     if (this.#later(this.#heldUntil, now) <= now) {
       this.#failures += 1;
-      this.#heldUntil = now + pause(this.#failures, outcome.wait ?? 0);
+      this.#heldUntil = now + pause(this.#failures, wait);
     }
-    log.add("not_answered", 1, outcome.reason, "discovery");
+    log.add("not_answered", 1, reason, "discovery");
     return undefined;
   }
 
@@ -210,10 +220,10 @@ export class Asking {
     const { queue, leaving, log, delay, randomTime } = this.#given;
     const { row } = question;
     const { blank: _, ...waiting } = row.waiting;
-    const body = "body" in outcome ? outcome.body : waiting.body;
-    const rows = await queue.replace(row, [{ ...waiting, body, due: Date.now() + randomTime(delay) }]);
+    const { body = waiting.body, reason: why } = own(outcome);
+    const rows = await queue.replace(row, [own({ ...waiting, body, due: Date.now() + randomTime(delay) })]);
     leaving.add(rows);
-    const reason = "reason" in outcome ? outcome.reason : rows.length === 0 ? "too_late" : undefined;
+    const reason = why ?? (rows.length === 0 ? "too_late" : undefined);
     // The blank of a question with an answer was there when it was asked; another tab has sent or deleted this one.
     if (rows.length === 0 && reason === "no_answer") return undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");

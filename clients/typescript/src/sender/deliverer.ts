@@ -1,6 +1,7 @@
 /** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
 
 import { BudgetSpent, OverCap, Untrusted, UsageError } from "../errors.js";
+import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import type { EventLog } from "./events.js";
@@ -9,7 +10,7 @@ import type { Leaving } from "./leaving.js";
 import { make, nextTask, type Maker, type Making } from "./making.js";
 import { post, type Posted, type Target } from "./posting.js";
 import type { Present } from "./present.js";
-import type { Claimed, Queue, Queued, Waiting } from "./queue.js";
+import { isRecent, type Claimed, type Queue, type Queued, type Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
 
 /** Most reports of one request, and most bytes of them; refused ones are halved. */
@@ -95,12 +96,14 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early, to.asked);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
+    // The page slept, and another tab may have claimed them meanwhile.
+    if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
     else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
     await nextTask();
   }
   const { sent, remade, added, dropped } = done;
-  if (sent > 0) await to.present.refreshed({ sends: true });
+  if (sent > 0) await to.present.refreshed("sends");
   const held = await heldUntil(store, campaign, Date.now());
   return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
 }
@@ -156,7 +159,7 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
   if (!done.asked) {
     // Also if nothing is made anew: the next reports are to be of the present epoch.
     done.asked = true;
-    done.maker = await present.refreshed({ anyway: true });
+    done.maker = await present.refreshed("anyway");
   }
   if (said.reason === "epoch_closed" && !kept) {
     drop(to, done, said.reason, await queue.remove(claimed.reports.map(({ key }) => key)), stream);
@@ -236,5 +239,5 @@ function streamOf({ reports }: Claimed): Stream | undefined {
 }
 
 function plainOf({ waiting: { value, stream, due } }: Queued): Waiting | undefined {
-  return value === undefined ? undefined : { fingerprint: "", stream, body: new Uint8Array(), value, due };
+  return value === undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
 }

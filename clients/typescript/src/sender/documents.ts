@@ -5,6 +5,7 @@
  */
 
 import { DeliveryError } from "../errors.js";
+import { own } from "../own.js";
 import type { Store, Value } from "../store/store.js";
 import { send, type Fetch } from "./http.js";
 import { LONGEST_WAIT, randomTime } from "./timing.js";
@@ -79,7 +80,7 @@ export async function fetchDocument(
 export function keptDocuments(store: Store, campaign: string): Promise<Documents> {
   const prefix = prefixOf(campaign);
   return store.change([{ prefix, most: MOST_DOCUMENTS }], ([found = []]) => ({
-    result: Object.fromEntries(found.map(([key, value]) => [key.slice(prefix.length), value as unknown as Document])),
+    result: own(Object.fromEntries(found.map(([key, value]) => [key.slice(prefix.length), value as unknown as Document]))),
   }));
 }
 

@@ -1,6 +1,7 @@
 /** Requests to a collector: no credentials, no referrer, no redirects, a bounded time and a bounded answer. */
 
 import { DeliveryError, UsageError } from "../errors.js";
+import { own } from "../own.js";
 
 const LONGEST_REQUEST = 30_000;
 /** Longest body of a refusal: problem details are short. */
@@ -29,10 +30,11 @@ export interface Answer {
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Send a request and read its answer. Throws DeliveryError if there is no answer, or with 200 no whole one. */
-export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
+export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
+  const request = own(given);
   let response: Response;
   try {
-    response = await fetcher(request.url, {
+    response = await fetcher(request.url, own({
       method: request.body === undefined ? "GET" : "POST",
       headers: request.headers,
       mode: "cors",
@@ -43,7 +45,7 @@ export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
       keepalive: request.keepalive ?? false,
       signal: AbortSignal.timeout(LONGEST_REQUEST),
       ...(request.body === undefined ? {} : { body: Uint8Array.from(request.body) }),
-    });
+    }));
   } catch {
     // The browser says no more, so that a page learns nothing of other sites.
     throw new DeliveryError("the collector did not answer: the device is offline, or the collector refuses this origin");

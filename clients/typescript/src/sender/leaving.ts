@@ -2,7 +2,7 @@
 
 import type { Arrivals } from "./arrivals.js";
 import { post, type Target } from "./posting.js";
-import { batches, type Queued } from "./queue.js";
+import { batches, isRecent, type Queue, type Queued } from "./queue.js";
 
 /** Browsers let 64 KiB of bodies outlive a page, of all requests together. */
 const MOST_BYTES = 60_000;
@@ -10,9 +10,12 @@ const MOST_BYTES = 60_000;
 /**
  * The reports that this tab has queued and not sent: a page that goes has no time to read them from the store.
  *
+ * So it sends only those that are not due, which other tabs leave alone, and that the store had a short time ago: an app
+ * may deliver early in another tab, and this one may have slept. The others are sent from the store.
+ *
  * They also stay in the store until the collector's answer is settled there, by this tab if it lives on. If it does not,
- * the same bytes are sent again by the next page, and counted once. `sendBeacon` is not used: it sends no header, and so
- * not the client token, without which the cap would not hold.
+ * the same bytes are sent again by the next page, and counted once if that is within the operator's grace period.
+ * `sendBeacon` is not used: it sends no header, and so not the client token, without which the cap would not hold.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
@@ -27,6 +30,19 @@ export class Leaving {
     for (const key of keys) this.#reports.delete(key);
   }
 
+  /** Ask the store which are still there, and forget the others. */
+  async renew(queue: Queue): Promise<void> {
+    const asked = [...this.#reports.values()];
+    if (asked.length === 0) return;
+    const standing = new Map((await queue.standing(asked)).map((report) => [report.key, report]));
+    for (const { key } of asked) {
+      const report = standing.get(key);
+      if (report === undefined) this.#reports.delete(key);
+      // It may have been claimed meanwhile.
+      else if (this.#reports.has(key)) this.#reports.set(key, report);
+    }
+  }
+
   /** Forget all. */
   clear(): void {
     this.#reports.clear();
@@ -34,7 +50,9 @@ export class Leaving {
 
   /** Send now what fits, without waiting for anything; return how many reports the collector took. */
   async send(target: Target, arrivals: Arrivals): Promise<number> {
-    const leaving = batches([...this.#reports.values()], MOST_BYTES);
+    const now = Date.now();
+    const mine = [...this.#reports.values()].filter(({ waiting, at }) => waiting.due > now && isRecent(at, now));
+    const leaving = batches(mine, MOST_BYTES);
     this.clear();
     const answers = leaving.map(async (reports) => {
       const said = await post(target, reports, true);

@@ -2,6 +2,7 @@
 
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
+import { own } from "../own.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import type { Arrivals } from "./arrivals.js";
 import type { Asking } from "./asking.js";
@@ -75,7 +76,8 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
     if (stream === "discovery" && asking !== undefined) made.push(await asking.begin(maker, told, kept));
     else {
       const body = stream === "reports" ? await maker.report(told) : await maker.discoveryReport(told);
-      made.push({ fingerprint: campaign.fingerprint, stream, body, due: Date.now() + randomTime(making.delay), ...kept });
+      const due = Date.now() + randomTime(making.delay);
+      made.push(own<Waiting>({ fingerprint: campaign.fingerprint, stream, body, due, ...kept }));
     }
     if (performance.now() - begun > STRETCH) {
       await nextTask();

@@ -1,5 +1,7 @@
 /** The life of a page, as far as a sender follows it. */
 
+import { own } from "../own.js";
+
 /** What a sender does when the page changes. */
 export interface PageEvents {
   /** The page is hidden or goes: what waits in it should leave now, and there may be no later moment. */
@@ -13,7 +15,7 @@ export interface PageEvents {
 /** Follow the page until the signal; in a worker, which has no page, follow only whether the device is online. */
 export function followPage(events: PageEvents, until: AbortSignal): void {
   const { onLeave, onReturn, onOnline } = events;
-  const options = { signal: until };
+  const options = own({ signal: until });
   globalThis.addEventListener?.("online", onOnline, options);
   if (typeof document === "undefined") return;
   globalThis.addEventListener("pagehide", onLeave, options);

@@ -9,6 +9,7 @@
  */
 
 import { DeliveryError, HushcountError } from "../errors.js";
+import { own } from "../own.js";
 import type { Store } from "../store/store.js";
 import type { CampaignSignature } from "../trust/delegation.js";
 import { isSame, keepDocuments, keepUnchanged, keptDocuments, LEAST_AGE, type Documents } from "./documents.js";
@@ -49,7 +50,7 @@ export class Present {
   readonly #log: EventLog;
   #kept: Promise<void> | undefined;
   #asking: Promise<void> | undefined;
-  #documents: Documents = {};
+  #documents: Documents = own({});
   #maker: Maker | undefined;
   #isKept = false;
   #due = 0;
@@ -84,11 +85,11 @@ export class Present {
   /**
    * Ask the collector if it is time, or `anyway`, in rounds of delivery alone; return the maker.
    *
-   * @param sends this round sends reports, and a request that is due need not wait.
+   * `sends`: this round sends reports, and a request that is due need not wait.
    */
-  async refreshed({ sends = false, anyway = false } = {}): Promise<Maker | undefined> {
+  async refreshed(when: "due" | "sends" | "anyway" = "due"): Promise<Maker | undefined> {
     await this.maker();
-    if (anyway || this.#isTime(sends)) await this.#askOnce();
+    if (when === "anyway" || this.#isTime(when === "sends")) await this.#askOnce();
     return this.#maker;
   }
 

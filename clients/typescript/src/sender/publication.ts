@@ -2,6 +2,7 @@
 
 import { FormatError } from "../errors.js";
 import { parseJson } from "../json.js";
+import { own } from "../own.js";
 import { LOG_BYTES, parseLog, type CampaignLog } from "../trust/campaign-log.js";
 import { parseCampaignSignature, type CampaignSignature } from "../trust/delegation.js";
 import { fetchDocument, isSame, NotServed, type Document, type Documents } from "./documents.js";
@@ -48,7 +49,7 @@ export async function fetchDocuments(
 ): Promise<Documents & { readonly campaign: Document }> {
   const campaign = await fetchDocument(fetcher, base, CAMPAIGN_BYTES, now);
   const before = kept.campaign;
-  if (before !== undefined && isSame(before, campaign)) return { ...kept, campaign };
+  if (before !== undefined && isSame(before, campaign)) return own({ ...kept, campaign });
   const file = parseJson(campaign.data, CAMPAIGN_BYTES, NAME);
   const { fingerprint, dictionary: digest } = await check(file, signatureOf(campaign.signature));
   const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
@@ -62,7 +63,7 @@ export async function fetchDocuments(
     digest === undefined
       ? undefined
       : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, DICTIONARY_BYTES, now)));
-  return { campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) };
+  return own({ campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) });
 }
 
 /** Return what documents hold. Throws FormatError if one of them is not what it should be. */

@@ -2,20 +2,23 @@
  * What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them; all tabs share it.
  *
  * A key begins with the time when the report is due. To claim a report is to move it to the end of a lease: no other tab
- * sends it meanwhile, and after a tab that was killed it is due again. The same bytes sent twice are counted once.
+ * sends it meanwhile, and after a tab that was killed it is due again. A tab that slept may not go by what it read before:
+ * another tab may have sent it, and the same bytes are counted once only within the operator's grace period.
  */
 
 import { hex } from "../bytes.js";
 import { BUDGET_KEY } from "../budget/budget.js";
 import { chargedOf, requireOptedIn } from "../budget/ledger.js";
 import { QueueFull } from "../errors.js";
+import { freshBytes } from "../maths/words.js";
+import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
-/** Longer than any request. */
-const LEASE = 300_000;
+/** Twice as long as any request, and more: one begins in the first half. */
+export const LEASE = 300_000;
 /** Most reports of one claim: reading more would keep the page from its work. */
 const MOST_CLAIMED = 128;
 /** The largest number of records that IndexedDB can be asked for. */
@@ -43,6 +46,8 @@ export interface Waiting {
 export interface Queued {
   readonly key: string;
   readonly waiting: Waiting;
+  /** When the store was asked, which then had it under this key, in milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** Bounds of one request. */
@@ -56,6 +61,13 @@ export interface Claimed {
   readonly reports: readonly Queued[];
   /** The keys that they had before. */
   readonly from: readonly string[];
+  /** When they were claimed. */
+  readonly at: number;
+}
+
+/** Return whether a page may go by what the store said at a moment: not if it slept meanwhile, or its clock was set back. */
+export function isRecent(at: number, now: number): boolean {
+  return at <= now && now < at + LEASE / 2;
 }
 
 /** The queue of one campaign in a store, of at most so many reports. */
@@ -82,10 +94,10 @@ export class Queue {
 
   /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if there is no room. */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
+    const queued = waiting.map((each) => this.#placed(each, each.due, Date.now()));
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
       requireOptedIn(chargedOf(valueOf(budget)));
       this.#require(Number(valueOf(count)) + waiting.length);
-      const queued = waiting.map((each) => this.#placed(each, each.due));
       return { put: queued.map(entryOf), result: queued };
     });
   }
@@ -100,7 +112,7 @@ export class Queue {
    */
   claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
-      const due = found.map(queuedOf).filter((report) => {
+      const due = found.map((entry) => queuedOf(entry, now)).filter((report) => {
         const { blank, fingerprint } = report.waiting;
         const until = blank !== undefined ? asked : early ? Infinity : now;
         return !isLeased(report, now) && (plain || fingerprint !== "") && isDue(report.waiting, until);
@@ -111,9 +123,9 @@ export class Queue {
       const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
       const alike = due.filter(({ waiting }) => waiting.fingerprint === fingerprint && waiting.stream === stream);
       const taken = alike.slice(0, number);
-      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE));
+      const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE, now));
       const from = taken.map(({ key }) => key);
-      return { put: reports.map(entryOf), remove: from, result: { reports, from } };
+      return { put: reports.map(entryOf), remove: from, result: { reports, from, at: now } };
     });
   }
 
@@ -127,17 +139,26 @@ export class Queue {
 
   /** End a claim: its reports are due at a moment, or as they were. Those that another tab has claimed stay there. */
   giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
-    return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : { ...waiting, due }]);
+    return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : own({ ...waiting, due })]);
   }
 
   /** The same of reports that somebody else than the collector refused once more. */
   giveBackRefused(reports: readonly Queued[], due: number): Promise<Queued[]> {
-    return this.#moved(reports, ({ waiting }) => [{ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 }]);
+    return this.#moved(reports, ({ waiting }) => [own({ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 })]);
   }
 
   /** Put reports in the place of a claimed one; nothing if it is gone, or claimed by another tab. */
   replace(claimed: Queued, waiting: readonly Waiting[]): Promise<Queued[]> {
     return this.#moved([claimed], () => waiting);
+  }
+
+  /** Return those of some reports that are still there, and that no tab has claimed. */
+  standing(reports: readonly Queued[]): Promise<Queued[]> {
+    const at = Date.now();
+    return this.#store.change([{ prefix: this.#prefix, most: ALL, values: false }], ([keys = []]) => {
+      const there = new Set(keys.map(([key]) => key));
+      return { result: reports.filter(({ key }) => there.has(key)).map((report) => ({ ...report, at })) };
+    });
   }
 
   /** Return how many reports and plain values wait, claimed ones too. */
@@ -148,7 +169,7 @@ export class Queue {
   /** Return when the next report is due that no tab has claimed, in milliseconds since 1970; undefined without any. */
   nextDue(now: number): Promise<number | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: 1 }], ([found = []]) => {
-      const [first] = found.map(queuedOf);
+      const [first] = found.map((entry) => queuedOf(entry, now));
       if (first === undefined) return { result: undefined };
       return { result: !isLeased(first, now) && isDue(first.waiting, now) ? now : timeOf(first.key) };
     });
@@ -172,10 +193,10 @@ export class Queue {
   }
 
   #moved(reports: readonly Queued[], become: (report: Queued) => readonly Waiting[]): Promise<Queued[]> {
-    const keys = reports.map(({ key }) => key);
+    const [keys, at] = [reports.map(({ key }) => key), Date.now()];
     return this.#store.change(keys, (found) => {
       const mine = reports.filter((_, place) => found[place]?.length === 1);
-      const queued = mine.flatMap(become).map((waiting) => this.#placed(waiting, waiting.due));
+      const queued = mine.flatMap(become).map((waiting) => this.#placed(waiting, waiting.due, at));
       return { put: queued.map(entryOf), remove: mine.map(({ key }) => key), result: queued };
     });
   }
@@ -185,9 +206,10 @@ export class Queue {
   }
 
   /** Return a report under its key at a time. */
-  #placed(waiting: Waiting, time: number): Queued {
+  #placed(waiting: Waiting, time: number, at: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
-    return { key: `${this.#prefix}${digits}-${waiting.blank ?? hex(crypto.getRandomValues(new Uint8Array(8)))}`, waiting };
+    const end = waiting.blank ?? hex(freshBytes(8));
+    return { key: `${this.#prefix}${digits}-${end}`, waiting, at };
   }
 
   #require(reports: number): void {
@@ -225,9 +247,13 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-/** Return a record as a report. */
-export function queuedOf([key, value]: Entry): Queued {
-  return { key, waiting: value as unknown as Waiting };
+/** Return what a record says. */
+export function waitingOf([, value]: Entry): Waiting {
+  return own(value as unknown as Waiting);
+}
+
+function queuedOf(entry: Entry, at: number): Queued {
+  return { key: entry[0], waiting: waitingOf(entry), at };
 }
 
 /** Return reports by request, each of one campaign file and stream, as many as fit into so many bytes together. */

@@ -5,6 +5,8 @@ import { requireOptedIn } from "../budget/ledger.js";
 import { hearOptOut } from "../budget/opt-out.js";
 import type { Spent } from "../budget/spent.js";
 import { HushcountError, NotYet, Untrusted, UsageError } from "../errors.js";
+import { requireGenerator } from "../maths/words.js";
+import { own } from "../own.js";
 import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
@@ -22,7 +24,7 @@ import { numbersOf, type SenderOptions } from "./options.js";
 import { followPage } from "./page.js";
 import { Present, type Reading } from "./present.js";
 import type { Target } from "./posting.js";
-import { Queue, type Queued } from "./queue.js";
+import { Queue, type Queued, type Waiting } from "./queue.js";
 import { reading } from "./reading.js";
 import { Rounds } from "./rounds.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
@@ -62,8 +64,10 @@ export class Sender {
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
 
-  /** @throws UsageError an option is none of what it must be. */
-  constructor(options: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+  /** @throws UsageError an option is none of what it must be. HushcountError: the page has no true generator. */
+  constructor(all: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
+    requireGenerator();
+    const options = own(all);
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
     const numbers = numbersOf(options);
@@ -132,8 +136,8 @@ export class Sender {
   }
 
   /**
-   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, all that this tab
-   * has queued, by requests that outlive it. The time of arrival then tells when the person left.
+   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, what this tab has
+   * queued and is not due yet, by requests that outlive it. The time of arrival then tells when the person left.
    */
   start(): this {
     if (this.#running !== undefined) return this;
@@ -197,7 +201,7 @@ export class Sender {
     if (maker === undefined) {
       await this.#requireKeptValues();
       const body = new Uint8Array();
-      await this.#queue.put(values.map((value) => ({ fingerprint: "", stream: "", body, value, due: Date.now() })));
+      await this.#queue.put(values.map((value) => own<Waiting>({ fingerprint: "", stream: "", body, value, due: Date.now() })));
       this.#log.add("waits", values.length);
       this.#rounds.wake();
       return;
@@ -281,23 +285,26 @@ export class Sender {
     if (sent === 0) return;
     this.#log.add("sent", sent);
     // A page that is only hidden lives on.
-    await this.#present.refreshed({ sends: true });
+    await this.#present.refreshed("sends");
   }
 
   /** Return the milliseconds until there may be something to do. */
   async #timeToWait(): Promise<number> {
     try {
+      await this.#leaving.renew(this.#queue);
       const due = await this.#queue.nextDue(Date.now());
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
       const asked = this.#asking?.next() ?? Infinity;
       const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();
       return Math.min(asked, fetched, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
+      // What is remembered of a store that cannot be read ends by itself.
       return Infinity;
     }
   }
 
   async #readTokens(): Promise<Tokens> {
-    return (this.#tokens ??= await clientTokens(this.#store, this.#campaign));
+    // Each time: another tab may have deleted them, at an opt-out.
+    return (this.#tokens = await clientTokens(this.#store, this.#campaign));
   }
 }

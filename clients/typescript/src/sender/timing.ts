@@ -1,5 +1,7 @@
 /** How long to wait: a random delay that hides when a value was used, and longer pauses after failures. */
 
+import { freshBytes } from "../maths/words.js";
+
 /** Milliseconds. What the other side asks for counts up to here, so that it cannot silence a client for good. */
 export const LONGEST_WAIT = 86_400_000;
 const FIRST_PAUSE = 5_000;
@@ -18,7 +20,7 @@ export function isAhead(time: number, now: number, most: number): boolean {
 
 /** Draw from 0 to `most` milliseconds, uniformly, by the browser's cryptographic generator. */
 export function randomTime(most: number): number {
-  const drawn = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  const [drawn = 0] = new Uint32Array(freshBytes(4).buffer);
   return Math.floor((drawn / DRAWS) * (most + 1));
 }
 

@@ -1,4 +1,5 @@
-import { valueOf, type Store } from "../store/store.js";
+import { freshBytes } from "../maths/words.js";
+import { valueOf, type Entry, type Store } from "../store/store.js";
 
 const TOKEN_BYTES = 32;
 const MOST_TOKENS = 1_000_000;
@@ -16,17 +17,18 @@ export interface Tokens {
  *
  * Privacy: each campaign has others, so that nobody can put together what one client sent for two.
  */
-export async function clientTokens(store: Store, campaign: string): Promise<Tokens> {
-  const key = keyOf(campaign);
-  return { token: await keptAt(store, key), evaluatorToken: await keptAt(store, `${key}/evaluator`) };
-}
-
-function keptAt(store: Store, key: string): Promise<string> {
-  return store.change([key], ([found]) => {
-    const kept = valueOf(found);
-    if (typeof kept === "string") return { result: kept };
-    const made = base64Url(crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)));
-    return { put: [[key, made]], result: made };
+export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
+  const keys = [keyOf(campaign), `${keyOf(campaign)}/evaluator`];
+  return store.change(keys, (found) => {
+    const put: Entry[] = [];
+    const [token = "", evaluatorToken = ""] = keys.map((key, place) => {
+      const kept = valueOf(found[place]);
+      if (typeof kept === "string") return kept;
+      const made = base64Url(freshBytes(TOKEN_BYTES));
+      put.push([key, made]);
+      return made;
+    });
+    return { put, result: { token, evaluatorToken } };
   });
 }
 

@@ -1,6 +1,7 @@
 /** What the answer to a batch of reports means for them: sent, to be sent again, to be made anew, or given up. */
 
 import { parseJson } from "../json.js";
+import { own } from "../own.js";
 import { PROBLEM_BYTES, type Answer } from "./http.js";
 import { retryAfter } from "./timing.js";
 
@@ -46,7 +47,7 @@ export function verdict(answer: Answer, reports: number): Verdict {
 function problemOf({ media, body }: Answer): string {
   if (media !== "application/problem+json") return "";
   try {
-    const { type } = (parseJson(body, PROBLEM_BYTES, "the answer") ?? {}) as { readonly type?: unknown };
+    const { type } = own(parseJson(body, PROBLEM_BYTES, "the answer") as { readonly type?: unknown } | null);
     return typeof type === "string" ? (PROBLEM.exec(type)?.[1] ?? "") : "";
   } catch {
     return "";

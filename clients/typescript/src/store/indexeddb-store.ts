@@ -1,4 +1,5 @@
 import { StoreError } from "../errors.js";
+import { own } from "../own.js";
 import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
 const RECORDS = "records";
@@ -9,77 +10,145 @@ const AFTER = "\uffff";
 /**
  * Records in an IndexedDB database of this origin. Its transactions keep tabs and workers apart.
  *
- * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them.
+ * A browser may close the connection at any moment, as Safari does with a page in the background. The database is then
+ * opened again, and the step is tried once more: nothing of a step that failed was written.
+ *
+ * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them, and so may a
+ * browser that is short of space, or that was not used for long.
  */
 export class IndexedDbStore implements Store {
-  readonly #database: IDBDatabase;
+  readonly #name: string;
+  #connection: Promise<IDBDatabase> | undefined;
+  #closed = false;
 
-  private constructor(database: IDBDatabase) {
-    this.#database = database;
-    // Another version of the app deletes or upgrades the database: do not stand in its way.
-    database.onversionchange = () => {
-      database.close();
-    };
+  private constructor(name: string) {
+    this.#name = name;
   }
 
-  /** Open the database, made at the first time. Throws StoreError where a browser keeps nothing. */
-  static open(name = "hushcount"): Promise<IndexedDbStore> {
-    return new Promise((resolve, reject) => {
-      const failed = (cause: unknown) => {
-        reject(storeError(`cannot open database ${name}`, cause));
-      };
-      try {
-        const request = indexedDB.open(name, VERSION);
-        request.onupgradeneeded = () => request.result.createObjectStore(RECORDS);
-        request.onsuccess = () => {
-          resolve(new IndexedDbStore(request.result));
-        };
-        request.onerror = () => {
-          failed(request.error);
-        };
-      } catch (cause) {
-        failed(cause);
-      }
-    });
+  /**
+   * Open the database, made at the first time, and ask the browser not to evict it.
+   *
+   * @throws StoreError the browser keeps nothing.
+   */
+  static async open(name = "hushcount"): Promise<IndexedDbStore> {
+    const store = new IndexedDbStore(name);
+    await store.change([], () => ({ result: undefined }));
+    void persist();
+    return store;
   }
 
-  change<Result>(
+  async change<Result>(
     wanted: readonly Wanted[],
     step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
   ): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      let decided: { readonly result: Result } | undefined;
-      let thrown: { readonly error: unknown } | undefined;
+    for (let last = false; ; last = true) {
+      if (this.#closed) throw new StoreError("the store was closed by the app: open it again");
+      const connection = (this.#connection ??= connected(this.#name));
+      let decided: () => Result;
       try {
-        // Strict: complete means on the device's disk. A browser that does not know the option ignores it.
-        const transaction = this.#database.transaction(RECORDS, "readwrite", { durability: "strict" });
-        const records = transaction.objectStore(RECORDS);
-        transaction.oncomplete = () => {
-          if (decided) resolve(decided.result);
-        };
-        transaction.onabort = () => {
-          reject(thrown ? (thrown.error as Error) : storeError("cannot write the database", transaction.error));
-        };
-        read(records, wanted, (found) => {
-          try {
-            const { put = [], remove = [], result } = step(found);
-            for (const key of remove) records.delete(key);
-            for (const [key, value] of put) records.put(value, key);
-            decided = { result };
-          } catch (error) {
-            thrown = { error };
-            transaction.abort();
-          }
-        });
+        decided = await transacted(await connection, wanted, step);
       } catch (cause) {
-        reject(storeError("cannot use the database", cause));
+        const name = cause instanceof Error ? cause.name : "no reason given";
+        const isFull = name === "QuotaExceededError";
+        if (!isFull && this.#connection === connection) this.#disconnect();
+        if (!isFull && !last) continue;
+        const cure = isFull ? "free space on this device" : "load the page again, or allow this site to keep data";
+        throw new StoreError(`cannot use the database (${name}): ${cure}`);
       }
-    });
+      return decided();
+    }
   }
 
   close(): void {
-    this.#database.close();
+    this.#closed = true;
+    this.#disconnect();
   }
+
+  /** Let go of the connection once its transactions have ended. */
+  #disconnect(): void {
+    const nothing = (): void => undefined;
+    this.#connection?.then((database) => {
+      database.close();
+    }, nothing);
+    this.#connection = undefined;
+  }
+}
+
+/** Ask for storage that is not evicted; Firefox asks the person. */
+async function persist(): Promise<void> {
+  try {
+    await navigator.storage.persist();
+  } catch {
+    // A worker may not ask, nor an old browser.
+  }
+}
+
+function connected(name: string): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(name, VERSION);
+    request.onupgradeneeded = () => request.result.createObjectStore(RECORDS);
+    request.onsuccess = () => {
+      const database = request.result;
+      // Another version of the app deletes or upgrades the database: do not stand in its way.
+      database.onversionchange = () => {
+        database.close();
+      };
+      resolve(database);
+    };
+    request.onerror = () => {
+      reject(request.error ?? new Error());
+    };
+  });
+}
+
+/** Return what gives the step's result, or throws its error, once the transaction has ended; reject if it failed. */
+function transacted<Result>(
+  database: IDBDatabase,
+  wanted: readonly Wanted[],
+  step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
+): Promise<() => Result> {
+  return new Promise((resolve, reject) => {
+    // Strict: complete means on the device's disk. A browser that does not know the option ignores it.
+    const transaction = database.transaction(RECORDS, "readwrite", { durability: "strict" });
+    const records = transaction.objectStore(RECORDS);
+    transaction.onabort = () => {
+      reject(transaction.error ?? new Error());
+    };
+    const abort = (settle: () => void): void => {
+      transaction.onabort = settle;
+      try {
+        transaction.abort();
+      } catch {
+        // The browser did so already, as it closed the connection.
+        settle();
+      }
+    };
+    read(records, wanted, (found) => {
+      let outcome: Outcome<Result>;
+      try {
+        outcome = step(found);
+      } catch (error) {
+        abort(() => {
+          resolve(() => {
+            throw error;
+          });
+        });
+        return;
+      }
+      const { put = [], remove = [], result } = own(outcome);
+      transaction.oncomplete = () => {
+        resolve(() => result);
+      };
+      try {
+        for (const key of remove) records.delete(key);
+        for (const [key, value] of put) records.put(value, key);
+      } catch (cause) {
+        abort(() => {
+          reject(cause as Error);
+        });
+      }
+    });
+  });
 }
 
 /** Read all that is wanted at once, and hand it over inside the transaction. */
@@ -106,19 +175,15 @@ function requested(records: IDBObjectStore, wanted: Wanted): readonly [IDBReques
     const value = records.get(wanted) as IDBRequest<Value | undefined>;
     return [value, () => (value.result === undefined ? [] : [[wanted, value.result]])];
   }
-  const range = IDBKeyRange.bound(wanted.prefix, wanted.prefix + AFTER);
-  if ("count" in wanted) {
+  const { prefix, most, values: wantsValues, count: wantsCount } = own(wanted);
+  const range = IDBKeyRange.bound(prefix, prefix + AFTER);
+  if (wantsCount === true) {
     const count = records.count(range);
-    return [count, () => [[wanted.prefix, count.result]]];
+    return [count, () => [[prefix, count.result]]];
   }
-  const keys = records.getAllKeys(range, wanted.most);
-  if (wanted.values === false) return [keys, () => keys.result.map((key) => [String(key), null])];
+  const keys = records.getAllKeys(range, most);
+  if (wantsValues === false) return [keys, () => keys.result.map((key) => [String(key), null])];
   // Requests of a transaction succeed in turn: the keys are there before the values.
-  const values = records.getAll(range, wanted.most) as IDBRequest<Value[]>;
+  const values = records.getAll(range, most) as IDBRequest<Value[]>;
   return [values, () => keys.result.map((key, row) => [String(key), values.result[row] ?? null])];
-}
-
-function storeError(what: string, cause: unknown): StoreError {
-  const why = cause instanceof Error ? cause.name : "no reason given";
-  return new StoreError(`${what} (${why}): free space, or allow this site to keep data`);
 }

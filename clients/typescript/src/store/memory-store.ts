@@ -1,3 +1,4 @@
+import { own } from "../own.js";
 import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
 /** Records in this page's memory, for tests and for an app that keeps nothing: they end with the page. */
@@ -10,7 +11,7 @@ export class MemoryStore implements Store {
   ): Promise<Result> {
     // Nothing waits from the first reading to the last writing, so no other step comes between.
     return new Promise((resolve) => {
-      const { put = [], remove = [], result } = step(wanted.map((one) => this.#found(one)));
+      const { put = [], remove = [], result } = own(step(wanted.map((one) => this.#found(one))));
       for (const key of remove) this.#records.delete(key);
       for (const [key, value] of put) this.#records.set(key, structuredClone(value));
       resolve(result);
@@ -21,10 +22,11 @@ export class MemoryStore implements Store {
 
   #found(wanted: Wanted): Entry[] {
     if (typeof wanted === "string") return this.#entries([wanted].filter((key) => this.#records.has(key)));
-    const keys = [...this.#records.keys()].filter((key) => key.startsWith(wanted.prefix)).sort();
-    if ("count" in wanted) return [[wanted.prefix, keys.length]];
-    const first = keys.slice(0, wanted.most);
-    return wanted.values === false ? first.map((key) => [key, null]) : this.#entries(first);
+    const { prefix, most, values, count } = own(wanted);
+    const keys = [...this.#records.keys()].filter((key) => key.startsWith(prefix)).sort();
+    if (count === true) return [[prefix, keys.length]];
+    const first = keys.slice(0, most);
+    return values === false ? first.map((key) => [key, null]) : this.#entries(first);
   }
 
   #entries(keys: readonly string[]): Entry[] {

@@ -10,11 +10,16 @@ export type Value =
   | readonly Value[]
   | { readonly [name: string]: Value };
 
-/** Records to read: one key, the first keys that begin with a prefix, or how many there are, as one entry's value. */
-export type Wanted =
-  | string
-  | { readonly prefix: string; readonly most: number; readonly values?: false }
-  | { readonly prefix: string; readonly count: true };
+/** Records to read: those of one key, or of a range of keys. */
+export type Wanted = string | Range;
+
+/** The first `most` records whose keys begin with a prefix, or only how many there are, as one entry's value. */
+export interface Range {
+  readonly prefix: string;
+  readonly most?: number;
+  readonly values?: false;
+  readonly count?: true;
+}
 
 /** A key with its value. */
 export type Entry = readonly [key: string, value: Value];

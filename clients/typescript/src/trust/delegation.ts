@@ -8,6 +8,7 @@
 import { unhex } from "../bytes.js";
 import { SignatureError } from "../errors.js";
 import { fieldsOf, HEX_32, listOf, numberOf, textOf } from "../fields.js";
+import { own } from "../own.js";
 import type { Terms } from "./asked.js";
 import { GREATEST_EPOCH, numberedOf, parseRestart, type Numbered, type Restart } from "./restart.js";
 import { parseVerifyKey, signatureOf, verify, type Signature, type VerifyKey } from "./signatures.js";
@@ -30,7 +31,8 @@ export interface CampaignSignature extends Signature {
 }
 
 /** Return the greatest serial of what the operator says in a signature; 0 if it says nothing. */
-export function serialOf({ delegation, restart }: Partial<CampaignSignature>): number {
+export function serialOf(signature: Partial<CampaignSignature>): number {
+  const { delegation, restart } = own(signature);
   return Math.max(delegation?.serial ?? 0, restart?.serial ?? 0);
 }
 
@@ -70,7 +72,7 @@ export async function verifyCampaign(
   signature: CampaignSignature,
   now: number,
 ): Promise<readonly VerifyKey[]> {
-  const { delegation, restart } = signature;
+  const { delegation, restart } = own(signature);
   const operators: VerifyKey[] = [];
   if (delegation !== undefined) {
     operators.push(await verify(keys, delegation.signed, "delegation", delegation.signature));

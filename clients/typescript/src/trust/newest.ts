@@ -5,6 +5,7 @@
  */
 
 import { Untrusted } from "../errors.js";
+import { own } from "../own.js";
 import { valueOf, type Store } from "../store/store.js";
 import type { Asked } from "./asked.js";
 import { MOST_EPOCHS, type CampaignLog } from "./campaign-log.js";
@@ -39,7 +40,7 @@ export class Newest {
   keep(campaign: Asked, log?: CampaignLog, signature: Partial<CampaignSignature> = {}): Promise<void> {
     const key = `newest/${campaign.id}`;
     return this.#store.change([key], ([found]) => {
-      const last = lastOf(valueOf(found) as Omit<Head, "serial"> | undefined, signature);
+      const last = lastOf(valueOf(found) as Head | undefined, signature);
       if (last !== undefined) requireContinued(campaign, last, signature.delegation, log);
       const serial = Math.max(serialOf(signature), last?.serial ?? 0);
       return { put: [[key, { epoch: campaign.epoch, head: campaign.head, serial }]], result: undefined };
@@ -48,11 +49,10 @@ export class Newest {
 }
 
 /** Return what a campaign has to continue: what was kept, or where the operator restarts. */
-function lastOf(kept: Omit<Head, "serial"> | undefined, { restart }: Partial<CampaignSignature>): Head | undefined {
+function lastOf(kept: Head | undefined, signature: Partial<CampaignSignature>): Head | undefined {
   if (kept === undefined) return undefined;
-  // Without a serial: kept by an earlier version.
-  const last = { serial: 0, ...kept };
-  return restart !== undefined && restart.serial > last.serial ? restart : last;
+  const { restart } = own(signature);
+  return restart !== undefined && restart.serial > kept.serial ? restart : kept;
 }
 
 function requireContinued(

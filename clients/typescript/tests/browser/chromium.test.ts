@@ -110,6 +110,25 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
     expect(found.keys).toEqual([[["a/1", "1"], ["a/2", "2"]], [["a/1", "null"]], [["a/", "2"]], []]);
   });
 
+  test("a store whose connection the browser closed goes on", async () => {
+    const page = await newTab();
+    const closed = page.evaluate(async () => {
+      const store = await tools.IndexedDbStore.open();
+      const add = (): Promise<number> =>
+        store.change(["n"], ([found]) => {
+          const next = Number(found?.[0]?.[1] ?? 0) + 1;
+          return { put: [["n", next]], result: next };
+        });
+      Object.assign(globalThis, { add });
+      return [await add(), await add()];
+    });
+    expect(await closed).toEqual([1, 2]);
+    const devtools = await context.newCDPSession(page);
+    await devtools.send("Storage.clearDataForOrigin", { origin: site.address, storageTypes: "indexeddb" });
+    const after = await page.evaluate(async () => (globalThis as unknown as { add: () => Promise<number> }).add());
+    expect(after).toBe(1);
+  });
+
   test("two tabs neither charge twice nor send twice, and show one token", async () => {
     const tabs = [await newTab(), await newTab()];
     const work = (page: Page, name: number): Promise<number> =>
