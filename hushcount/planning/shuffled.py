@@ -153,7 +153,7 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
     def mechanism_at(epsilon: float) -> Mechanism:
         return build(name, epsilon, task.domain, plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED))
 
-    def law_at(epsilon: float) -> BlanketLaw | None:
+    def law_at(epsilon: float) -> BlanketLaw:
         return blanket_law(mechanism_at(epsilon))
 
     most = near

@@ -34,8 +34,8 @@ class Amplified:
     Attributes:
         local: the local epsilon.
         general: the epsilon that any mechanism has.
-        blanket: that of the mechanism itself, None if it is not extremal or not known.
-        law: the mechanism's own, None if it has no such law.
+        blanket: that of the mechanism itself, None if it is not known.
+        law: the mechanism's own, None if it is not known.
 
     Privacy: against whoever sees only the shuffled reports, if these are of n different honest clients; the other
     clients may hold anything.
@@ -71,13 +71,12 @@ class Amplified:
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
     """Return what shuffling n reports of a mechanism gains, in well below a second.
 
-    Unary responses (sue, oue, rappor, apple-cms) have no blanket bound. That of all others exceeds the general bound
-    by rounding at most: binary randomised response is the worst case. ValueError if reports or delta is out of range.
+    The mechanism's own bound exceeds the general one by rounding at most: binary randomised response is the worst
+    case. ValueError if reports or delta is out of range.
     """
     local, law = mechanism.epsilon, blanket_law(mechanism)
     general = shuffled_epsilon(general_law(local), reports, delta)
-    own = None if law is None else shuffled_epsilon(law, reports, delta)
-    return Amplified(local, reports, delta, general, own, law)
+    return Amplified(local, reports, delta, general, shuffled_epsilon(law, reports, delta), law)
 
 
 def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:

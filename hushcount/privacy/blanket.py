@@ -81,15 +81,13 @@ def general_law(epsilon: float) -> BlanketLaw:
     return BlanketLaw(epsilon, 0.5, 0.0)
 
 
-def blanket_law(mechanism: Mechanism) -> BlanketLaw | None:
-    """Return the law of a mechanism for the two items that it hides worst, or None if its responder is not extremal.
+def blanket_law(mechanism: Mechanism) -> BlanketLaw:
+    """Return the law of a mechanism for the two items that it hides worst.
 
     Privacy: epsilon is the stated one, of the rounded probabilities. A pool's rows are public, so two items that share
     no cell in any row are the worst: sharing one makes a report support both or neither more often.
     """
     base, clash = mechanism.responder.base_law(mechanism.encoder.scatters), mechanism.encoder.least_collision
-    if base is None:
-        return None
     single = float(base.single)
     pair = clash * base.single + (1 - clash) * base.apart
     # The pair is lowered by more than both may be rounded.

@@ -79,9 +79,10 @@ class Responder(Protocol):
     def runs(self, reports: Reports) -> Runs | None:
         """Return the cells that the reports support as cyclic runs, or None if their numbers or lengths vary."""
 
-    def base_law(self, scattered: bool) -> BaseLaw | None:
-        """Return the law of what hides a report, or None if the responder is not extremal.
+    def base_law(self, scattered: bool) -> BaseLaw:
+        """Return the law of what hides a report.
 
+        Every report has probability `base * (e if it supports the client's own cell, else 1)`; the law is that of base.
         `scattered` tells whether the encoder puts two items that share no cell on any two cells alike.
         """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hushcount.arrays import BoolArray, Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.probability import odds_ratio, probability_threshold, spending_flip, symmetric_threshold
 from hushcount.oracles.decoding import BIT_NS, CountCost
 from hushcount.oracles.groups import Groups
+from hushcount.oracles.responders.base import BaseLaw
 from hushcount.randomness import WORD_VALUES, Words, below, event_bits
 from hushcount.wire.fields import MOST_BYTES, Bits, Field
 
@@ -129,5 +131,10 @@ class Unary:
     def runs(self, reports: Reports) -> None:
         return None
 
-    def base_law(self, scattered: bool) -> None:
-        """Return None: independent bits have no base law of two probabilities."""
+    def base_law(self, scattered: bool) -> BaseLaw:
+        """Return the law of bits that are all set with probability q; base is `(1-p)/(1-q)` times it.
+
+        The two bits of two items do not bound delta: if all others hold a third item, its bit tells reports apart.
+        """
+        single = Fraction(self.flip, WORD_VALUES)
+        return BaseLaw(single, single**2)

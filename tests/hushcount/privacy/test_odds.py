@@ -144,7 +144,6 @@ def test_the_search_comes_close_to_the_best_point(subtests: pytest.Subtests) -> 
     for chance in (1e-2, 1e-6):
         with subtests.test(chance=chance):
             law = blanket_law(build("ss", 1.0, 17, {"s": 5}))
-            assert law is not None
             curve, start = divergence(law, 5000, 1e-8 * chance).delta, shuffled_epsilon(law, 5000, chance)
             found = odds_of_points(points_about(curve, chance, start, law.epsilon), chance).epsilon
             grid = np.linspace(start, max(2.5 * start, 0.1), 60)
