@@ -183,15 +183,16 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     return make_plan(task, epsilon, bisect_left(range(1, MOST_REPORTS + 1), True, key=lambda more: not enough(more)))
 
 
-def candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
-    """Return a frequency oracle at its best parameters, or raise UsageError with the reason against it."""
+def candidate(
+    name: str, task: Task, epsilon: float, reports: int, parameters: dict[str, Value] | None = None
+) -> Candidate:
+    """Return a frequency oracle at its best parameters, or at those given; UsageError: the reason against it."""
     if task.domain is None and not CATALOGUE[name].open_domain:
         raise UsageError("it needs a dictionary")
     if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
         raise UsageError(f"a report would have a bit for each of {task.domain:,} items")
-    parameters = plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED)
+    parameters = parameters or plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED)
     mechanism = build(name, epsilon, task.domain, parameters)
-    parameters.pop("seed", None)
     if task.max_report_bytes is not None and mechanism.report_bytes > task.max_report_bytes:
         raise UsageError(f"a report has {mechanism.report_bytes:,} bytes, more than {task.max_report_bytes:,}")
     asked, (rows, width) = task.domain or ASKED, mechanism.encoder.tally_shape(np.zeros(0, dtype=np.uint64))
@@ -202,7 +203,7 @@ def candidate(name: str, task: Task, epsilon: float, reports: int) -> Candidate:
     cost = mechanism.decode_cost(reports, asked)
     return Candidate(
         mechanism=name,
-        parameters=parameters,
+        parameters={key: value for key, value in parameters.items() if key != "seed"},
         p=mechanism.responder.p,
         q=mechanism.responder.q,
         variance_users2=variance,

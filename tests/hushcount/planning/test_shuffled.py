@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hushcount.errors import UsageError
-from hushcount.oracles.catalogue import ANY_SEED, build, plan
+from hushcount.oracles.catalogue import ANY_SEED, CATALOGUE, build
+from hushcount.oracles.encoders.identity import Identity
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.planning.planner import Task, make_plan
+from hushcount.oracles.responders.unary import Unary
+from hushcount.planning.planner import Candidate, Task, make_plan
 from hushcount.planning.shuffled import Limits, shuffled_plan
-from hushcount.privacy.amplification import amplify
+from hushcount.privacy.amplification import amplify, largest_local_epsilon
+from hushcount.privacy.blanket import blanket_law
 
 FEW = ("grr", "ss", "oue", "ais", "ocms", "gcms")
 
 
-def mechanism(name: str, epsilon: float, task: Task) -> Mechanism:
-    return build(name, epsilon, task.domain, plan(name, epsilon, task.domain, {}, task.objective, ANY_SEED))
+def mechanism(found: Candidate, epsilon: float, task: Task) -> Mechanism:
+    seed = {"seed": ANY_SEED} if CATALOGUE[found.mechanism].seeded else {}
+    return build(found.mechanism, epsilon, task.domain, {**found.parameters, **seed})
 
 
 def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
@@ -51,12 +57,72 @@ def test_each_candidate_keeps_both_limits_and_one_per_cent_more_would_not(
 ) -> None:
     task = Task(domain, mechanisms=(name,))
     found = shuffled_plan(task, Limits(wanted, delta, most), reports)
-    (kept,) = found.protections
-    gained = amplify(mechanism(name, kept.local_epsilon, task), reports, delta)
+    (kept,), (one,) = found.protections, found.plan.candidates
+    gained = amplify(mechanism(one, kept.local_epsilon, task), reports, delta)
     assert gained.epsilon == kept.shuffled_epsilon <= wanted
     assert kept.local_epsilon <= most
     more = kept.local_epsilon * 1.01
-    assert more > most or amplify(mechanism(name, more, task), reports, delta).epsilon > wanted * (1 - 1e-3)
+    assert more > most or amplify(mechanism(one, more, task), reports, delta).epsilon > wanted * (1 - 1e-3)
+
+
+def least_error(name: str, wanted: float, reports: int, task: Task) -> float:
+    """Return the least error of all s, each at the largest local epsilon that delta 1e-8 allows."""
+
+    def error(size: int) -> float:
+        def at(epsilon: float) -> Mechanism:
+            return build(name, epsilon, task.domain, {"s": size})
+
+        local = largest_local_epsilon(wanted, reports, 1e-8, lambda epsilon: blanket_law(at(epsilon)), wanted)
+        return math.sqrt(float(task.objective.loss(at(local).law, task.domain, reports)))
+
+    sizes = (*range(1, 8), *range(8, (task.domain or 0) // 2, 4))
+    return min(error(size) for size in sizes)
+
+
+@pytest.mark.long(but=("ss-0.5-200-40",))
+@pytest.mark.parametrize(
+    ("name", "wanted", "reports", "domain"), [("ss", 0.5, 200, 40), ("ss", 1.0, 100, 120), ("ais", 1.0, 60, 64)]
+)
+def test_no_size_has_less_error_than_the_planned_one(name: str, wanted: float, reports: int, domain: int) -> None:
+    """Under a shuffled limit fewer cells than for the local epsilon alone are best."""
+    task = Task(domain, mechanisms=(name,))
+    found = shuffled_plan(task, Limits(wanted, 1e-8), reports).plan
+    assert found.chosen.error <= 1.01 * least_error(name, wanted, reports, task)
+
+
+def test_unary_reports_of_any_p_have_more_error_than_randomised_response() -> None:
+    """docs/mathematics.md section 7. By the bits of two items alone they would have a fifth less."""
+    task, limits, reports = Task(20, mechanisms=("grr",)), Limits(1.0, 1e-8), 10_000
+    plain = shuffled_plan(task, limits, reports).plan.chosen.error
+
+    def error(p: float) -> float:
+        def at(epsilon: float) -> Mechanism:
+            return Mechanism(Identity(20), Unary.spending(epsilon, 20, p))
+
+        local = largest_local_epsilon(1.0, reports, 1e-8, lambda epsilon: blanket_law(at(epsilon)))
+        return math.sqrt(float(task.objective.loss(at(local).law, 20, reports)))
+
+    errors = [error(p) for p in (0.2, 0.5, 0.7, 0.74, 0.8, 0.9, 0.98)]
+    assert plain == pytest.approx(10.49, abs=0.01)
+    assert min(errors) == pytest.approx(19.75, abs=0.05)
+
+
+def test_intervals_have_less_error_than_randomised_response_where_reports_are_few() -> None:
+    found = shuffled_plan(Task(26_000, mechanisms=("grr", "ais")), Limits(0.3, 1e-8), 10_000).plan
+    assert found.chosen.mechanism == "ais"
+    assert found.chosen.error == pytest.approx(23.9, abs=0.2)
+    assert found.candidates[1].error == pytest.approx(28.7, abs=0.1)
+
+
+def test_parameters_beyond_the_limits_of_a_task_are_not_taken() -> None:
+    """More buckets have less error, and a longer report."""
+    limits = Limits(0.5, 1e-8)
+    free, short = (
+        shuffled_plan(Task(None, max_report_bytes=most, mechanisms=("ocms",)), limits, 10_000).plan.chosen
+        for most in (None, 16)
+    )
+    assert free.report_bytes > 16 >= short.report_bytes
+    assert free.error < short.error
 
 
 @pytest.mark.long

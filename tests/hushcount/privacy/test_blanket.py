@@ -16,11 +16,14 @@ from scipy.special import gammaln
 from hushcount.arrays import UInt64Array
 from hushcount.maths.fingerprints import fingerprints
 from hushcount.oracles.catalogue import build
+from hushcount.oracles.encoders.identity import Identity
 from hushcount.oracles.mechanism import Mechanism
+from hushcount.oracles.responders.unary import Unary
 from hushcount.privacy.amplification import amplify
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
 from hushcount.privacy.convex_order import Others, binomial_window, fair_tails, reach
 from hushcount.privacy.divergence import divergence
+from hushcount.randomness import WORD_VALUES
 from tests.hushcount.oracles.cases import CASES, SMALL, Case, design, each, pool
 from tests.support.enumeration import all_reports, laws, supported
 
@@ -235,6 +238,15 @@ def test_unary_reports_lose_what_is_stated_and_not_what_two_bits_say(subtests: p
             stated = amplify(mechanism, 20_000, 1e-8).epsilon
             assert beside_equals(one, two, third, 20_000, stated) <= 1e-8
             assert beside_equals(one, two, third, 20_000, stated / near) > 1e-8
+
+
+def test_a_unary_report_that_two_bits_would_choose_is_not_private() -> None:
+    # p and q free, epsilon 1 of 10,000 reports: less error than randomised response, if two bits were all.
+    mechanism = Mechanism(Identity(3), Unary(3, int(0.98 * WORD_VALUES), int(0.005907 * WORD_VALUES)))
+    one, two, third = laws(mechanism, all_reports(mechanism), items_of(mechanism))
+    bits = [law.reshape(2, 4).sum(axis=0) for law in (one, two, third)]
+    assert beside_equals(*bits, 10_000, 1.0) == pytest.approx(1e-8, rel=0.05)
+    assert beside_equals(one, two, third, 10_000, 1.0) > 0.05
 
 
 # The exact sum, term by term.
