@@ -27,6 +27,11 @@ AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U
 strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)
 
 
+def lines_of(name: str) -> list[str]:
+    path = Path(__file__).parents[1] / "lists" / f"{name}.txt.gz"
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("items")
@@ -92,6 +97,18 @@ def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
         ("a\u200f", "invisible"),
         ("a\ufeffb", "invisible"),
         ("\U000e0061", "invisible"),
+        ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067", "invisible"),
+        ("\U0001f3f4\U000e0068\U000e0069\U000e007f", "invisible"),
+        ("\U000e0000", "invisible"),
+        ("a\ufe0f", "invisible"),
+        ("é\ufe0f", "invisible"),
+        ("1\ufe0f", "invisible"),
+        ("é\U000e0101", "invisible"),
+        ("\u2764\ufe0f\ufe0f", "invisible"),
+        ("\u845b\U000e0100\U000e0101", "invisible"),
+        ("é" + "\u200c\u200d" * 8 + "é", "invisible"),
+        ("é\u200c", "invisible"),
+        ("\u0cb8\u0ccd\u200c\u200c", "invisible"),
         ("\u3164", "invisible"),
         ("a\u034fb", "invisible"),
         ("x" * (MOST_ITEM_BYTES + 1), "4,096"),
@@ -102,8 +119,37 @@ def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
 
 
 def test_what_joins_letters_in_a_script_is_part_of_it() -> None:
-    for value in ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]:
+    persian, kannada, mongolian = (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0cb8\u0ccd\u200c",
+        "\u182d\u180e\u1820",
+    )
+    for value in [
+        persian,
+        kannada,
+        mongolian,
+        "\u1820\u180b",
+        "\u845b\U000e0100",
+        "\u2229\ufe00",
+        "\u06dd",
+        "1\ufe0f\u20e3",
+    ]:
         assert may_be_item(value)
+
+
+def test_every_emoji_may_be_an_item() -> None:
+    emoji = lines_of("emoji")
+    assert len(emoji) == 5_244
+    assert [ascii(value) for value in emoji if not may_be_item(canonical(value))] == []
+
+
+def test_every_word_of_a_real_list_may_be_an_item_but_those_with_a_space_of_no_width() -> None:
+    """Khmer and Lao write one between words, which nobody sees; one Malayalam name ends with a joiner of nothing."""
+    words = lines_of("words")
+    unfit = {value for value in words if not may_be_item(canonical(value))}
+    unseen = {value for value in words if "\u200b" in value}
+    assert (len(words), len(unseen)) == (8_392, 49)
+    assert unfit == {*unseen, "\u0d0e\u0d38\u0d4d\u0d31\u0d4d\u0d31\u0d4b\u0d23\u0d3f\u0d2f\u200d"}
 
 
 def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:

@@ -4,11 +4,11 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 30_400, sets: 32_200, weighted: 32_500, pools: 33_400 };
+const CAMPAIGN_LIMITS = { cells: 31_400, sets: 33_100, weighted: 33_500, pools: 34_300 };
 /** Of what an oblivious campaign loads besides, the curve with it. */
 const OBLIVIOUS_LIMIT = 22_000;
 /** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 37_600;
+const WHOLE_LIMIT = 38_500;
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));
