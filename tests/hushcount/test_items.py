@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.discovery.pairs import MAX_VALUE_BYTES
 from hushcount.errors import FormatError, UsageError
+from hushcount.formats.lines import is_utf8
 from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
 from hushcount.oracles.catalogue import build
 from pipelines.epochs.items import TrackedItem, TrackedItems, read_tracked, write_tracked
@@ -60,10 +61,24 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
     assert read_tracked(folder / "items.json", ()) == tracked
 
 
-def test_a_dictionary_is_refused_at_its_first_line_that_is_no_item(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_bytes(b"a\n\x01\na\n\xff\n")
-    with pytest.raises(UsageError, match=r"^line 2 .*words\.txt"):
-        read_dictionary(tmp_path / "words.txt")
+def test_a_dictionary_is_refused_with_all_its_lines_that_are_no_items(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"a\n\x01\na\n\xff\nb\n")
+    with pytest.raises(UsageError, match=r"words\.txt .*line 2 .*; line 3 is line 1 again.*; line 4 is not UTF-8:"):
+        read_dictionary(path)
+    path.write_bytes(b"a\n" + b"b\x01\n" * 25)
+    with pytest.raises(UsageError) as caught:
+        read_dictionary(path)
+    assert [f"line {line} " in str(caught.value) for line in (1, 2, 21, 22)] == [False, True, True, False]
+    assert "5 more" in str(caught.value)
+
+
+def test_what_an_analyst_names_and_no_dictionary_has_is_named_at_once() -> None:
+    names = [f"absent {number}" for number in range(25)]
+    with pytest.raises(UsageError) as caught:
+        results.wanted_items(build("grr", 1.0, 3, {}), Dictionary(("one", "two")), ["one", *names])
+    assert ["'absent 19' (line 21)" in str(caught.value), "absent 20" in str(caught.value)] == [True, False]
+    assert "5 more" in str(caught.value)
 
 
 @given(value=strings)
@@ -75,7 +90,8 @@ def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) 
     else:
         with pytest.raises(UsageError) as caught:
             Dictionary(("first", value))
-        assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
+        said = fault if is_utf8(form) else "is not UTF-8"
+        assert str(caught.value) == f"the list of items has unfit lines, line 2 {said}: remove or correct them"
     if (fault := fault_of_item(value)) is not None:
         with pytest.raises(ValueError, match=fault):
             TrackedItem(item=value, source="given")
@@ -158,7 +174,7 @@ def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> Non
 
 
 def test_two_items_alike_are_named_by_their_lines_alone() -> None:
-    with pytest.raises(UsageError, match=r"^lines 2 and 4 .*NFC"):
+    with pytest.raises(UsageError, match=r"line 4 is line 2 again, in NFC"):
         Dictionary(("a", "b", "c", "b"))
 
 
@@ -178,9 +194,9 @@ def test_two_spellings_of_an_item_are_one_item(subtests: pytest.Subtests, tmp_pa
             assert read_dictionary(home / f"nfd{ending}") == read_dictionary(home / f"nfc{ending}")
             assert read_dictionary(home / f"nfd{ending}").digest == read_dictionary(home / f"nfc{ending}").digest
             assert results.read_names(home / f"nfd{ending}")[0] == "caf\u00e9"
-            with pytest.raises(UsageError, match=r"both\.txt.* lines 1 and 2 .*NFC"):
+            with pytest.raises(UsageError, match=r"both\.txt.* line 2 is line 1 again, in NFC"):
                 read_dictionary(home / f"both{ending}")
-            with pytest.raises(UsageError, match=r"^lines 1 and 2 .*NFC"):
+            with pytest.raises(UsageError, match=r"line 2 is line 1 again, in NFC"):
                 results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(home / f"both{ending}"))
 
 
