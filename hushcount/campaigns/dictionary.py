@@ -126,7 +126,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     It may have `most` items; no more is read or unpacked than these can take.
 
     Raises:
-        UsageError: it is missing, unreadable, no regular file, damaged or longer, or lines are no items, or there twice;
+        UsageError: it is missing, unreadable, no regular file, damaged or longer, or lines are no items or there twice;
             the error repeats nothing of its content.
     """
     try:
@@ -188,8 +188,8 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
         named = ", ".join(f"{values[at]!r} (line {at + 1})" for at in absent[:MOST_NAMED])
         rest = f" and {len(absent) - MOST_NAMED:,} more" if len(absent) > MOST_NAMED else ""
         raise UsageError(
-            f"items that are not in the campaign's dictionary, where their reports count as 'other': {named}{rest}: ask "
-            "for listed items, or collect with --open-domain"
+            f"items that are not in the campaign's dictionary, where their reports count as 'other': {named}{rest}: "
+            "ask for listed items, or collect with --open-domain"
         )
     return items_of(mechanism, dictionary, values)
 

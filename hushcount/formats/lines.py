@@ -20,7 +20,7 @@ _MARKS = {
 
 
 def fault_of_encoding(text: bytes) -> str | None:
-    """Return why text, from the beginning of a file, cannot be UTF-8, as a predicate with the cure; None if it may be."""
+    """Return why the text of a file cannot be UTF-8, as a predicate with the cure; None if it may be."""
     kind = next((kind for mark, kind in _MARKS.items() if text.startswith(mark)), None)
     if kind is not None:
         return f"is {kind}, must be UTF-8: convert it, as with iconv -f {kind} -t UTF-8"

@@ -108,8 +108,8 @@ def plan_encode(
         console: where a warning goes about lines that seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values or they are no text in UTF-8, `out` is taken, the environment names an unknown
-            opening engine, or no key of the evaluator of an oblivious campaign is named.
+        UsageError: a file is missing or invalid, there are no values or they are no text in UTF-8, `out` is taken, the
+            environment names an unknown opening engine, or no key of the evaluator of an oblivious campaign is named.
         RetiredKey: that key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
