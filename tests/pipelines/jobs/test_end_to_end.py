@@ -319,7 +319,7 @@ def test_a_campaign_of_discovery_only(world: World) -> None:
 
 @pytest.mark.parametrize("cap", [1, 3])
 def test_the_cap_is_exact(world: World, cap: int) -> None:
-    sent = {"anna": 1, "ben": 2, "cleo": 3, "dora": 4, "émile": 9, "": 5}
+    sent = {"anna": 1, "ben": 2, "cleo": 3, "dora": 4, "émile": 9, " ": 5}
     crowd = {f"client {index}": 1 for index in range(60)}
     lines = [f"{client}\talpha" for client, count in {**sent, **crowd}.items() for _ in range(count)]
     chain = Chain(
