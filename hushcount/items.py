@@ -7,25 +7,31 @@ or would mislead a reader: two items that look the same, or one that reads the o
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from hushcount.formats import unicode13
 
 MOST_ITEM_BYTES = 4096
 """Longest item, in UTF-8: what a table can hold in one cell, and the longest value that can be discovered."""
 MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES
 """Longest text whose canonical form may be an item: that form has more than a quarter of the bytes."""
-_UNFIT = {
-    "Cc": "a control character",
-    "Cs": "a lone surrogate",
-    "Zl": "a separator of lines",
-    "Zp": "a separator of paragraphs",
+_FAULTS = {
+    "control": "a control character",
+    "surrogate": "a lone surrogate",
+    "lines": "a separator of lines",
+    "paragraphs": "a separator of paragraphs",
+    "turn": "a control of direction",
+    "unseen": "an invisible character",
 }
-_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Controls of the direction of text."""
 _MARK = "\ufeff"
-_JOINERS = "\u200c\u200d"
-"""They part or join letters of Persian, of India's scripts and of emoji, which shows."""
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks that show nothing."""
+_OTHERS_UNSEEN = "\u2800\ufff9-\ufffb"
+"""Of no property: Braille's blank, and the marks of annotations."""
+_SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_SELECTORS = "\u180b-\u180d\ufe00-\ufe0d\U000e0100-\U000e01ef"
+_JOINERS = "\u180e\u200c\u200d"
+_FLAGS = ("gbeng", "gbsct", "gbwls")
+"""RGI_Emoji_Tag_Sequence: England, Scotland and Wales."""
 
 
 def canonical(value: str) -> str:
@@ -56,20 +62,43 @@ def fault_of_text(value: str) -> str | None:
     if value.startswith(_MARK):
         # At the beginning of a file it would be taken for no part of the text.
         return "begins with a byte order mark"
-    for place, letter in enumerate(value):
-        category = unicode13.category(letter)
-        unfit = _UNFIT.get(category) or ("a control of direction" if letter in _TURNS else None)
-        if unfit is None and (letter in _BLANKS or (category == "Cf" and not _joins(value, place))):
-            unfit = "an invisible character"
-        if unfit is not None:
-            return f"holds {unfit}"
+    shown, unfit = _forms()
+    if (found := unfit.search(shown.sub(lambda each: each[0][0], value))) is not None:
+        return f"holds {_FAULTS[found.lastgroup or '']}"
     return None if canonical(value) == value else "is not in Unicode's normal form NFC"
 
 
-def _joins(value: str, place: int) -> bool:
-    """Return whether a letter joins or parts two letters beyond ASCII; elsewhere it is invisible."""
-    around = value[place - 1 : place] + value[place + 1 : place + 2]
-    return value[place] in _JOINERS and len(around) == 2 and not any(map(str.isascii, around))
+@lru_cache(maxsize=1)
+def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the form of a character with what is invisible alone and shows behind it, and that of what is unfit.
+
+    By Unicode's data: a flag's tags, a keycap's and a picture's selector, the selector of another shape of a character,
+    a joiner between two characters that are visible and beyond ASCII, and one after a virama, as Kannada ends words.
+
+    Reference: Unicode Technical Standard 51, section 1.4; Unicode Standard, section 23.4; RFC 5892, appendix A.1, A.2.
+    """
+    of = unicode13.classes()
+    unseen = of["Default_Ignorable_Code_Point"] + _OTHERS_UNSEEN
+    visible = f"[^\0-\x9f\ud800-\udfff{_SPACES}{unseen}]"
+    tags = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in flag) for flag in _FLAGS)
+    picture, shaped = f"[{of['Extended_Pictographic']}][\ufe0e\ufe0f]", f"[{of['Variation_Base']}][{_SELECTORS}]"
+    shown = (
+        f"\U0001f3f4(?:{tags})\U000e007f",
+        "[#*0-9]\ufe0f(?=\u20e3)",
+        f"(?:{picture}|{shaped}|{visible})[{_JOINERS}](?={visible})",
+        picture,
+        shaped,
+        f"[{of['Virama']}][\u200c\u200d]",
+    )
+    unfit = {
+        "control": "\0-\x1f\x7f-\x9f",
+        "surrogate": "\ud800-\udfff",
+        "lines": "\u2028",
+        "paragraphs": "\u2029",
+        "turn": "\u202a-\u202e\u2066-\u2069",
+        "unseen": unseen,
+    }
+    return re.compile("|".join(shown)), re.compile("|".join(f"(?P<{name}>[{each}])" for name, each in unfit.items()))
 
 
 def _is_longer(value: str, most: int) -> bool:

@@ -7,8 +7,8 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,7 @@ import numpy as np
 
 from hushcount.arrays import UInt64Array
 from hushcount.errors import UsageError
+from hushcount.formats.lines import MOST_NAMED, bare_lines, is_utf8, require_fit, text_of
 from hushcount.formats.reading import open_regular
 from hushcount.items import MOST_SPELLED_BYTES, canonical, fault_of_item, may_be_item
 from hushcount.maths.fingerprints import OTHER, fingerprints
@@ -33,22 +34,18 @@ _ORDER_PERSON = b"hushcount order"
 class Dictionary:
     """A list of distinct items in their canonical spelling (`items.canonical`), in which callers ask too.
 
-    UsageError if it is empty, or names the line of an item that is invalid (`items.fault_of_item`) or there twice.
+    UsageError if it is empty, or names the lines of items that are invalid (`items.fault_of_item`) or there twice; the
+    error repeats nothing of them, and calls the list by its name.
     """
 
     items: tuple[str, ...]
+    name: InitVar[str] = "the list of items"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, name: str) -> None:
         object.__setattr__(self, "items", tuple(map(canonical, self.items)))
         if not self.items:
-            raise UsageError("the list of items is empty, must hold at least 1 item")
-        if len(self._index) != len(self.items):
-            # The index has the last of two equal items.
-            line, other = next((line, at) for line, item in enumerate(self.items) if (at := self._index[item]) != line)
-            raise UsageError(f"lines {line + 1} and {other + 1} of the list of items are alike in NFC: remove one")
-        for line, item in enumerate(self.items, start=1):
-            if (fault := fault_of_item(item)) is not None:
-                raise UsageError(f"line {line} of the list of items {fault}: remove it")
+            raise UsageError(f"{name} is empty, must hold at least 1 item")
+        require_fit(_faults(self.items), name)
 
     @property
     def digest(self) -> str:
@@ -74,6 +71,16 @@ class Dictionary:
         return {item: position for position, item in enumerate(self.items)}
 
 
+def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and fault of every item that is invalid, or the same as an earlier one."""
+    first: dict[str, int] = {}
+    for line, item in enumerate(items, start=1):
+        if (before := first.setdefault(item, line)) != line:
+            yield line, f"is line {before} again, in NFC"
+        elif (fault := fault_of_item(item)) is not None:
+            yield line, fault if is_utf8(item) else "is not UTF-8"
+
+
 def in_random_order(items: Iterable[str]) -> tuple[str, ...]:
     """Return items, in their canonical spelling, in the order of a hash: one for a set, and like no order of names.
 
@@ -88,18 +95,24 @@ def _place_of(item: str) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a text or gzip file without ends and byte order mark; UsageError if it cannot be read."""
+    """Yield the lines of a text or gzip file without ends and byte order mark.
+
+    Raises:
+        UsageError: it cannot be read, or is no text in UTF-8 (`formats.lines.bare_lines`).
+    """
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rb") as stream:
-            yield from (_bare(line, number) for number, line in enumerate(stream, start=1))
+            yield from bare_lines(stream, str(path))
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is damaged'}") from None
 
 
 def read_items(path: Path) -> list[str]:
     """Read one item a line, each in its canonical spelling; UsageError if a file cannot be read or is not UTF-8."""
-    return [_item(line, number, str(path)) for number, line in enumerate(read_lines(path), start=1)]
+    items = [canonical(text_of(line)) for line in read_lines(path)]
+    require_fit(((line, "is not UTF-8") for line, item in enumerate(items, start=1) if not is_utf8(item)), str(path))
+    return items
 
 
 def kept_ending(path: Path) -> str:
@@ -113,7 +126,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     It may have `most` items; no more is read or unpacked than these can take.
 
     Raises:
-        UsageError: it is missing, unreadable, no regular file, damaged or longer, or a line is no item, or there twice;
+        UsageError: it is missing, unreadable, no regular file, damaged or longer, or lines are no items or there twice;
             the error repeats nothing of its content.
     """
     try:
@@ -133,33 +146,20 @@ def parse_dictionary(data: bytes, packed: bool, most: int) -> Dictionary:
 
 
 def _parsed(raw: IO[bytes], packed: bool, most: int, name: str) -> Dictionary:
-    items: list[str] = []
-    left, longest = MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
-        while line := stream.readline(longest + 1):
-            number, left = len(items) + 1, left - len(line)
-            if left < 0 or len(line) > longest:
-                raise UsageError(f"{name} has a line or a text that is too long, in line {number}")
-            if number > most:
-                raise UsageError(f"{name} has more items than the {most:,} that it may have")
-            items.append(_item(_bare(line, number), number, name))
-            if (fault := fault_of_item(items[-1])) is not None:
-                raise UsageError(f"line {number} of {name} {fault}: remove it")
-    try:
-        return Dictionary(tuple(items))
-    except UsageError as error:
-        raise UsageError(f"{name} is refused: {error}") from None
+        lines = bare_lines(_bounded(stream.readline, most, name), name)
+        return Dictionary(tuple(canonical(text_of(line)) for line in lines), name)
 
 
-def _bare(line: bytes, number: int) -> bytes:
-    return (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
-
-
-def _item(line: bytes, number: int, file: str) -> str:
-    try:
-        return canonical(line.decode())
-    except UnicodeDecodeError:
-        raise UsageError(f"line {number} of {file} is not UTF-8: convert the file") from None
+def _bounded(readline: Callable[[int], bytes], most: int, name: str) -> Iterator[bytes]:
+    number, left, longest = 0, MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+    while line := readline(longest + 1):
+        number, left = number + 1, left - len(line)
+        if left < 0 or len(line) > longest:
+            raise UsageError(f"{name} has a line or a text that is too long, in line {number}")
+        if number > most:
+            raise UsageError(f"{name} has more items than the {most:,} that it may have")
+        yield line
 
 
 def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
@@ -182,14 +182,15 @@ def other_item(mechanism: Mechanism) -> int:
 
 
 def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequence[str]) -> UInt64Array:
-    """Return the items of values to estimate; UsageError names the line of one that is not in the dictionary."""
-    if dictionary is not None:
-        for line, value in enumerate(values, start=1):
-            if value not in dictionary:
-                raise UsageError(
-                    f"item {value!r} (line {line}) is not in the campaign's dictionary, where its reports count as "
-                    "'other': ask for listed items, or collect with --open-domain"
-                )
+    """Return the items of values to estimate; UsageError names those that are not in the dictionary."""
+    absent = [] if dictionary is None else [at for at, value in enumerate(values) if value not in dictionary]
+    if absent:
+        named = ", ".join(f"{values[at]!r} (line {at + 1})" for at in absent[:MOST_NAMED])
+        rest = f" and {len(absent) - MOST_NAMED:,} more" if len(absent) > MOST_NAMED else ""
+        raise UsageError(
+            f"items that are not in the campaign's dictionary, where their reports count as 'other': {named}{rest}: "
+            "ask for listed items, or collect with --open-domain"
+        )
     return items_of(mechanism, dictionary, values)
 
 

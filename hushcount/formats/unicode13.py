@@ -1,4 +1,4 @@
-"""Unicode 13.0, whatever version Python itself has: the normal form NFC, and which characters there are.
+"""Unicode 13.0, whatever version Python itself has: the normal form NFC, and which characters are invisible.
 
 Every version of Unicode adds characters, and a Python normalises those that it knows. So a mark of a later version
 would make one item into two: one of clients with an older Python, one of newer ones. Here, as in the tables of 13.0, a
@@ -21,6 +21,8 @@ Version = Literal["13.0"]
 VERSION: Version = "13.0"
 UNASSIGNED = "unassigned-13.0.txt"
 """Code points that Unicode 13.0 does not assign: FIRST..LAST in hexadecimal, ascending, one range a line."""
+INVISIBLE = "invisible-13.0.txt"
+"""Code points with a property, below a line that says what they are: PROPERTY CODE FIRST..LAST, one property a line."""
 
 
 def nfc(text: str) -> str:
@@ -28,25 +30,34 @@ def nfc(text: str) -> str:
     # Substrings of a normalised text are normalised.
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text
-    parts = ((assigned, "".join(letters)) for assigned, letters in groupby(text, _is_assigned))
+    parts = ((assigned, "".join(letters)) for assigned, letters in groupby(text, is_assigned))
     return "".join(unicodedata.normalize("NFC", part) if assigned else part for assigned, part in parts)
 
 
-def category(letter: str) -> str:
-    """Return the general category of a character; "Cn" if Unicode 13.0 does not assign it."""
-    return unicodedata.category(letter) if _is_assigned(letter) else "Cn"
+def classes() -> dict[str, str]:
+    """Return the content of a regular expression's character class for each property of INVISIBLE."""
+    lines = _text(INVISIBLE).splitlines()[1:]
+    return {name: "".join(map(_class, codes)) for name, *codes in map(str.split, lines)}
+
+
+def _class(codes: str) -> str:
+    return "-".join(chr(int(code, 16)) for code in codes.split(".."))
+
+
+def _text(name: str) -> str:
+    return resources.files("hushcount.formats").joinpath(name).read_text(encoding="ascii")
 
 
 @lru_cache(maxsize=1 << 12)
-def _is_assigned(letter: str) -> bool:
+def is_assigned(letter: str) -> bool:
+    """Return whether Unicode 13.0 assigns a character."""
     return bisect_right(_ends(), letter) % 2 == 0
 
 
 @lru_cache(maxsize=1)
 def _ends() -> list[str]:
     """Return the first unassigned character, the next assigned one, and so on, ascending."""
-    lines = resources.files("hushcount.formats").joinpath(UNASSIGNED).read_text(encoding="ascii").split()
-    ranges = (tuple(int(place, 16) for place in line.split("..")) for line in lines)
+    ranges = (tuple(int(place, 16) for place in line.split("..")) for line in _text(UNASSIGNED).split())
     places = [place for first, last in ranges for place in (first, last + 1)]
     # The last range ends with the last code point.
     return list(map(chr, places[:-1]))

@@ -11,7 +11,6 @@ from hushcount.oracles.estimates import Levels
 from hushcount.questions.changes import changes
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import least_of, level_of, power_of
-from pipelines.jobs.tables import SHARE
 
 RATIO = 1.2
 """A change of 20 %: how likely it would have been seen is told of each row."""
@@ -23,7 +22,7 @@ SCHEMA = pa.schema(
         ("reports_before", pa.int64()),
         ("reports_after", pa.int64()),
         *(
-            pa.field(name, pa.float64(), metadata=SHARE)
+            (name, pa.float64())
             for name in (
                 "before", "after", "difference", "standard_error", "low", "high", "ratio", "ratio_low", "ratio_high",
                 "p_value", "adjusted", "p_bonferroni",
@@ -31,8 +30,8 @@ SCHEMA = pa.schema(
         ),
         ("exact", pa.bool_()),
         ("significant", pa.bool_()),
-        pa.field("seen_20", pa.float64(), metadata=SHARE),
-        pa.field("least_seen", pa.float64(), metadata=SHARE),
+        ("seen_20", pa.float64()),
+        ("least_seen", pa.float64()),
     ]
 )  # fmt: skip
 """One row for each group; shares of reports, unbiased, so that one may lie outside 0..1.

@@ -10,7 +10,6 @@ from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from pipelines.jobs.results import COLUMNS, estimate_table
-from pipelines.jobs.tables import SHARE
 
 SCHEMA = pa.schema(
     [
@@ -20,7 +19,7 @@ SCHEMA = pa.schema(
         ("items", pa.int64()),
         ("missing", pa.int64()),
         ("reports", pa.int64()),
-        pa.field("share", pa.float64(), metadata=SHARE),
+        ("share", pa.float64()),
         ("count", pa.float64()),
         ("standard_error", pa.float64()),
         ("collision_error", pa.float64()),

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.totals import total
-from pipelines.jobs.tables import SHARE
 
 SCHEMA = pa.schema(
     [
@@ -16,7 +15,7 @@ SCHEMA = pa.schema(
         ("items", pa.int64()),
         ("results", pa.int64()),
         ("reports", pa.int64()),
-        pa.field("share", pa.float64(), metadata=SHARE),
+        ("share", pa.float64()),
         ("count", pa.float64()),
         ("standard_error", pa.float64()),
         ("collision_error", pa.float64()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import tempfile
 import time
@@ -25,6 +24,8 @@ from pipelines.console import options
 from pipelines.console.answer import out_console, progress_console, show, show_json
 from pipelines.console.results import other_explained, sentences
 from pipelines.console.tables import Table
+from pipelines.jobs.results import ESTIMATES
+from pipelines.jobs.tables import read_csv_rows
 
 if TYPE_CHECKING:
     from hushcount.discovery.count_laws import CountLaw
@@ -247,8 +248,8 @@ def _tell_analyzer(
     did = f"opened {analyzed.received:,} reports, tallied {analyzed.accepted:,}, estimated every item"
     saw = "randomised reports in random order" + ("; the words that were released" if campaign.discovery else "")
     _tell(console, "Analyzer", did, saw, "who sent what, when, or in what order")
-    with (directory / "estimates.csv").open(encoding="utf-8", newline="") as stream:
-        rows = sorted(csv.DictReader(stream), key=lambda row: -truth[row["item"]])
+    columns = ("item", "count", "standard_error", "collision_error", "low", "high")
+    rows = sorted(read_csv_rows(str(directory / ESTIMATES), columns), key=lambda row: -truth[row["item"]])
     cells, scores, within = [], [], 0
     for row in rows:
         true, count = truth[row["item"]], float(row["count"])

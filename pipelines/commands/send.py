@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from hushcount.delivery import Delivery, Sender, Site
 from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.lines import bare_lines, is_utf8, text_of
 from hushcount.newest import Newest
 from hushcount.policy import Policy
 from pipelines.console import options
@@ -81,8 +82,11 @@ def _given(values: list[str]) -> Iterator[str]:
     if values != ["-"]:
         yield from values
         return
-    while line := sys.stdin.readline(_LONGEST_LINE):
-        yield line.rstrip("\r\n")
+    lines = iter(lambda: sys.stdin.buffer.readline(_LONGEST_LINE), b"")
+    for number, line in enumerate(bare_lines(lines, "standard input"), start=1):
+        if not is_utf8(value := text_of(line)):
+            raise UsageError(f"line {number} of standard input is not UTF-8: convert it")
+        yield value
 
 
 def _answer(reported: int, done: Delivery, folder: Path | None) -> Answer:

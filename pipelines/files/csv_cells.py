@@ -1,7 +1,10 @@
-"""Texts in cells of CSV files: no cell begins as a formula, which spreadsheets calculate, and each is read back whole.
+"""CSV files: no text is a formula to a spreadsheet, no number one of thousands, and each is read back exactly.
 
-A text that begins with a formula's sign, after any apostrophes, gets one more apostrophe; the reader removes it. So
-`=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, and `'quoted'` stays. Parquet has no formulas, and no cell changes.
+A formula's sign gets an apostrophe before it at the beginning of a cell, and behind whatever a spreadsheet may take for
+the end of one: where a comma is the decimal mark, files are cut at semicolons, and quotation marks protect only the
+first cell of a line. Quotation marks and apostrophes may stand between. The reader removes that apostrophe, so that
+`=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, `a;=b` is `a;'=b`, and `'quoted'` stays. Parquet has no formulas,
+and no cell changes.
 """
 
 from __future__ import annotations
@@ -9,23 +12,55 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 
 from hushcount.errors import FormatError
+from hushcount.formats.lines import fault_of_encoding, require_fit
 
+Cell = str | float | bool | None
 # The wide forms too: some spreadsheets take them for the narrow ones.
 _SIGNS = "=+\\-@\t\r\uff1d\uff0b\uff0d\uff20"
-_FORMULA = re.compile(f"'*[{_SIGNS}]")
-_MARKED = re.compile(f"'+[{_SIGNS}]")
+_BEGIN = "((?:^|[;,|\t\r\n])[\"']*)"
+_FORMULA = re.compile(f"{_BEGIN}(?=[{_SIGNS}])")
+_MARKED = re.compile(f"{_BEGIN}'(?=[{_SIGNS}])")
+_THOUSANDS = re.compile(r"(\.\d{3})(?=e|$)")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Return a CSV file: each text quoted, `true` and `false`, an empty cell for None.
+
+    A number has the fewest digits that make it the same float again, and a zero more if these are three decimals: many
+    spreadsheets of Europe take 1.234 for 1234.
+    """
+    lines = (",".join(map(_written, row)) for row in rows)
+    return "".join(f"{line}\n" for line in (",".join(columns), *lines))
+
+
+def _written(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"{}"'.format(cell(value).replace('"', '""'))
+    return _THOUSANDS.sub(r"\g<1>0", str(value))
 
 
 def cell(text: str) -> str:
     """Return what stands in a cell for a text."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    return _FORMULA.sub(r"\1'", text)
 
 
 def text_of(cell: str) -> str:
     """Return the text that a cell stands for."""
-    return cell[1:] if _MARKED.match(cell) else cell
+    return _MARKED.sub(r"\1", cell)
+
+
+def csv_header(raw: bytes, name: str) -> list[str]:
+    """Return the names of the columns in the first line of a CSV file; FormatError if it cannot be UTF-8."""
+    _require_utf8(raw, name)
+    first = raw.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
+    return next(csv.reader([first]), [])
 
 
 def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -34,15 +69,25 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
     Raises:
         FormatError: it is not UTF-8 or not CSV, or a column is missing, in the first line or another; `name` is in it.
     """
+    return [row for _, row in numbered_csv_rows(raw, name, columns)]
+
+
+def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+    """Return the same rows, each behind the number of its last line."""
+    _require_utf8(raw, name)
     try:
         rows = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
         missing = [column for column in columns if column not in (rows.fieldnames or ())]
         if missing:
             raise FormatError(f"{name} has no column {missing[0]!r}")
-        found = list(rows)
+        found = [(rows.line_num, row) for row in rows]
     except (UnicodeDecodeError, csv.Error) as error:
         fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not CSV: {error}"
         raise FormatError(f"{name} {fault}") from None
-    if any(row[column] is None for row in found for column in columns):
-        raise FormatError(f"{name} has a line with too few columns")
-    return [{**row, "item": text_of(row["item"])} if "item" in columns else row for row in found]
+    require_fit(((line, "has too few columns") for line, row in found if None in map(row.get, columns)), name)
+    return [(line, {**row, "item": text_of(row["item"])} if "item" in columns else row) for line, row in found]
+
+
+def _require_utf8(raw: bytes, name: str) -> None:
+    if (fault := fault_of_encoding(raw)) is not None:
+        raise FormatError(f"{name} {fault}")

@@ -108,8 +108,8 @@ def plan_encode(
         console: where a warning goes about lines that seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values, `out` is taken, the environment names an unknown
-            opening engine, or no key of the evaluator of an oblivious campaign is named.
+        UsageError: a file is missing or invalid, there are no values or they are no text in UTF-8, `out` is taken, the
+            environment names an unknown opening engine, or no key of the evaluator of an oblivious campaign is named.
         RetiredKey: that key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
@@ -159,9 +159,9 @@ class ReadChunks(beam.DoFn):
 class Encode(beam.DoFn):
     """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
 
-    Dropped, counted in "counts" and not kept, because they are plain values: not_utf8; no_client, a line without a tab
-    if lines name clients; value_too_long, instead of which the client sends a discovery report without a value, because
-    silence would tell.
+    Dropped, counted in "counts" and not kept, because they are plain values: not_utf8; no_client, a line without a
+    name and a tab if lines name clients; value_too_long, instead of which the client sends a discovery report without a
+    value, because silence would tell.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, 
     refused: Counter[Reason] = Counter()
     for line in lines:
         name, tab, value = line.partition(b"\t") if clients else (b"", b"", line)
-        if clients and not tab:
+        if clients and not (name and tab):
             refused["no_client"] += 1
             continue
         try:

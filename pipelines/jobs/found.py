@@ -20,6 +20,7 @@ from hushcount.items import may_be_item
 from hushcount.privacy.unit import rule_of, unit_of
 from hushcount.senders import Senders
 from pipelines.files import storage
+from pipelines.files.csv_cells import csv_header
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.tables import csv_bytes, parquet_bytes, read_csv_rows
 from pipelines.outputs.received_summary import folder_of
@@ -127,7 +128,7 @@ def read_found_items(path: str) -> list[str]:
 
 
 def read_counts(path: str) -> pa.Table:
-    """Return the columns item and COUNT_COLUMNS of a found.csv with counts, to a thousandth.
+    """Return the columns item and COUNT_COLUMNS of a found.csv with counts.
 
     Raises:
         UsageError: as `read_found_items`, or a count is not a number, or an error not above 0.
@@ -168,7 +169,7 @@ def same_batch(found: Found, summary: HopSummary) -> bool:
 def was_combined(path: str) -> bool:
     """Return whether a found.csv of hushcount analyze has COMBINED_COLUMNS."""
     with storage.open_read(path) as stream:
-        return COMBINED_COLUMNS[-1] in stream.readline(_HEAD_BYTES).decode(errors="replace").strip().split(",")
+        return COMBINED_COLUMNS[-1] in csv_header(stream.readline(_HEAD_BYTES), path)
 
 
 def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -13,7 +12,9 @@ import numpy as np
 
 from hushcount.campaigns.dictionary import Dictionary, items_of, other_item, read_dictionary, read_items
 from hushcount.errors import UsageError
-from hushcount.items import canonical
+from hushcount.formats.lines import require_fit
+from hushcount.formats.reading import TABLE_BYTES, read_file
+from hushcount.items import canonical, fault_of_item, may_be_item
 from hushcount.maths.bounds import largest_l1, least_l2
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import build, frequency_oracle, plan
@@ -21,7 +22,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.parameters import Parameters, Value
 from hushcount.oracles.simulation import Losses, Population, fresh_functions, gather, simulate
 from hushcount.threads import available_threads
-from pipelines.files.storage_errors import cause
+from pipelines.files.csv_cells import csv_header, numbered_csv_rows
 
 MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
@@ -105,8 +106,7 @@ def simulate_values(
     if runs < 1:
         raise UsageError(f"runs is {runs}, must be at least 1")
     counts = _read_counts(values)
-    occurring = tuple(sorted(value for value in counts if value))
-    listed = Dictionary(occurring) if dictionary is None else read_dictionary(dictionary)
+    listed = _items_in(values, counts) if dictionary is None else read_dictionary(dictionary)
     counted = [counts[item] for item in listed.items]
     other = sum(counts.values()) - sum(counted)
     domain = len(counted) + (1 if other else 0)
@@ -168,7 +168,9 @@ def _require_time(mechanism: Mechanism, n: int, items: int, runs: int) -> None:
 
 
 def _read_counts(values: Path) -> Counter[str]:
-    counts = _read_table(values) if values.suffix == ".csv" else Counter(read_items(values))
+    counts: Counter[str] = Counter()
+    for _, value, count in _rows(values):
+        counts[value] += count
     if not counts.total():
         raise UsageError(f"{values} holds no values: give one value a line")
     if counts.total() > MOST_VALUES:
@@ -176,20 +178,25 @@ def _read_counts(values: Path) -> Counter[str]:
     return counts
 
 
-def _read_table(path: Path) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = csv.DictReader(stream)
-            name = next((column for column in rows.fieldnames or () if column in ("item", "value")), None)
-            if name is None or "count" not in (rows.fieldnames or ()):
-                raise UsageError(f"{path} must have the columns item (or value) and count")
-            for row in rows:
-                if not (row["count"] or "").isdecimal():
-                    raise UsageError(
-                        f"line {rows.line_num} of {path}: count is {row['count']!r}, must be a whole number"
-                    )
-                counts[canonical(row[name] or "")] += int(row["count"])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {cause(error)}") from None
-    return counts
+def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
+    """Return the values that occur; UsageError names the lines of those that may not be items."""
+    occurring = sorted(value for value in counts if value)
+    if not all(map(may_be_item, occurring)):
+        unfit = ((line, fault_of_item(value)) for line, value, _ in _rows(path) if value)
+        require_fit(((line, fault) for line, fault in unfit if fault is not None), str(path))
+    return Dictionary(tuple(occurring))
+
+
+def _rows(path: Path) -> Iterable[tuple[int, str, int]]:
+    """Return line, value and count of each line, or of each row of a .csv."""
+    if path.suffix != ".csv":
+        return ((line, value, 1) for line, value in enumerate(read_items(path), start=1))
+    raw = read_file(path, "values", TABLE_BYTES)
+    header = csv_header(raw, str(path))
+    column = next((name for name in ("item", "value") if name in header), None)
+    if column is None or "count" not in header:
+        raise UsageError(f"{path} must have the columns item (or value) and count")
+    rows = numbered_csv_rows(raw, str(path), (column, "count"))
+    wrong = ((line, f"has the count {row['count']!r}") for line, row in rows if not row["count"].isdecimal())
+    require_fit(wrong, str(path))
+    return ((line, canonical(row[column]), int(row["count"])) for line, row in rows)

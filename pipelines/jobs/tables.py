@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import posixpath
 from collections.abc import Callable, Mapping
@@ -15,11 +14,8 @@ from hushcount.errors import UsageError
 from hushcount.formats.reading import TABLE_BYTES
 from hushcount.formats.whole_files import write_new, write_over
 from pipelines.files import permissions, storage
-from pipelines.files.csv_cells import cell, csv_rows
+from pipelines.files.csv_cells import csv_rows, csv_text
 from pipelines.files.storage_errors import cause
-
-SHARE: Mapping[str, str] = {"unit": "share"}
-"""Metadata of a column with shares, ratios or probabilities, of which thousandths say too little."""
 
 
 def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -39,15 +35,10 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def csv_bytes(table: pa.Table) -> bytes:
-    """Return a table as a CSV file: users to a thousandth, columns of a SHARE to six digits, `true` and `false`."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.column_names)
+    """Return a table as a CSV file (`csv_cells.csv_text`)."""
     # By columns: a dict for each row takes twice as long.
-    texts = [_share if (field.metadata or {}).get(b"unit") == b"share" else _cell for field in table.schema]
-    columns = (map(text, column.to_pylist()) for text, column in zip(texts, table.columns, strict=True))
-    writer.writerows(zip(*columns, strict=True))
-    return buffer.getvalue().encode()
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return csv_text(table.column_names, rows).encode()
 
 
 TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
@@ -76,15 +67,3 @@ def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
         (write_over if overwrite else write_new)(local, data, 0o600)
     except FileExistsError:
         raise UsageError(f"output {path} was taken while the job ran") from None
-
-
-def _cell(value: str | float | bool | None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.3f}" if isinstance(value, float) else cell(value) if isinstance(value, str) else str(value)
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"

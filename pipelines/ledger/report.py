@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -18,6 +16,7 @@ from hushcount.campaigns.parts import Identifier
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.whole_files import write_once
 from hushcount.privacy.composition import Loss, basic
+from pipelines.files.csv_cells import csv_text
 from pipelines.ledger.balance import balance, committed, counted, files_of, losses, spent
 from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, beginning, ledger_time, warnings
@@ -184,11 +183,8 @@ def export(path: Path, out: Path) -> int:
         data = {"version": VERSION, "limits": [asdict(limit) for limit in limits], "charges": rows}
         text = json.dumps(data, indent=2) + "\n"
     else:
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, [field.name for field in fields(Charge) if field.compare], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        text = buffer.getvalue()
+        columns = [field.name for field in fields(Charge) if field.compare]
+        text = csv_text(columns, ([row[name] for name in columns] for row in rows))
     write_once(out, "table of charges", text, 0o600)
     return len(rows)
 

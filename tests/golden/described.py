@@ -116,7 +116,8 @@ def described_file(path: Path, root: Path, mask: Mask) -> Any:
     if ending == ".npz":
         return described_arrays(path)
     if ending in (".csv", ".txt"):
-        return path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
+        return re.sub(r"-?\d+\.\d+(?:e-?\d+)?", lambda number: str(rounded(float(number[0]))), text).splitlines()
     return "a file"
 
 

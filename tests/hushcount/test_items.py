@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.discovery.pairs import MAX_VALUE_BYTES
 from hushcount.errors import FormatError, UsageError
+from hushcount.formats.lines import is_utf8
 from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
 from hushcount.oracles.catalogue import build
 from pipelines.epochs.items import TrackedItem, TrackedItems, read_tracked, write_tracked
@@ -25,6 +26,11 @@ from pipelines.jobs.tables import TABLES, csv_bytes
 
 AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
 strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)
+
+
+def lines_of(name: str) -> list[str]:
+    path = Path(__file__).parents[1] / "lists" / f"{name}.txt.gz"
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +61,24 @@ def test_what_may_be_an_item_comes_back_from_every_file(folder: Path, values: li
     assert read_tracked(folder / "items.json", ()) == tracked
 
 
-def test_a_dictionary_is_refused_at_its_first_line_that_is_no_item(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_bytes(b"a\n\x01\na\n\xff\n")
-    with pytest.raises(UsageError, match=r"^line 2 .*words\.txt"):
-        read_dictionary(tmp_path / "words.txt")
+def test_a_dictionary_is_refused_with_all_its_lines_that_are_no_items(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"a\n\x01\na\n\xff\nb\n")
+    with pytest.raises(UsageError, match=r"words\.txt .*line 2 .*; line 3 is line 1 again.*; line 4 is not UTF-8:"):
+        read_dictionary(path)
+    path.write_bytes(b"a\n" + b"b\x01\n" * 25)
+    with pytest.raises(UsageError) as caught:
+        read_dictionary(path)
+    assert [f"line {line} " in str(caught.value) for line in (1, 2, 21, 22)] == [False, True, True, False]
+    assert "5 more" in str(caught.value)
+
+
+def test_what_an_analyst_names_and_no_dictionary_has_is_named_at_once() -> None:
+    names = [f"absent {number}" for number in range(25)]
+    with pytest.raises(UsageError) as caught:
+        results.wanted_items(build("grr", 1.0, 3, {}), Dictionary(("one", "two")), ["one", *names])
+    assert ["'absent 19' (line 21)" in str(caught.value), "absent 20" in str(caught.value)] == [True, False]
+    assert "5 more" in str(caught.value)
 
 
 @given(value=strings)
@@ -70,7 +90,8 @@ def test_what_may_be_no_item_is_refused_everywhere_and_not_repeated(value: str) 
     else:
         with pytest.raises(UsageError) as caught:
             Dictionary(("first", value))
-        assert str(caught.value) == f"line 2 of the list of items {fault}: remove it"
+        said = fault if is_utf8(form) else "is not UTF-8"
+        assert str(caught.value) == f"the list of items has unfit lines, line 2 {said}: remove or correct them"
     if (fault := fault_of_item(value)) is not None:
         with pytest.raises(ValueError, match=fault):
             TrackedItem(item=value, source="given")
@@ -92,6 +113,18 @@ def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
         ("a\u200f", "invisible"),
         ("a\ufeffb", "invisible"),
         ("\U000e0061", "invisible"),
+        ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067", "invisible"),
+        ("\U0001f3f4\U000e0068\U000e0069\U000e007f", "invisible"),
+        ("\U000e0000", "invisible"),
+        ("a\ufe0f", "invisible"),
+        ("é\ufe0f", "invisible"),
+        ("1\ufe0f", "invisible"),
+        ("é\U000e0101", "invisible"),
+        ("\u2764\ufe0f\ufe0f", "invisible"),
+        ("\u845b\U000e0100\U000e0101", "invisible"),
+        ("é" + "\u200c\u200d" * 8 + "é", "invisible"),
+        ("é\u200c", "invisible"),
+        ("\u0cb8\u0ccd\u200c\u200c", "invisible"),
         ("\u3164", "invisible"),
         ("a\u034fb", "invisible"),
         ("x" * (MOST_ITEM_BYTES + 1), "4,096"),
@@ -102,8 +135,37 @@ def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
 
 
 def test_what_joins_letters_in_a_script_is_part_of_it() -> None:
-    for value in ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "\u2764\ufe0f"]:
+    persian, kannada, mongolian = (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0cb8\u0ccd\u200c",
+        "\u182d\u180e\u1820",
+    )
+    for value in [
+        persian,
+        kannada,
+        mongolian,
+        "\u1820\u180b",
+        "\u845b\U000e0100",
+        "\u2229\ufe00",
+        "\u06dd",
+        "1\ufe0f\u20e3",
+    ]:
         assert may_be_item(value)
+
+
+def test_every_emoji_may_be_an_item() -> None:
+    emoji = lines_of("emoji")
+    assert len(emoji) == 5_244
+    assert [ascii(value) for value in emoji if not may_be_item(canonical(value))] == []
+
+
+def test_every_word_of_a_real_list_may_be_an_item_but_those_with_a_space_of_no_width() -> None:
+    """Khmer and Lao write one between words, which nobody sees; one Malayalam name ends with a joiner of nothing."""
+    words = lines_of("words")
+    unfit = {value for value in words if not may_be_item(canonical(value))}
+    unseen = {value for value in words if "\u200b" in value}
+    assert (len(words), len(unseen)) == (8_392, 49)
+    assert unfit == {*unseen, "\u0d0e\u0d38\u0d4d\u0d31\u0d4d\u0d31\u0d4b\u0d23\u0d3f\u0d2f\u200d"}
 
 
 def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> None:
@@ -112,7 +174,7 @@ def test_every_value_that_can_be_discovered_is_short_enough_for_an_item() -> Non
 
 
 def test_two_items_alike_are_named_by_their_lines_alone() -> None:
-    with pytest.raises(UsageError, match=r"^lines 2 and 4 .*NFC"):
+    with pytest.raises(UsageError, match=r"line 4 is line 2 again, in NFC"):
         Dictionary(("a", "b", "c", "b"))
 
 
@@ -132,9 +194,9 @@ def test_two_spellings_of_an_item_are_one_item(subtests: pytest.Subtests, tmp_pa
             assert read_dictionary(home / f"nfd{ending}") == read_dictionary(home / f"nfc{ending}")
             assert read_dictionary(home / f"nfd{ending}").digest == read_dictionary(home / f"nfc{ending}").digest
             assert results.read_names(home / f"nfd{ending}")[0] == "caf\u00e9"
-            with pytest.raises(UsageError, match=r"both\.txt.* lines 1 and 2 .*NFC"):
+            with pytest.raises(UsageError, match=r"both\.txt.* line 2 is line 1 again, in NFC"):
                 read_dictionary(home / f"both{ending}")
-            with pytest.raises(UsageError, match=r"^lines 1 and 2 .*NFC"):
+            with pytest.raises(UsageError, match=r"line 2 is line 1 again, in NFC"):
                 results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(home / f"both{ending}"))
 
 

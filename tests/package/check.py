@@ -28,7 +28,7 @@ PARTIES = (
 )  # fmt: skip
 ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
 # Of the client's folder: what is shipped beside modules.
-DATA = ("py.typed", "formats/unassigned-13.0.txt", "designs/files/*.json")
+DATA = ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/files/*.json")
 PLANTED = (
     "hushcount/client.key", "hushcount/campaigns/operator.key", "hushcount/build/lib/hushcount/stale.py",
     "hushcount/designs/files/secret.txt", "keys/private.key", "pipelines/.env", "shuffler/reports.blocks",

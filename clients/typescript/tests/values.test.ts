@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { blake2b, hex, unhex, utf8 } from "../src/bytes.js";
 import { digestOf, itemOf, parseDictionary } from "../src/values/dictionary.js";
+import { DEFAULT_IGNORABLE_CODE_POINT } from "../src/values/invisible.js";
 import { canonical, faultOfItem, fingerprintOf } from "../src/values/items.js";
-import { loadAssigned } from "../src/values/unicode13.js";
+import { classOf, loadAssigned } from "../src/values/unicode13.js";
 import { refusal } from "./refusals.js";
 import { vectors, type Entry } from "./vectors.js";
 
@@ -38,6 +40,32 @@ describe("items", () => {
 
   test.each(numbered(refuse))("refuse %i", (_, { text, times = 1, reason }) => {
     expect(faultOfItem(text.repeat(times), assigned)).toMatch(SAID[reason] ?? /^$/);
+  });
+
+  const linesOf = (name: string): string[] => {
+    const packed = readFileSync(new URL(`../../../tests/lists/${name}.txt.gz`, import.meta.url));
+    return gunzipSync(packed).toString().trim().split("\n");
+  };
+  const isUnfit = (value: string): boolean => faultOfItem(canonical(value, assigned), assigned) !== undefined;
+
+  test("every emoji may be one", () => {
+    expect(linesOf("emoji").filter(isUnfit)).toEqual([]);
+  });
+
+  test("every real word may be one, except those with a space of no width", () => {
+    const unfit = linesOf("words").filter(isUnfit);
+    expect(unfit.length).toBe(50);
+    expect(unfit.filter((value) => !value.includes("\u200b"))).toEqual(["\u0d0e\u0d38\u0d4d\u0d31\u0d4d\u0d31\u0d4b\u0d23\u0d3f\u0d2f\u200d"]);
+  });
+
+  test("what is invisible is Unicode's property, of all that 13.0 knows", () => {
+    const property = new RegExp(`^[${classOf(DEFAULT_IGNORABLE_CODE_POINT)}]$`, "u");
+    const wrong: number[] = [];
+    for (let code = 0; code < 0x110000; code += 1) {
+      const letter = String.fromCodePoint(code);
+      if (assigned(code) && property.test(letter) !== /^\p{Default_Ignorable_Code_Point}$/u.test(letter)) wrong.push(code);
+    }
+    expect(wrong).toEqual([]);
   });
 });
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hushcount.formats.unicode13 import VERSION, category, nfc
+from hushcount.formats.unicode13 import VERSION, classes, is_assigned, nfc
 from hushcount.items import MOST_ITEM_BYTES, MOST_SPELLED_BYTES, canonical, fault_of_item, may_be_item
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "v1" / "normal_form.json").read_text(encoding="ascii"))
@@ -26,7 +27,7 @@ texts = st.text(st.characters() | LETTERS | st.sampled_from("\ud800\u1ac1\U00011
 
 @lru_cache(maxsize=1)
 def assigned() -> list[str]:
-    return [letter for letter in EVERY if category(letter) != "Cn"]
+    return [letter for letter in EVERY if is_assigned(letter)]
 
 
 def in_bytes(text: str) -> int:
@@ -38,6 +39,13 @@ def test_what_13_0_does_not_assign() -> None:
     known = {letter for letter in EVERY if unicodedata.category(letter) != "Cn"}
     assert len(assigned()) == 283_440
     assert known == set(assigned()) if unicodedata.unidata_version == "13.0.0" else known > set(assigned())
+
+
+def test_what_joins_is_a_virama_by_its_combining_class() -> None:
+    virama = re.compile(f"[{classes()['Virama']}]")
+    assert [letter for letter in assigned() if virama.match(letter)] == [
+        letter for letter in assigned() if unicodedata.combining(letter) == 9
+    ]
 
 
 def test_every_code_point_has_the_form_that_13_0_gives_it() -> None:
@@ -68,9 +76,7 @@ def test_drawn_texts_have_the_form_that_13_0_gives_them() -> None:
 
 @pytest.mark.long
 def test_what_no_item_holds_is_the_same_on_every_python() -> None:
-    newer = [letter for letter in EVERY[::31] if category(letter) == "Cn"]
-    assert all(may_be_item(canonical(f"a{letter}b")) for letter in newer)
-    unfit = [ord(letter) for letter in assigned() if not may_be_item(canonical(f"a{letter}b"))]
+    unfit = [ord(letter) for letter in EVERY if not may_be_item(canonical(f"a{letter}b"))]
     runs = [[code for _, code in run] for _, run in groupby(enumerate(unfit), lambda pair: pair[1] - pair[0])]
     assert [f"{run[0]:04X}..{run[-1]:04X}" for run in runs] == VECTORS["unfit"]["ranges"]
 
@@ -87,14 +93,14 @@ def test_the_form_of_a_form_is_itself(value: str) -> None:
 @given(texts)
 def test_a_text_of_13_0_has_the_form_that_every_later_version_gives_it(value: str) -> None:
     """And, the shortcut for what is normalised: a text that Python's own version leaves alone is left alone."""
-    if all(category(letter) != "Cn" for letter in value):
+    if all(map(is_assigned, value)):
         assert nfc(value) == unicodedata.normalize("NFC", value)
     if unicodedata.is_normalized("NFC", value):
         assert "".join(unicodedata.normalize("NFC", part) for part in parts(value)) == value
 
 
 def parts(value: str) -> Iterator[str]:
-    return ("".join(run) for _, run in groupby(value, lambda letter: category(letter) == "Cn"))
+    return ("".join(run) for _, run in groupby(value, is_assigned))
 
 
 @given(texts, texts)

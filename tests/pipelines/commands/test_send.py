@@ -50,6 +50,14 @@ def test_standard_input_holds_one_value_a_line(collector: FakeCollector, terms: 
     assert len(collector.received()) == 3
 
 
+def test_standard_input_that_is_no_utf8_is_refused(collector: FakeCollector, terms: Path) -> None:
+    command = [str(word) for word in words(collector, terms, "-")]
+    for given, says in (("one\nfour\n".encode("utf-16"), "iconv"), (b"one\n\xff\n", "line 2 of standard input")):
+        result = CliRunner().invoke(app, command, input=given)
+        assert (result.exit_code, says in result.stderr) == (2, True)
+    assert len(collector.received()) == 1
+
+
 def test_what_cannot_be_sent_waits_in_the_folder_and_the_next_call_sends_it(
     collector: FakeCollector, terms: Path, tmp_path: Path
 ) -> None:

@@ -46,7 +46,7 @@ def test_a_discovered_item_joins_the_next_epoch_and_ages_out_when_unseen(site: S
     path = site.root / "campaigns" / "words" / following.file
     collect(site.store, path, sent(200), day=2)
     site.run(3.1)
-    row = next(line for line in estimates(site, 2, 2) if line.startswith(NEW))
+    row = next(line for line in estimates(site, 2, 2) if line.startswith(f'"{NEW}"'))
     assert float(row.split(",")[1]) > 100
     assert items(newest(site))[-1] == NEW
 

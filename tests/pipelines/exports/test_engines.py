@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from hushcount.results import COLUMNS, FOLDER, read, schema
+from pipelines.jobs.tables import csv_bytes
 from tests.pipelines.exports.conftest import HALF
 from tests.support.collecting import window_name
 from tests.support.site import Site
@@ -98,16 +99,24 @@ def test_a_campaign_whose_id_is_a_number_or_a_date_is_read_as_the_page_says(
             assert option in page
 
 
-def test_every_example_in_python_runs(made: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_in_python_runs(made: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(made.root)
     names: dict[str, Any] = {}
-    first, second = blocks("python")
+    first, second, csv = blocks("python")
     exec(first, names)  # noqa: S102  # the page's own lines
     assert names["table"].num_rows == len(names["frame"]) == 5
     assert {"dark-mode", "new"} <= {*names["detected"]["item"]}
     exec(second, names)  # noqa: S102
     assert names["largest"]["item"].to_list()[0] in ("dark-mode", "new")
     assert len(names["frame"]) == 5
+    items = ["NA", "null", "None", "nan", "007", "1e5", "=1+1", "'=x", "a;=cmd|'", 'a|"@b', "x, -1", "it's"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    table = pa.table({"item": items, "count": [1.234] * len(items)})
+    (tmp_path / "results" / "estimates.csv").write_bytes(csv_bytes(table))
+    exec(csv, names)  # noqa: S102
+    assert [*names["estimates"]["item"]] == items
+    assert [*names["estimates"]["count"]] == [1.234] * len(items)
     assert names["table"].num_rows == read(made.store / FOLDER).num_rows
 
 

@@ -1,15 +1,17 @@
-"""Cells of CSV files: no text in one is a formula to a spreadsheet, and every text is read back as it was."""
+"""CSV files: no text is a formula to a spreadsheet, no number one of thousands, and each is read back as it was."""
 
 from __future__ import annotations
 
+import csv
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.files.csv_cells import cell, text_of
+from pipelines.files.csv_cells import cell, csv_rows, csv_text, text_of
 from pipelines.jobs.found import write_found
 from pipelines.jobs.results import read_names
 from pipelines.jobs.tables import csv_bytes, read_csv_rows
@@ -17,7 +19,8 @@ from tests.support.jobs import done, estimates, new_campaign, new_keys, write_li
 
 FORMULAS = ['=HYPERLINK("http://example.org","x")', "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1+1", "'=1", "''@x"]
 STARTS = "=+-@\t\r\uff1d\uff0b\uff0d\uff20"
-texts = st.text(alphabet=st.sampled_from(f"{STARTS}'a 1")) | st.text()
+SEPARATORS = ";,|\t"
+texts = st.text(alphabet=st.sampled_from(f"{STARTS}{SEPARATORS}'\"a 1")) | st.text()
 
 
 @given(texts)
@@ -31,8 +34,40 @@ def test_no_two_texts_have_one_cell(one: str, two: str) -> None:
     assert (cell(one) == cell(two)) == (one == two)
 
 
+@given(texts)
+@example("a;=cmd|' /C calc'!A0")
+@example('a;"=1+1')
+@example("a|@SUM(A1)")
+def test_no_text_is_a_formula_wherever_a_spreadsheet_cuts_the_line(text: str) -> None:
+    """Where a comma is the decimal mark a cell ends at a semicolon; quotation marks count at its beginning only."""
+    line = csv_text(("count", "item"), [(1.5, text)]).partition("\n")[2].removesuffix("\n")
+    for separator in SEPARATORS:
+        cut = next(csv.reader([line.replace("\n", " ").replace("\r", " ")], delimiter=separator), [])
+        bare = [piece.lstrip('"') for piece in re.split(f"[{re.escape(separator)}\r\n]", line)]
+        assert not [piece for piece in (*cut, *bare) if piece.lstrip('"').startswith(tuple(STARTS))]
+
+
+@given(texts.map(lambda text: text.replace("\0", "")), st.floats(allow_nan=False), st.integers(), st.booleans())
+@example("NA", 677.827, 0, True)
+@example("1.234", 1.234e-05, 0, True)
+@example("", -0.125, 1234, True)
+def test_every_row_is_read_back_and_no_number_has_three_decimals(
+    text: str, number: float, whole: int, truth: bool
+) -> None:
+    written = csv_text(("item", "count", "whole", "truth", "none"), [(text, number, whole, truth, None)])
+    (row,) = csv_rows(written.encode(errors="replace"), "x", ("item", "count"))
+    assert row["item"] == text.encode(errors="replace").decode()
+    assert (float(row["count"]), int(row["whole"]), row["truth"], row["none"]) == (
+        number,
+        whole,
+        str(truth).lower(),
+        "",
+    )
+    assert not re.search(r"[.,]\d{3}(?!\d)", row["count"])
+
+
 def test_what_needs_no_mark_has_none() -> None:
-    for text in ("alpha", "a=b", "'quoted'", "it's", "", " =1", "1-2"):
+    for text in ("alpha", "a=b", "'quoted'", "it's", "", " =1", "1-2", "a;b", "a, b", "a|'b'"):
         assert cell(text) == text
 
 

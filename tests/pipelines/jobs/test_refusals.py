@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -90,6 +91,35 @@ def test_a_damaged_gzip_file_of_values(mine: Chain, tmp_path: Path) -> None:
         assert not mine.path("new").exists()
 
 
+def test_a_file_that_is_no_utf8_is_refused_by_every_reader_of_values(
+    subtests: pytest.Subtests, mine: Chain, tmp_path: Path
+) -> None:
+    """Nearly every line of UTF-16 is UTF-8 too: each would be reported as another value."""
+    text = "".join(f"value-{number}\n" for number in range(3_000))
+    encode = ("encode", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--values")
+    simulate = ("simulate", "--mechanism", "grr", "--epsilon", 1, "--values")
+    listed = ("simulate", "--mechanism", "grr", "--epsilon", 1, "--values", write_lines(tmp_path / "v", ["a"]))
+    for coding in ("utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be"):
+        path = tmp_path / f"{coding}.txt"
+        path.write_bytes(text.encode(coding))
+        packed = tmp_path / f"{coding}.txt.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        table = tmp_path / f"{coding}.csv"
+        table.write_bytes("item,count\na,1\n".encode(coding))
+        for arguments in (
+            (*encode, path),
+            (*encode, packed),
+            (*simulate, path),
+            (*simulate, table),
+            (*listed, "--dictionary", path),
+            (*mine.analyze_arguments(out="new"), "--items", path),
+            (*mine.analyze_arguments(out="new"), "--items", table),
+        ):
+            with subtests.test(coding=coding, command=arguments[0], path=arguments[-1]):
+                refused(*arguments, says=[str(arguments[-1]), "iconv"])
+                assert not mine.path("new").exists()
+
+
 def test_lines_that_are_no_values_are_counted_and_the_rest_goes_on(mine: Chain, tmp_path: Path) -> None:
     """Not UTF-8; too long for discovery, which is no reason to lose the frequency report; empty is a value."""
     longest = mine.campaign.discovery_format.max_value_bytes
@@ -104,10 +134,11 @@ def test_lines_that_are_no_values_are_counted_and_the_rest_goes_on(mine: Chain, 
 
 
 def test_lines_without_a_client_are_counted(mine: Chain, tmp_path: Path) -> None:
+    # Without a name all lines would be one client's, under its cap.
     lines = [b"anna\talpha", b"no tab here", b"", b"ben\t", b"cleo\ta\tb", b"dora\t\xff", b"\xff\talpha", b"\talpha"]
     mine.encode(write_lines(tmp_path / "v.txt", lines), "--clients", out="lines")
     counts = summary(mine.path("lines"))["streams"]["reports"]
-    assert counts == {"received": 8, "accepted": 4, "rejected": {"no_client": 2, "not_utf8": 2}}
+    assert counts == {"received": 8, "accepted": 3, "rejected": {"no_client": 3, "not_utf8": 2}}
 
 
 def test_if_every_line_is_bad_nothing_is_written(mine: Chain, tmp_path: Path) -> None:
@@ -389,8 +420,13 @@ def test_keys_are_never_overwritten(mine: Chain) -> None:
 
 def test_items_that_the_campaign_cannot_hold(mine: Chain, tmp_path: Path) -> None:
     arguments = mine.analyze_arguments(out="new")
-    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "zeta"]), says=["'zeta' (line 2)"])
-    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "alpha"]), says=["lines 1 and 2"])
+    refused(
+        *arguments,
+        "--items",
+        write_lines(tmp_path / "i.txt", ["alpha", "zeta", "eta"]),
+        says=["'zeta' (line 2), 'eta' (line 3)"],
+    )
+    refused(*arguments, "--items", write_lines(tmp_path / "i.txt", ["alpha", "alpha"]), says=["line 2 is line 1 again"])
     refused(*arguments, "--items", write_lines(tmp_path / "i.txt", []), says=["empty"])
     refused(*arguments, "--items", write_lines(tmp_path / "i.txt", [b"\xff"]), says=["line 1", "UTF-8"])
     refused(*arguments, "--items", tmp_path / "none.txt", says=["none.txt"])

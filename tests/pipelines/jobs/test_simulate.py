@@ -189,7 +189,8 @@ def test_people_get_every_number(values: Path) -> None:
 def test_files_that_are_no_values(subtests: pytest.Subtests, tmp_path: Path) -> None:
     for content, says in (
         (b"", "no values"),
-        (b"alpha\n\xff\xfe\n", "line 2 of {path}"),
+        (b"alpha\n\xff\xfe\n\xfe\n", "{path} has unfit lines, line 2 is not UTF-8; line 3"),
+        (b"alpha\nb\x01\nbeta\nc\x01\n", "line 2 holds a control character; line 4"),
         (b"alpha\nalpha\n", "domain is 1"),
     ):
         with subtests.test(says=says):
@@ -206,10 +207,10 @@ def test_tables_that_are_none(subtests: pytest.Subtests, tmp_path: Path) -> None
         ("count\n5\n", "item (or value) and count"),
         ("item,count\n", "no values"),
         ("item,count\na,0\nb,0\n", "no values"),
-        ("item,count\na,5\nb,-1\n", "line 3 of {path}: count is '-1'"),
-        ('item,count\n"a\nb",5\nc,1.5\n', "line 4 of {path}: count is '1.5'"),
-        ("item,count\na,\u00b2\n", "line 2 of {path}: count is '\u00b2'"),
-        ("item,count\na\n", "line 2 of {path}: count is None"),
+        ("item,count\na,5\nb,-1\n", "{path} has unfit lines, line 3 has the count '-1'"),
+        ('item,count\n"a\nb",5\nc,1.5\n', "line 4 has the count '1.5'"),
+        ("item,count\na,\u00b2\n", "line 2 has the count '\u00b2'"),
+        ("item,count\na\n", "line 2 has too few columns"),
         (f"item,count\na,{MOST_VALUES}\nb,1\n", "1,000,000,001 values"),
         (f"item,count\na,{10**30}\nb,1\n", "holds 1,000,"),
     ):
@@ -244,8 +245,8 @@ def test_bad_arguments_are_one_sentence(subtests: pytest.Subtests, values: Path)
 
 def test_dictionaries_that_are_none(subtests: pytest.Subtests, values: Path, tmp_path: Path) -> None:
     for known, says in (
-        (["one", "two", "one"], "lines 1 and 3 of"),
-        (["one", b"\xff"], "line 2 of"),
+        (["one", "two", "one"], "line 3 is line 1 again"),
+        (["one", b"\xff", "", "two"], "line 2 is not UTF-8; line 3 is empty:"),
         ([], "empty"),
     ):
         with subtests.test(says=says):

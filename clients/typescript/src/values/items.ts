@@ -2,20 +2,28 @@
 
 import { blake2b, integerOf, utf8 } from "../bytes.js";
 import { PRIME_61 } from "../oracles/encoders.js";
-import { nfc, type Assigned } from "./unicode13.js";
+import { DEFAULT_IGNORABLE_CODE_POINT, EXTENDED_PICTOGRAPHIC, VARIATION_BASE, VIRAMA } from "./invisible.js";
+import { classOf, nfc, type Assigned } from "./unicode13.js";
 
 const MOST_ITEM_BYTES = 4096;
 const MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES;
-const UNFIT: readonly (readonly [RegExp, string])[] = [
-  [/^\p{Cc}/u, "a control character"],
-  [/^\p{Cs}/u, "a lone surrogate"],
-  [/^\p{Zl}/u, "a separator of lines"],
-  [/^\p{Zp}/u, "a separator of paragraphs"],
+/** What is invisible: Unicode's property, Braille's blank, and the marks of annotations. */
+const UNSEEN = `${classOf(DEFAULT_IGNORABLE_CODE_POINT)}\u2800\ufff9-\ufffb`;
+const UNFIT: readonly (readonly [string, string])[] = [
+  ["\\0-\x1f\x7f-\x9f", "a control character"],
+  ["\ud800-\udfff", "a lone surrogate"],
+  ["\u2028", "a separator of lines"],
+  ["\u2029", "a separator of paragraphs"],
+  ["\u202a-\u202e\u2066-\u2069", "a control of direction"],
+  [UNSEEN, "an invisible character"],
 ];
-const TURNS = /^[\u202a-\u202e\u2066-\u2069]/;
-const BLANK = /^[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/;
-const FORMAT = /^\p{Cf}/u;
-const JOINERS = /^[\u200c\u200d]/;
+const SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+const SELECTORS = "\u180b-\u180d\ufe00-\ufe0d\u{e0100}-\u{e01ef}";
+const JOINERS = "\u180e\u200c\u200d";
+/** The flags of England, Scotland and Wales, RGI_Emoji_Tag_Sequence. */
+const FLAGS = ["gbeng", "gbsct", "gbwls"];
+
+let forms: readonly [shown: RegExp, unfit: RegExp] | undefined;
 
 /** The item "other" where items are fingerprints; no string has it. */
 export const OTHER = PRIME_61 - 1n;
@@ -37,14 +45,11 @@ export function faultOfText(value: string, assigned: Assigned): string | undefin
   if (value === "") return "is empty";
   if (/^[ -~]+$/.test(value)) return undefined;
   if (value.startsWith("\ufeff")) return "begins with a byte order mark";
-  const letters = Array.from(value);
-  for (const [place, letter] of letters.entries()) {
-    if (!assigned(letter.codePointAt(0) ?? 0)) continue;
-    const unfit = UNFIT.find(([form]) => form.test(letter))?.[1];
-    if (unfit !== undefined) return `holds ${unfit}`;
-    if (TURNS.test(letter)) return "holds a control of direction";
-    const joins = JOINERS.test(letter) && isForeign(letters[place - 1]) && isForeign(letters[place + 1]);
-    if (BLANK.test(letter) || (FORMAT.test(letter) && !joins)) return "holds an invisible character";
+  forms ??= makeForms();
+  const found = forms[1].exec(value.replace(forms[0], (each) => String.fromCodePoint(each.codePointAt(0) ?? 0)));
+  if (found !== null) {
+    const form = found.findIndex((group, place) => place > 0 && group !== undefined);
+    return `holds ${UNFIT[form - 1]?.[1] ?? ""}`;
   }
   return canonical(value, assigned) === value ? undefined : "is not in Unicode's normal form NFC";
 }
@@ -54,8 +59,28 @@ export function fingerprintOf(text: string): bigint {
   return integerOf(blake2b(utf8(text), { length: 16, person: "fingerprint" })) % OTHER;
 }
 
-function isForeign(letter: string | undefined): boolean {
-  return letter !== undefined && letter > "\x7f";
+/**
+ * Return the form of a character with what is invisible alone and shows behind it, and that of what is unfit.
+ *
+ * By Unicode's data: a flag's tags, a keycap's and a picture's selector, the selector of another shape of a character,
+ * a joiner between two characters that are visible and beyond ASCII, and one after a virama, as Kannada ends words.
+ */
+function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
+  const visible = `[^\\0-\x9f\ud800-\udfff${SPACES}${UNSEEN}]`;
+  const tagsOf = (flag: string): string =>
+    String.fromCodePoint(...Array.from(flag, (letter) => 0xe0000 + letter.charCodeAt(0)));
+  const picture = `[${classOf(EXTENDED_PICTOGRAPHIC)}][\ufe0e\ufe0f]`;
+  const shaped = `[${classOf(VARIATION_BASE)}][${SELECTORS}]`;
+  // Without a look behind, which Safari has since 16.4.
+  const shown = [
+    `\u{1f3f4}(?:${FLAGS.map(tagsOf).join("|")})\u{e007f}`,
+    "[#*0-9]\ufe0f(?=\u20e3)",
+    `(?:${picture}|${shaped}|${visible})[${JOINERS}](?=${visible})`,
+    picture,
+    shaped,
+    `[${classOf(VIRAMA)}][\u200c\u200d]`,
+  ];
+  return [new RegExp(shown.join("|"), "gu"), new RegExp(UNFIT.map(([letters]) => `([${letters}])`).join("|"), "u")];
 }
 
 function isLonger(value: string, most: number): boolean {

@@ -42,6 +42,26 @@ export function nfc(text: string, assigned: Assigned): string {
   return made + piece.normalize("NFC");
 }
 
+/** Return the content of a regular expression's class of the code points in a table of steps. */
+export function classOf(steps: string): string {
+  const edges = edgesOf(steps);
+  return edges.map((edge, place) => (place % 2 === 0 ? "" : "-") + String.fromCodePoint(edge - (place % 2))).join("");
+}
+
+function edgesOf(steps: string): number[] {
+  let edge = 0;
+  let step = 0;
+  const edges: number[] = [];
+  for (let place = 0; place < steps.length; place += 1) {
+    const digit = steps.charCodeAt(place) - 48;
+    step = 32 * step + (digit & 31);
+    if (digit > 31) continue;
+    edges.push((edge += step));
+    step = 0;
+  }
+  return edges;
+}
+
 function isPlain(text: string): boolean {
   for (let place = 0; place < text.length; place += 1) if (text.charCodeAt(place) >= FIRST_COMPOSED) return false;
   return true;
@@ -49,16 +69,7 @@ function isPlain(text: string): boolean {
 
 async function load(): Promise<Assigned> {
   const { STEPS } = await part(import("./unassigned.js"));
-  let edge = 0;
-  let step = 0;
-  const edges: number[] = [];
-  for (let place = 0; place < STEPS.length; place += 1) {
-    const digit = STEPS.charCodeAt(place) - 48;
-    step = 32 * step + (digit & 31);
-    if (digit > 31) continue;
-    edges.push((edge += step));
-    step = 0;
-  }
+  const edges = edgesOf(STEPS);
   return (code) => {
     let [low, high] = [0, edges.length];
     while (low < high) {

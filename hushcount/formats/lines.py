@@ -1,0 +1,61 @@
+"""Lines of files that people wrote: UTF-8, with or without a byte order mark, and every unfit line named at once."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from hushcount.errors import UsageError
+
+MOST_NAMED = 20
+"""How many unfit lines an error names."""
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+"""The mark of UTF-32 begins with that of UTF-16."""
+
+
+def fault_of_encoding(text: bytes) -> str | None:
+    """Return why the text of a file cannot be UTF-8, as a predicate with the cure; None if it may be."""
+    kind = next((kind for mark, kind in _MARKS.items() if text.startswith(mark)), None)
+    if kind is not None:
+        return f"is {kind}, must be UTF-8: convert it, as with iconv -f {kind} -t UTF-8"
+    if b"\0" in text:
+        return "holds a NUL byte, as UTF-16 does, must be text in UTF-8: convert it, as with iconv -f UTF-16LE -t UTF-8"
+    return None
+
+
+def bare_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield lines without ends and byte order mark; UsageError, which names the file, if they cannot be UTF-8."""
+    for number, line in enumerate(lines, start=1):
+        if (fault := fault_of_encoding(line)) is not None and (number == 1 or b"\0" in line):
+            raise UsageError(f"{name} {fault}")
+        yield (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip(b"\r\n")
+
+
+def text_of(line: bytes) -> str:
+    """Return the text of a line; a byte that is not UTF-8 becomes a lone surrogate, which no UTF-8 has."""
+    return line.decode(errors="surrogateescape")
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a text was read from UTF-8 by `text_of`."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def require_fit(faults: Iterable[tuple[int, str]], name: str) -> None:
+    """Raise UsageError if there are faults: it names the first lines, each with its fault, and how many more follow.
+
+    Args:
+        faults: line and fault, as a predicate.
+        name: of the file.
+    """
+    left = iter(faults)
+    if first := [f"line {line} {fault}" for line, fault in islice(left, MOST_NAMED)]:
+        more = sum(1 for _ in left)
+        rest = f"; and {more:,} more" if more else ""
+        raise UsageError(f"{name} has unfit lines, {'; '.join(first)}{rest}: remove or correct them")
