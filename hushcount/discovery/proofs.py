@@ -90,7 +90,7 @@ def _even(value: int) -> int:
 
 
 def _inverse_root(v: int) -> tuple[bool, int]:
-    """Return SQRT_RATIO_M1(1, v): whether v is a square, and the even root of 1/v, or of its product with a root of -1."""
+    """Return SQRT_RATIO_M1(1, v): whether v is a square, and the even root of 1/v or of its product with that of -1."""
     root = v**3 * pow(v**7 % _P, (_P - 5) // 8, _P) % _P
     check = v * root * root % _P
     flipped = check == _P - 1

@@ -133,7 +133,7 @@ def test_the_clients_own_check_takes_what_the_library_makes(subtests: pytest.Sub
 
 
 def test_a_wrong_proof_writes_nothing_to_standard_error_in_any_thread() -> None:
-    ended = subprocess.run(
+    ended = subprocess.run(  # noqa: S603
         [sys.executable, "-c", _WRONG_PROOFS],
         env={**os.environ, "RUST_BACKTRACE": "1"},
         capture_output=True,
