@@ -60,11 +60,11 @@ def application(evaluator: Evaluator) -> App:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        shared = shared_with(origins, header(scope, b"origin")) if origins else ()
+        shared = shared_with(origins, header(scope, b"origin")) if origins and path.startswith(PREFIX) else ()
         place = _Place()
         try:
             if not path.startswith(PREFIX):
-                await tell(evaluator, scope, send, interface)
+                await tell(evaluator, scope, send, interface, evaluator.setup.metrics_reader)
             elif not await answered_preflight(scope, send, shared):
                 campaign, _, rest = path[len(PREFIX) :].partition("/")
                 if rest != "evaluations":

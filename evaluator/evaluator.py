@@ -58,6 +58,7 @@ class EvaluatorSetup:
     verifier: BearerToken | None
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
+    metrics_reader: BearerToken | None = None  # who may read the metrics
 
 
 class Evaluator:
@@ -77,8 +78,7 @@ class Evaluator:
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.metrics.keys.set_function(lambda: len(self.keys))
         self.metrics.waiting.set_function(lambda: self._waiting)
-        self._waiting = 0
-        self._stopping = False
+        self._waiting, self._stopping = 0, False
         # One thread: the library keeps Python's lock while it works, so that a second one would only take turns.
         self._pool = pool or ThreadPoolExecutor(1, "evaluate")
         self._ended: list[Counting] = []

@@ -17,6 +17,7 @@ from hushcount.arrays import Octets
 from hushcount.campaigns.public_keys import key_id, verify_key_id
 from hushcount.campaigns.signatures import Purpose, Signature, signed_bytes
 from keys.opening_engines import LIBSODIUM, Opened, OpeningEngine
+from keys.undumped import keep_out_of_dumps
 
 SECRET_BYTES = 32
 _REFUSAL = "a private key must not be pickled or copied: pass its reference and open it where it is used"
@@ -25,6 +26,9 @@ _Key = TypeVar("_Key", bound="Guarded")
 
 class Guarded:
     """A private key of any kind: prints as its id; cannot be pickled, copied, compared or formatted.
+
+    The process that holds one makes no core dump. Python lets nobody overwrite the secret's bytes, as long as they are
+    there or when they are freed: the packages that use it take nothing but `bytes`, which cannot be changed.
 
     Attributes:
         id: id of its public key.
@@ -42,6 +46,7 @@ class Guarded:
     def __init__(self, secret: bytes) -> None:
         if len(secret) != SECRET_BYTES:
             raise ValueError(f"secret has {len(secret)} bytes, must have {SECRET_BYTES}")
+        keep_out_of_dumps()
         self.__secret = secret
 
     @classmethod

@@ -5,6 +5,9 @@
 
 A key file has one record. A text source, env:NAME or gcp-secret://NAME, has one record a line, or only the secret's
 digits. Whatever is wrong with a record, no error shows a part of it.
+
+The text of a key file is overwritten in memory as soon as its secret is read, and no other object gets the digits.
+Python does not let us overwrite the 32 bytes of the secret, an environment variable, or what a key service answers.
 """
 
 from __future__ import annotations
@@ -12,20 +15,25 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
+from binascii import unhexlify
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.client_files import read_private
+from hushcount.formats.client_files import read_private_by
 from hushcount.formats.reading import parse_object
 from keys import aws, gcp
 from keys.private import SECRET_BYTES
 from keys.roles import Role
+from keys.undumped import keep_out_of_dumps
 
 _ENV = "env:"
 _LONGEST = 16384
+_SECRET = re.compile(rb'"secret"\s*:\s*"([0-9a-f]{64})"')
+_WIPED = "0" * 2 * SECRET_BYTES
 _Crypt = Callable[[str, bytes, dict[str, str]], bytes]
 _SERVICES: dict[str, tuple[_Crypt, _Crypt]] = {
     gcp.KMS_SCHEME: (gcp.encrypt, gcp.decrypt),
@@ -51,10 +59,10 @@ def record(role: Role, id: str, secret: bytes, service: str | None) -> str:
 
 def read_file(path: Path, role: Role, id: str) -> bytes:
     """Return the secret in a private key file of this role and id."""
-    fields = _read_record(path)
+    fields, secret = _read_record(path)
     if fields.get("role") != role or fields.get("id") != id:
         raise another_key(path, role, id)
-    return _secret(fields, f"key file {path}")
+    return _secret(fields, secret, f"key file {path}")
 
 
 def another_key(path: Path, role: Role, id: str) -> UsageError:
@@ -64,7 +72,7 @@ def another_key(path: Path, role: Role, id: str) -> UsageError:
 
 def wrapped_by(path: Path) -> str | None:
     """Return the key service's key that wraps a key file, or None; nothing is unwrapped."""
-    name = _read_record(path).get("wrapped_by")
+    name = _read_record(path)[0].get("wrapped_by")
     return None if name is None else str(name)
 
 
@@ -82,6 +90,7 @@ def name_of(source: str) -> str:
 
 def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
     """Return id and secret of each of a role's keys in a text source; bare digits have no id: None."""
+    keep_out_of_dumps()
     name = name_of(source)
     variable = source.removeprefix(_ENV)
     text = gcp.read_secret(gcp.secret_name(source)) if variable == source else os.environ.get(variable)
@@ -89,10 +98,11 @@ def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
         raise UsageError(f"{name} is not set: set it to a private key file's content")
     if _is_hexadecimal(text.strip()):
         return [(None, bytes.fromhex(text.strip()))]
-    records = [_fields(line, name) for line in text.splitlines() if line.strip()]
+    records = [_fields(_encoded(line, name), name) for line in text.splitlines() if line.strip()]
     if not records:
         raise UsageError(f"{name} is empty: set it to a private key file's content")
-    return [(str(fields.get("id")), _secret(fields, name)) for fields in records if fields.get("role") == role]
+    ours = [(fields, secret) for fields, secret in records if fields.get("role") == role]
+    return [(str(fields.get("id")), _secret(fields, secret, name)) for fields, secret in ours]
 
 
 def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
@@ -128,25 +138,53 @@ def _context(role: str, id: str) -> dict[str, str]:
     return {"hushcount-role": role, "hushcount-key": id}
 
 
-def _read_record(path: Path) -> dict[str, Any]:
-    raw = read_private(path, "key", _LONGEST)
-    if raw is None:
+def _read_record(path: Path) -> tuple[dict[str, Any], bytes | None]:
+    """Return the fields of a key file, and its secret if that is not wrapped."""
+    keep_out_of_dumps()
+    text = read_private_by(path, "key", _text_of)
+    if text is None:
         raise UsageError(f"cannot read key file {path}: No such file or directory")
-    return _fields(raw, f"key file {path}")
+    try:
+        if len(text) > _LONGEST:
+            raise FormatError(f"key file {path} has more than {_LONGEST:,} bytes, must have at most so many")
+        return _fields(text, f"key file {path}")
+    finally:
+        text[:] = bytes(len(text))
 
 
-def _fields(raw: str | bytes, name: str) -> dict[str, Any]:
-    with suppress(FormatError, UnicodeEncodeError):
-        return parse_object(raw.encode() if isinstance(raw, str) else raw, name)
+def _text_of(stream: IO[bytes]) -> bytearray:
+    """Read past the stream's own buffer, and never resize: both would leave a copy."""
+    descriptor = stream.fileno()
+    text = bytearray(min(os.fstat(descriptor).st_size, _LONGEST + 1))
+    os.readv(descriptor, [text])
+    return text
+
+
+def _encoded(line: str, name: str) -> bytearray:
+    with suppress(UnicodeEncodeError):
+        return bytearray(line.encode())
+    raise _no_key(name)
+
+
+def _fields(text: bytearray, name: str) -> tuple[dict[str, Any], bytes | None]:
+    """Return a record's fields with zeros for its secret's digits, and the secret; the digits are wiped in `text`."""
+    secret = None
+    if found := _SECRET.search(text):
+        start, end = found.span(1)
+        with memoryview(text) as view, view[start:end] as digits:
+            secret = unhexlify(digits)
+        text[start:end] = _WIPED.encode()
+    with suppress(FormatError):
+        return parse_object(bytes(text), name), secret
     # Raised outside the handler: the parser's error holds the text, and a context is reachable from an exception.
     raise _no_key(name)
 
 
-def _secret(fields: dict[str, Any], name: str) -> bytes:
+def _secret(fields: dict[str, Any], secret: bytes | None, name: str) -> bytes:
     """Return a record's secret, unwrapped."""
-    secret, service, wrapped = (fields.get(field) for field in ("secret", "wrapped_by", "wrapped"))
-    if isinstance(secret, str) and _is_hexadecimal(secret):
-        return bytes.fromhex(secret)
+    if secret is not None and fields.get("secret") == _WIPED:
+        return secret
+    service, wrapped = (fields.get(field) for field in ("wrapped_by", "wrapped"))
     if not isinstance(service, str) or not isinstance(wrapped, str):
         raise _no_key(name)
     try:

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from prometheus_client.exposition import generate_latest
 
-from service.exchange import JSON, METRICS, Scope, Send, answer, not_found, require_method
+from service.authentication import BearerToken
+from service.exchange import JSON, METRICS, Scope, Send, answer, header, not_found, require_method
 from service.metrics import ServiceMetrics
 from service.openapi import Json
 
@@ -25,10 +26,18 @@ class Told(Protocol):
         """Return why it is not ready, in sentences."""
 
 
-async def tell(service: Told, scope: Scope, send: Send, interface: Callable[[], Json]) -> None:
-    """Answer a request outside /v1; `interface` makes the OpenAPI document."""
+async def tell(
+    service: Told, scope: Scope, send: Send, interface: Callable[[], Json], reader: BearerToken | None
+) -> None:
+    """Answer a request outside /v1.
+
+    Args:
+        interface: makes the OpenAPI document.
+        reader: who may read the metrics; None: nobody. An address or a Host tells nothing: any page that a browser of
+            this machine shows can have them.
+    """
     path: str = scope["path"]
-    if path not in PATHS:
+    if path not in PATHS or (path == "/metrics" and reader is None):
         raise not_found()
     require_method(scope, "GET", "HEAD")
     if path == "/healthz":
@@ -36,7 +45,8 @@ async def tell(service: Told, scope: Scope, send: Send, interface: Callable[[], 
     elif path == "/readyz":
         faults = service.faults()
         await answer(send, 503 if faults else 200, JSON, json.dumps({"ready": not faults, "faults": faults}).encode())
-    elif path == "/metrics":
+    elif path == "/metrics" and reader is not None:
+        reader.client(header(scope, reader.header))
         await answer(send, 200, METRICS, generate_latest(service.metrics.registry))
     else:
         await answer(send, 200, JSON, json.dumps(interface()).encode())

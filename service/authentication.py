@@ -32,7 +32,7 @@ class Anyone:
 
 @dataclass(frozen=True)
 class BearerToken:
-    """Apps with a token may send, and share it among their clients. The cap binds nobody.
+    """Whoever has a token may send: apps, which share it among their clients. The cap binds nobody.
 
     Attributes:
         digests: name of the hash, and BLAKE2b-256 or SHA-256 digest, of each token.
@@ -44,7 +44,7 @@ class BearerToken:
 
     def client(self, value: bytes | None) -> bytes | None:
         if not self.is_shown(value):
-            raise _unauthorised("Send the app's token in the header Authorization: Bearer TOKEN.", b"Bearer")
+            raise _unauthorised("Send the token in the header Authorization: Bearer TOKEN.", b"Bearer")
         return None
 
     def is_shown(self, value: bytes | None) -> bool:
@@ -86,9 +86,12 @@ def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
     """
     if settings.authentication == "client-token":
         return ClientToken()
-    if settings.authentication == "bearer":
-        return BearerToken(read_digests(directory / (settings.tokens or "")))
-    return Anyone()
+    return bearer(settings.tokens, directory) or Anyone()
+
+
+def bearer(tokens: str | None, directory: Path) -> BearerToken | None:
+    """Return what takes the tokens of a file relative to the directory, if the settings name one; else as above."""
+    return None if tokens is None else BearerToken(read_digests(directory / tokens))
 
 
 def read_digests(path: Path) -> tuple[tuple[str, bytes], ...]:

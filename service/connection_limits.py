@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import Any
 
+from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -97,10 +98,40 @@ class LimitedProtocol(HttpToolsProtocol):
                 return
             piece, data = data[: self._room], data[self._room :]
             self._room -= len(piece)
-            super().data_received(piece)
+            self._parse(piece)
         if self._answered and self._arrived > self._settings.longest_body and not self.transport.is_closing():
             # The client sends a body that was refused.
             self.transport.close()
+
+    def _parse(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        while data and not self.transport.is_closing():
+            try:
+                self.parser.feed_data(data)
+                return
+            except HttpParserUpgrade as stopped:
+                data = data[stopped.args[0] :]
+                self._parse_without_offer()
+            except HttpParserError:
+                self._refuse(_malformed())
+
+    def _parse_without_offer(self) -> None:
+        """Parse a head again without its offer of another protocol, which ends a message for the parser.
+
+        What follows is then the body (RFC 9110, 7.8), as it is for any server in between.
+        """
+        if self.transport.is_closing():
+            return
+        if self.parser.get_method() == b"CONNECT":
+            self._refuse(_malformed())
+            return
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        began = self._since
+        self._parse(b"\r\n".join([*lines, b"", b""]))
+        if self._since is not None:
+            self._since = began
 
     def _give_room(self, length: int) -> None:
         self._room = min(_MOST_HEAD_BYTES, self._room + length)
@@ -122,7 +153,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self.parser.should_upgrade():
             return
         # It raises if the target is not a URL, before there is an answer to look at.
         super().on_headers_complete()
@@ -140,7 +171,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if not self._head_done:
-            # The head was refused: nothing else of the request counts.
+            # The head was refused, or comes again without its offer: nothing else of the request counts.
             return
         super().on_message_complete()
         # A refused request is answered before its body arrives: its keep-alive time has begun and ended.
@@ -149,11 +180,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self._arrived = 0
         self._head_done = False
         self._room = _MOST_HEAD_BYTES
-
-    def send_400_response(self, msg: str) -> None:
-        if self.transport.is_closing():
-            return
-        self._refuse(Refused(MALFORMED_REQUEST, "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked."))
 
     def _refuse(self, refused: Refused) -> None:
         """End a connection that cannot be read further; bytes after a refusal get no second answer."""
@@ -218,6 +244,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
 def _head_too_long() -> Refused:
     return Refused(HEAD_TOO_LONG, f"Send at most {_MOST_HEAD_BYTES} bytes and {_MOST_HEADERS} headers before the body.")
+
+
+def _malformed() -> Refused:
+    return Refused(MALFORMED_REQUEST, "Send HTTP/1.1, with Content-Length or Transfer-Encoding: chunked.")
 
 
 def _chunks_too_long() -> Refused:

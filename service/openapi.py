@@ -52,7 +52,11 @@ def document(title: str, description: str, paths: Json, members: Json) -> Json:
         "components": {
             "schemas": {"Problem": problem},
             "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the app."},
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token of the app, or the operator's for /metrics.",
+                },
                 "client": {
                     "type": "apiKey",
                     "in": "header",
@@ -80,9 +84,14 @@ def about_itself(reasons: Mapping[str, Reason], ready: str) -> Json:
     return {
         "/healthz": {"get": get("healthz", "The process runs.", _fields(alive={"type": "boolean"}), reasons)},
         "/readyz": {"get": _readiness(reasons, ready)},
-        "/metrics": {"get": get("metrics", "Metrics for Prometheus.", {"text/plain": TEXT}, reasons)},
+        "/metrics": {"get": {**_metrics(reasons), "security": security_of("bearer")}},
         "/openapi.json": {"get": get("openapi", "This document.", OBJECT, reasons)},
     }
+
+
+def _metrics(reasons: Mapping[str, Reason]) -> Json:
+    told = "Metrics for Prometheus, if the operator set a token for them, and to whoever shows it."
+    return get("metrics", told, {"text/plain": TEXT}, reasons, (*EVERYWHERE, "unauthorised", "not_found"))
 
 
 def get(

@@ -27,6 +27,11 @@ class ServicePart(Part):
         default="client-token", description="what a request must show; only client-token tells clients apart"
     )
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
+    metrics_token: str | None = Field(
+        default=None,
+        description="file with the digest of the bearer token that /metrics wants, as in tokens; without it there is "
+        "no /metrics",
+    )
     most_incoming_bytes: int = Field(
         default=64 << 20,
         ge=1 << 10,

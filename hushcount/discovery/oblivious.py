@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hushcount.discovery.proofs import holds
 from hushcount.errors import HushcountError, UsageError
 from hushcount.randomness import SystemWords
 
@@ -49,17 +50,18 @@ class Questions:
         wanted = len(self.blinded) + PROOF_BYTES
         if len(answer) != wanted:
             raise Unanswered(f"the evaluator's answer has {len(answer)} bytes, must have {wanted}")
+        elements, proof = answer[:-PROOF_BYTES], answer[-PROOF_BYTES:]
+        if not holds(public_key, _each(self.blinded), _each(elements), proof):
+            raise Unanswered("the evaluator's answer was not made with the campaign's evaluator key")
         suite = library()
-        try:
-            # The library wants the proof first.
-            evaluated = suite.VerifiableBatchOutput.deserialize(answer[-PROOF_BYTES:] + answer[:-PROOF_BYTES])
-            outputs = suite.Client.finalize_batch(list(self._asked), evaluated, suite.PublicKey.deserialize(public_key))
-        except BaseException as error:
-            # Where a batch's proof is wrong, version 0.2 panics: a BaseException of a type that has no name to import.
-            if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
-                raise
-            raise Unanswered("the evaluator's answer was not made with the campaign's evaluator key") from None
+        # The library wants the proof first.
+        evaluated = suite.VerifiableBatchOutput.deserialize(proof + elements)
+        outputs = suite.Client.finalize_batch(list(self._asked), evaluated, suite.PublicKey.deserialize(public_key))
         return [bytes(output) for output in outputs]
+
+
+def _each(elements: bytes) -> list[bytes]:
+    return [elements[start : start + ELEMENT_BYTES] for start in range(0, len(elements), ELEMENT_BYTES)]
 
 
 def questions_of(inputs: Sequence[bytes | None]) -> Questions:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.formats.models import Part
@@ -64,12 +64,17 @@ def read_private(path: Path, what: str, most: int) -> bytes | None:
         UsageError: it cannot be read, or others than its user can read it.
         FormatError: it has more than `most` bytes.
     """
+    return read_private_by(path, what, lambda stream: take(stream, most, f"{what} file {path}"))
+
+
+def read_private_by(path: Path, what: str, read: Callable[[IO[bytes]], Result]) -> Result | None:
+    """Return what `read` makes of a file, None if there is none; UsageError as `read_private`."""
     try:
         with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
             if os.name == "posix" and mode & 0o077:
                 raise UsageError(f"{what} file {path} has mode {mode:04o}, must be 0600: chmod 600 {path}")
-            return take(stream, most, f"{what} file {path}")
+            return read(stream)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -7,7 +7,7 @@ from functools import partial
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.files.durable import probe, write_durably
-from service.authentication import authenticator
+from service.authentication import authenticator, bearer
 from service.logs import log_to_stderr
 from shuffler.collector.http.server import serve
 from shuffler.collector.service import CollectorSetup
@@ -34,5 +34,6 @@ def collect(deployment: Deployment) -> None:
             authenticator=authenticator(settings, deployment.base),
             write_whole=partial(write_durably, segments),
             probe=partial(probe, segments),
+            metrics_reader=bearer(settings.metrics_token, deployment.base),
         )
     )

@@ -9,7 +9,7 @@ from evaluator.server import serve
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.files.durable import probe, write_durably
-from service.authentication import BearerToken, authenticator, read_digests
+from service.authentication import authenticator, bearer
 from service.logs import log_to_stderr
 
 
@@ -26,9 +26,6 @@ def evaluate(deployment: Deployment) -> None:
     keys = deployment.base / settings.keys
     if not keys.is_dir():
         raise UsageError(f"{keys} is not a key directory: hushcount keys new --role evaluator --out {keys} makes one")
-    verifier = None
-    if settings.verifier_token is not None:
-        verifier = BearerToken(read_digests(deployment.base / settings.verifier_token))
     log_to_stderr("evaluator")
     serve(
         EvaluatorSetup(
@@ -39,8 +36,9 @@ def evaluate(deployment: Deployment) -> None:
             evaluations=evaluations,
             length=deployment.windows.length,
             authenticator=authenticator(settings, deployment.base),
-            verifier=verifier,
+            verifier=bearer(settings.verifier_token, deployment.base),
             write_whole=partial(write_durably, evaluations),
             probe=partial(probe, evaluations),
+            metrics_reader=bearer(settings.metrics_token, deployment.base),
         )
     )

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from hushcount.errors import HushcountError, UsageError
-from service.authentication import Authenticator
+from service.authentication import Authenticator, BearerToken
 from service.client_limit import ClientLimit, Counted
 from service.exchange import IncomingBytes
 from service.logs import error_name
@@ -47,6 +47,7 @@ class CollectorSetup:
     authenticator: Authenticator
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
+    metrics_reader: BearerToken | None = None  # who may read the metrics
 
 
 class Collector:

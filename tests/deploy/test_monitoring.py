@@ -25,7 +25,7 @@ from pipelines.metrics.looks import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
 from tests.deploy.rule_cases import FAULTS, GOOD, HOURS, STEP, Series
-from tests.shuffler.collector.running import make_site, running, wait_for
+from tests.shuffler.collector.running import METRICS_TOKEN, make_site, running, wait_for
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import FLOOR, Site, at, values
@@ -224,6 +224,10 @@ def test_prometheus_collects_and_judges_what_the_operators_page_configures(tmp_p
         for given, ours in ports.items():
             assert f'"127.0.0.1:{given}"' in text
             text = text.replace(f'"127.0.0.1:{given}"', f'"127.0.0.1:{ours}"')
+        token = tmp_path / "token"
+        token.write_text(METRICS_TOKEN)
+        assert text.count("/etc/prometheus/hushcount-token") == 2
+        text = text.replace("/etc/prometheus/hushcount-token", str(token))
         (tmp_path / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n{text}")
         with ended_after(programs, tmp_path / "log"):
             api = f"http://127.0.0.1:{server}/api/v1"

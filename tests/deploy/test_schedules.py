@@ -226,6 +226,17 @@ def test_units_are_hardened() -> None:
     assert "PrivateNetwork=yes" in (UNITS / "hushcount-run.service").read_text()
 
 
+def test_no_service_may_dump_core() -> None:
+    for unit in UNITS.glob("*.service"):
+        assert "LimitCORE=0" in unit.read_text().splitlines(), unit.name
+    for service, part in services().items():
+        assert service == "volumes" or part["ulimits"] == {"core": 0}, service
+    # Its tags are compose's own: the one service here that extends none takes what this file restricts.
+    evaluator = (COMPOSE / "evaluator.yaml").read_text()
+    assert "\n  ulimits: {core: 0}\n" in evaluator.partition("services:")[0]
+    assert "  evaluator:\n    <<: *restricted\n" in evaluator
+
+
 def test_compiled_loops_outlive_a_run_and_the_collector_writes_none() -> None:
     lines = (UNITS / "hushcount-run.service").read_text().splitlines()
     assert "PrivateTmp=yes" in lines

@@ -17,7 +17,16 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.discovery.oblivious import Questions, questions_of
 from keys.rotation import retire, rotate
 from keys.store import create, read_public
-from tests.shuffler.collector.running import LONG, Running, Site, add_campaign, make_site, running, write_collection
+from tests.shuffler.collector.running import (
+    LONG,
+    Running,
+    Site,
+    add_campaign,
+    make_site,
+    metrics_reader,
+    running,
+    write_collection,
+)
 
 TOKEN = {"client-token": "a" * 16}
 VERIFIER = {"authorization": "Bearer " + "v" * 32}
@@ -39,9 +48,11 @@ def make_asked_site(base: Path, *, window: str = LONG, evaluator: dict[str, Any]
 
 def write_evaluator(site: Site, window: str, evaluator: dict[str, Any]) -> None:
     """Write the deployment file."""
-    table = {"name": "one", "port": 0, "verifier_token": "verifier", **evaluator}
+    table = {"name": "one", "port": 0, "verifier_token": "verifier", "metrics_token": metrics_reader(site), **evaluator}
     lines = ['store = "store"', "[windows]", f'length = "{window}"', 'grace = "1h"', "[evaluator]"]
-    site.config.write_text("\n".join([*lines, *(f"{name} = {json.dumps(value)}" for name, value in table.items())]))
+    site.config.write_text(
+        "\n".join([*lines, *(f"{name} = {json.dumps(value)}" for name, value in table.items() if value is not None)])
+    )
 
 
 def make_oblivious(site: Site, campaign: str = "words", epoch: int = 1) -> None:

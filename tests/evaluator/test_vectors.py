@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from voprf import ristretto
 
 from hushcount.discovery.oblivious import PROOF_BYTES, Unanswered, joined, questions_of, require_public_key
+from hushcount.discovery.proofs import holds
 from hushcount.errors import UsageError
 from keys.evaluating import EvaluatorKey
 from tests.evaluator import rfc9497 as twin
@@ -90,6 +94,80 @@ def test_what_proves_nothing_is_refused_and_the_rest_is_accepted() -> None:
     with pytest.raises(Unanswered):
         questions.finish(answer, other.public_key)
     assert questions.finish(answer, key.public_key)[0] == key.outputs([b"a"])[0]
+
+
+def test_the_clients_own_check_takes_the_rfcs_proofs_and_no_other(subtests: pytest.Subtests) -> None:
+    public_key = bytes.fromhex(SUITE["pkSm"])
+    for vector in SUITE["vectors"]:
+        blinded, evaluated = each(vector["BlindedElement"]), each(vector["EvaluationElement"])
+        proof = bytes.fromhex(vector["Proof"]["proof"])
+        c, s = scalar(proof[:32]), scalar(proof[32:])
+        assert holds(public_key, blinded, evaluated, proof)
+        wrong = {
+            "c": (public_key, blinded, evaluated, ((c + 1) % twin.L).to_bytes(32, "little") + proof[32:]),
+            "s": (public_key, blinded, evaluated, proof[:32] + ((s - 1) % twin.L).to_bytes(32, "little")),
+            "c not reduced": (public_key, blinded, evaluated, (c + twin.L).to_bytes(32, "little") + proof[32:]),
+            "s not reduced": (public_key, blinded, evaluated, proof[:32] + (s + twin.L).to_bytes(32, "little")),
+            "key": (blinded[0], blinded, evaluated, proof),
+            "no key": (bytes(32), blinded, evaluated, proof),
+            "question": (public_key, evaluated, evaluated, proof),
+            "element": (public_key, blinded, blinded, proof),
+            "no element": (public_key, blinded, [b"\xff" * 32, *evaluated[1:]], proof),
+            "identity": (public_key, blinded, [bytes(32), *evaluated[1:]], proof),
+            "fewer": (public_key, blinded[1:], evaluated[1:], proof),
+        }
+        for name, parts in wrong.items():
+            with subtests.test(vector=vector["Blind"], wrong=name):
+                assert not holds(*parts)
+
+
+def test_the_clients_own_check_takes_what_the_library_makes(subtests: pytest.Subtests) -> None:
+    key = EvaluatorKey(secrets.token_bytes(32))
+    for number in (1, 2, 17):
+        with subtests.test(number=number):
+            blinded = questions_of([None] * number).blinded
+            answer = key.evaluate(blinded)
+            asked, answered = ([text[32 * row : 32 * row + 32] for row in range(number)] for text in (blinded, answer))
+            assert holds(key.public_key, asked, answered, answer[-PROOF_BYTES:])
+            assert number == 1 or not holds(key.public_key, asked, answered[::-1], answer[-PROOF_BYTES:])
+
+
+def test_a_wrong_proof_writes_nothing_to_standard_error_in_any_thread() -> None:
+    ended = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", _WRONG_PROOFS],
+        env={**os.environ, "RUST_BACKTRACE": "1"},
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    assert ended.stdout.splitlines() == [b"Unanswered"] * 12
+    assert ended.stderr == b"the app's own line\n" * 200
+
+
+_WRONG_PROOFS = """
+import os, threading
+from hushcount.discovery.oblivious import Unanswered, questions_of
+from keys.evaluating import EvaluatorKey
+
+key, other = EvaluatorKey(os.urandom(32)), EvaluatorKey(os.urandom(32))
+
+def finish():
+    for number in (1, 2, 20):
+        questions = questions_of([None] * number)
+        try:
+            questions.finish(other.evaluate(questions.blinded), key.public_key)
+        except Unanswered:
+            os.write(1, b"Unanswered\\n")
+
+threads = [threading.Thread(target=finish) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(200):
+    os.write(2, b"the app's own line\\n")
+finish()
+for thread in threads:
+    thread.join()
+"""
 
 
 def test_questions_of_several_are_one_exchange() -> None:

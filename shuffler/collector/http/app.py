@@ -6,6 +6,7 @@ It reads neither the sender's address nor any header that is not named here or i
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from service.about import tell
@@ -52,10 +53,11 @@ _LONGEST_CACHED = 300
 def application(collector: Collector) -> App:
     """Return the ASGI application of a collector that was started."""
     origins = frozenset(collector.setup.settings.origins)
+    interface = partial(openapi, collector.setup.authenticator.way)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        shared = shared_with(origins, header(scope, b"origin")) if origins else ()
+        shared = shared_with(origins, header(scope, b"origin")) if origins and path.startswith(PREFIX) else ()
         # Campaign and epoch, as far as they are known: a refusal is counted there.
         place: list[Any] = ["", 0]
         try:
@@ -69,7 +71,7 @@ def application(collector: Collector) -> App:
                 else:
                     await _serve(collector, scope, send, campaign, rest, shared)
             else:
-                await tell(collector, scope, send, lambda: openapi(collector.setup.authenticator.way))
+                await tell(collector, scope, send, interface, collector.setup.metrics_reader)
         except Refused as refused:
             collector.metrics.refused.labels(refused.reason.name).inc()
             if place[0]:

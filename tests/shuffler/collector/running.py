@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -35,6 +36,7 @@ LONG = "365d"
 """A window that does not end while a test runs, but once a year; or when `Running.pass_by` lets it."""
 LENGTH = timedelta(days=365)
 """Of such a window."""
+METRICS_TOKEN = "m" * 32
 STREAM = {"content-type": "application/octet-stream"}
 _START_SECONDS = 120.0
 _HTTP = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0))
@@ -136,11 +138,19 @@ def make_started_site(base: Path) -> Site:
 def write_config(site: Site, window: str, collector: dict[str, Any]) -> None:
     """Write the deployment file."""
     # Most tests post without a token: what that makes of the results is not their subject.
-    settings = {"authentication": "none", "least_free_bytes": 0, **collector}
+    settings = {"authentication": "none", "least_free_bytes": 0, "metrics_token": metrics_reader(site), **collector}
     table = {"name": "one", "port": 0, "journal": str(site.journal), **settings}
     lines = ['store = "store"', "[windows]", f'length = "{window}"', 'grace = "1h"', "[collector]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]
     site.config.write_text("\n".join(lines) + "\n")
+
+
+def metrics_reader(site: Site) -> str:
+    """Write the file of who may read the metrics, and return its name."""
+    path = site.base / "metrics"
+    path.write_text(f"prometheus sha256:{hashlib.sha256(METRICS_TOKEN.encode()).hexdigest()}\n")
+    path.chmod(0o600)
+    return path.name
 
 
 def add_campaign(site: Site, campaign: str, epoch: int, *, discovery: bool = True, dictionary: bool = True) -> None:
@@ -194,6 +204,9 @@ class Running:
         return _HTTP.post(self.url + self.path(stream, **options), content=body, headers=headers)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
+        """Get a path; the metrics as whoever may read them, if no other headers are given."""
+        if path == "/metrics":
+            options = {"headers": {"authorization": f"Bearer {METRICS_TOKEN}"}, **options}
         return _HTTP.get(self.url + path, **options)
 
     def events(self) -> list[dict[str, Any]]:
