@@ -122,8 +122,8 @@ class Supports(Estimate):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
     The p-value is the binomial tail of Bin(n, q*). Limits are of F, these clients: those at which C is as large, or as
-    small, with probability `tail` (`SupportCounts`). They hold the share of a population of which the clients are a
-    sample less often, above all of a frequent item: the sample adds `sqrt(n f(1-f))` users.
+    small, with probability `tail` (`SupportCounts`). The share of a population of which the clients are a sample they
+    hold less often, above all of a frequent item: the sample adds `n f(1-f)` to the variance.
 
     Attributes:
         supports: int64[c], C.
