@@ -16,7 +16,10 @@ import numpy as np
 from hushcount.arrays import BoolArray, FloatArray, IntArray
 
 EXACT_BELOW = 100.0
-"""Tails are summed exactly if K, or its variance at the estimate, is below this; above, saddle points err by 0.1 %."""
+"""Of T that is 0 or 1, tails are summed exactly if K, or its variance at the estimate, is below this.
+
+Above, the saddle point errs by 0.3 % of a tail at most.
+"""
 LEAST_CHANCE = 1e-9
 _STEPS = 120
 _CLOSE = 1e-6
@@ -26,6 +29,7 @@ _REACH = 10.0
 _AT_ONCE = 1 << 20
 _LEAST = 1e-300
 _WHOLE = 1e-9
+"""What rounding may add to a whole number."""
 _Tails = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool], FloatArray]
 
 
@@ -103,8 +107,8 @@ class SupportCounts:
         near, far = k.copy(), k - np.sqrt(2.0 * k * log) if above else k + log + np.sqrt(log**2 + 2.0 * k * log)
         far = np.clip(far, 0.0, most)
         exact = self.binary & (np.minimum(self._variance(k), k) < EXACT_BELOW)
-        ways = ((_one, exact | True),) if self.drawn else ((_whole, exact), (_saddle_point, ~exact))
-        for tails, chosen in ways:
+        every = np.ones_like(exact)
+        for tails, chosen in ((_one, every),) if self.drawn else ((_whole, exact), (_saddle_point, ~exact)):
             law = self.chosen(rows := np.flatnonzero(chosen & (near != far)))
             far[rows] = law._root(tails, k[rows], near[rows], far[rows], tail, above)
         return far
