@@ -33,7 +33,7 @@ class Setting:
 
     Attributes:
         domain: d, the number of items, "other" included; None for an open domain, in which 300 items are asked for.
-        reports: n, enough for a thousand expected supports of each item: below, intervals are careful.
+        reports: n, enough for a thousand expected supports of each item: with few, whole numbers leave room.
         drawn: whether what reports add up to is drawn from its own law, instead of the reports.
     """
 

@@ -16,10 +16,8 @@ import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray, IntArray
 from hushcount.errors import UsageError
+from hushcount.maths.support_limits import SupportCounts
 from hushcount.oracles.random_cells import CellSum
-
-FEW = 1000.0
-"""Expected reports by chance below which an interval is not taken from the normal law."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +121,9 @@ class Estimate(ABC):
 class Supports(Estimate):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
-    The p-value is the binomial tail of Bin(n, q*). Limits are Clopper and Pearson's for C/n, mapped to users by
-    `(n pi - n q*)/(p* - q*)`, if few reports support the item, or few do not: exact if clients are a sample, and
-    careful for these clients, because a sum of two binomials spreads less than one. Else `count -+ z error`.
+    The p-value is the binomial tail of Bin(n, q*). Limits are of F, these clients: those at which C is as large, or as
+    small, with probability `tail` (`SupportCounts`). The share of a population of which the clients are a sample they
+    hold less often, above all of a frequent item: the sample adds `n f(1-f)` to the variance.
 
     Attributes:
         supports: int64[c], C.
@@ -147,15 +145,9 @@ class Supports(Estimate):
         return binomial_tail((reports - self.supports) // self.repeats, np.int64(answers), 1.0 - self.own)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        answers = self.reports / self.repeats
-        if answers * min(self.other, 1.0 - self.own) >= FEW:
-            return self._normal_limits(tail)
-        scores, places = np.unique(self.supports, return_inverse=True)
-        supporting = scores / self.repeats
-        low = clopper_pearson(supporting, answers - supporting, tail)
-        high = 1.0 - clopper_pearson(answers - supporting, supporting, tail)
-        users = self.reports / (self.own - self.other)
-        return users * (low - self.other)[places.reshape(-1)], users * (high - self.other)[places.reshape(-1)]
+        law = SupportCounts.of_items(self.reports / self.repeats, self.own, self.other)
+        low, high = law.limits(self.supports / self.repeats, tail)
+        return self.repeats * low, self.repeats * high
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,13 +228,6 @@ def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: floa
     some, all_ = pairs.astype(np.float64)
     found = np.where(some <= 0, 1.0, betainc(np.maximum(some, 1.0), np.maximum(all_ - some + 1.0, 1.0), chance))
     return np.asarray(found[places.reshape(-1)].reshape(np.shape(successes)), dtype=np.float64)
-
-
-def clopper_pearson(successes: FloatArray, failures: FloatArray, tail: float) -> FloatArray:
-    """Return the lower limit of a probability; 0 without a success."""
-    from scipy.special import betaincinv
-
-    return np.where(successes <= 0.0, 0.0, betaincinv(np.maximum(successes, 1e-9), failures + 1.0, tail))
 
 
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:

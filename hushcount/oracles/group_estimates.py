@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.oracles.estimates import FEW, Estimate, clopper_pearson, quantile
+from hushcount.maths.support_limits import SupportCounts
+from hushcount.oracles.estimates import Estimate, quantile
 
 _LEAST_CHANCE = 1e-9
 _LEAST_ERROR = 1e-90
@@ -42,26 +43,29 @@ class Sums(Estimate):
 
 
 @dataclass(frozen=True, eq=False)
-class SupportSums(Sums):
+class SupportSums(Estimate):
     """Independent reports that support T items of the group each: K is the sum of T over all reports.
 
-    Of few expected supports K is taken for `h Bin(M, c)` with the mean and the variance of K if nobody holds an item
-    of the group: M and c of the matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and
-    the law that of Poisson. Exact for one item, and for groups in randomised response, where T is 0 or 1, and in unary
-    reports, whose bits are independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching
-    binomial law fits closely if it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it,
-    limits those of Clopper and Pearson for its chance. Of many expected supports limits are `count -+ z error`.
+    If nobody holds an item of the group K is taken for `h Bin(M, c)` with its mean and variance: M and c of the
+    matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and the law that of Poisson. Exact
+    for one item, and for groups in randomised response, where T is 0 or 1, and in unary reports, whose bits are
+    independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching binomial law fits closely if
+    it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it. Limits are those of two such
+    laws, of the clients that hold an item of the group and of the others (`SupportCounts`).
 
     Attributes:
         supports: float64[g], K.
         reports: n.
         own, other: float64[g], the mean of T if the client holds an item of the group, and if not.
+        own_spread, other_spread: float64[g], its variance.
     """
 
     supports: FloatArray
     reports: int
     own: FloatArray
     other: FloatArray
+    own_spread: FloatArray
+    other_spread: FloatArray
 
     def p_values(self) -> FloatArray:
         each, trials, chance = self._matching()
@@ -73,23 +77,15 @@ class SupportSums(Sums):
         return _at_least(np.floor(trials - self.supports / each + 1e-6), np.ceil(trials - 1e-6), missing)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        low, high = super().limits(tail)
-        each, trials, chance = self._matching()
-        expected = trials * np.minimum(chance, 1.0 - chance * self.own / self.other)
-        few = np.flatnonzero((expected < FEW) & (self.null_error > 0.0))
-        each, trials, gain = each[few], trials[few], (self.own - self.other)[few]
-        some = np.minimum(self.supports[few] / each, trials)
-        for side, limit in (
-            (low, clopper_pearson(some, trials - some, tail)),
-            (high, 1.0 - clopper_pearson(trials - some, some, tail)),
-        ):
-            side[few] = (limit * trials * each - self.reports * self.other[few]) / gain
-        return low, high
+        answers = np.full(len(self.count), self.reports / self.repeats)
+        law = SupportCounts(answers, self.own, self.other, self.own_spread, self.other_spread)
+        low, high = law.limits(self.supports / self.repeats, tail)
+        return self.repeats * low, self.repeats * high
 
     def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (h of all repeats, M, c), float64[g] each."""
         mean = self.reports * self.other
-        ratio = ((self.own - self.other) * self.null_error) ** 2 / mean
+        ratio = self.other_spread / self.other
         each, chance = np.maximum(ratio, 1.0), np.clip(1.0 - ratio, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
         return self.repeats * each, mean / (self.repeats * each * chance), chance
 

@@ -87,10 +87,10 @@ def _estimates(
 def _estimate(encoder: Encoder, asked: Grouped) -> Estimate:
     n, law, squares = asked.scored.tally.reports, encoder.group_law(asked), encoder.group_collisions(asked)
     noise = np.sqrt(law.noise(n, asked.held / n))
-    null = np.sqrt(law.noise(n, 0.0) + encoder.group_collisions(asked, held=False))
     count, collisions = asked.count, np.sqrt(squares)
     item = asked.scored.law
     if item.least < 0.0 or item.clash > 0.0:
+        null = np.sqrt(law.noise(n, 0.0) + encoder.group_collisions(asked, held=False))
         return Sums(count, noise, collisions, null, encoder.group_lean(asked))
-    own, other = np.asarray(law.own), np.asarray(law.other)
-    return SupportSums(count, noise, collisions, null, np.zeros(len(count)), asked.scores, n, own, other)
+    moments = (np.asarray(each) for each in (law.own, law.other, law.own_spread, law.far_spread))
+    return SupportSums(count, noise, collisions, asked.scores, n, *moments)

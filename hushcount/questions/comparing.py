@@ -9,13 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray
-from hushcount.oracles.estimates import FEW, quantile
+from hushcount.oracles.estimates import quantile
 from hushcount.questions.collisions import pool_of, pool_variance
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.fisher import fisher
+from hushcount.questions.laws import added
 from hushcount.questions.mover import Limited, difference_limits, ratio_limits
 from hushcount.questions.sides import Side, side_of
 
+FEW = 1000.0
+"""Expected supports below which a change is tested by Fisher's test, and not by the normal law."""
 _NOTHING = 1e-9
 """A share below which is rounding: that of all items together is 1 without any error."""
 
@@ -139,10 +142,9 @@ class Compared:
 
     @cached_property
     def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The mean of one report's T over both sides, h and M/n (`Law.matching`)."""
-        law, other = self.before.law, self.after.law
-        mean = (law.supports + other.supports) / (self.before.reports + self.after.reports)
-        return mean, *law.matching(mean, self._spread * (law.own - law.other) ** 2)
+        """The mean of one report's T if both sides have the pooled share, h and M/n (`Law.matching`)."""
+        reports = [self.before.reports, self.after.reports]
+        return added([self.before.law, self.after.law], reports).matching(self.pooled)
 
 
 def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> Compared:

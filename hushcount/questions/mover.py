@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,17 @@ class Limited:
             self.value - np.hypot(self.value - self.low, by),
             self.value + np.hypot(self.high - self.value, by),
         )
+
+
+def sum_limits(parts: Sequence[Limited]) -> tuple[FloatArray, FloatArray]:
+    """Return (low, high) of the sum of independent values: the distances to their limits, added in squares.
+
+    Reference: Zou and Donner 2008.
+    """
+    value = sum(part.value for part in parts)
+    below = np.sqrt(sum((part.value - part.low) ** 2 for part in parts))
+    above = np.sqrt(sum((part.high - part.value) ** 2 for part in parts))
+    return value - below, value + above
 
 
 def difference_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:

@@ -10,9 +10,10 @@ import numpy as np
 
 from hushcount.arrays import FloatArray, IntArray
 from hushcount.errors import UsageError
-from hushcount.oracles.estimates import FEW, Estimate, quantile
+from hushcount.oracles.estimates import Estimate, quantile
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.laws import Law, added, law_of
+from hushcount.questions.mover import Limited, sum_limits
 from hushcount.questions.windows import added_up, require_counted
 
 
@@ -59,8 +60,8 @@ class Side:
         """Return float64[g]: the variance of the share by randomisation, and by who is in the sample of clients.
 
         `sum over results of l n (noise + f(1-f)) / N^2`, noise that of one answer, and f the result's own share; or
-        `share` for all, if it is given. Noise is exact at any share where a report supports a group or does not;
-        elsewhere it is what the estimate states at its own, because it hardly depends on the share.
+        `share` for all, if it is given. Noise at any share is known where scores count supports (`Law`); elsewhere it
+        is what the estimate states at its own, because it hardly depends on the share.
         """
         total = np.zeros(len(self.sizes))
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
@@ -76,23 +77,31 @@ class Side:
     @cached_property
     def law(self) -> Law:
         """The law of the supports of all results together, where they have one."""
-        return added(self._laws)
+        return added(self._laws, [result.reports for result in self.results])
 
-    def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
+    def limits(self, tail: float, drawn: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return (low, high), float64[g]: the share is below low with probability `tail`, as above high.
 
-        Over the draw of the responses and of the clients, without collisions. Those of Clopper and Pearson where few
-        reports support a group, or few do not; else by the normal law.
+        Without collisions. Over the draw of the responses; and of the clients, if these are a sample of a population
+        (`drawn`). By the law of the supports of all results, or of each result, added in squares, or the normal law.
         """
-        variance, law, answers = self.variance(), self.law, self.answers
-        half = quantile(tail) * np.sqrt(variance)
-        # The variance of one answer's T.
-        spread = variance * (law.own - law.other) ** 2 * answers
-        mean = law.supports / self.reports
-        each, trials = law.matching(mean, spread)
-        few = law.there & (answers * np.minimum(mean / each, trials - mean / each) < FEW) & (half > 0.0)
-        low, high = law.limits(answers, spread, tail) if few.any() else (half, half)
-        return np.where(few, low, self.share - half), np.where(few, high, self.share + half)
+        parts = [self._part(number, tail, drawn) for number in range(len(self.results))]
+        low, high = sum_limits(parts)
+        if len(parts) == 1:
+            return low, high
+        law = self.law
+        exact_low, exact_high = law.limits(self.answers, tail, drawn)
+        return np.where(law.there, exact_low, low), np.where(law.there, exact_high, high)
+
+    def _part(self, number: int, tail: float, drawn: bool) -> Limited:
+        """Return one result's part of the share."""
+        one, law, reports = self.estimates[number], self._laws[number], self.results[number].reports
+        share, noise = one.count / reports, (one.standard_error / reports) ** 2
+        held = np.clip(share, 0.0, 1.0)
+        half = quantile(tail) * np.sqrt(noise + (one.repeats * held * (1.0 - held) / reports if drawn else 0.0))
+        low, high = law.limits(reports / law.repeats, tail, drawn)
+        values = share, np.where(law.there, low, share - half), np.where(law.there, high, share + half)
+        return Limited(*(value * (reports / self.reports) for value in values))
 
     @cached_property
     def _laws(self) -> tuple[Law, ...]:

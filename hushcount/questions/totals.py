@@ -11,6 +11,7 @@ from hushcount.arrays import FloatArray
 from hushcount.oracles.estimates import Levels, quantile
 from hushcount.questions.collisions import pool_variance
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.mover import Limited
 from hushcount.questions.sides import Side, side_of
 
 
@@ -75,5 +76,6 @@ def _totals(side: Side, tail: float) -> tuple[FloatArray, ...]:
     noise = np.sqrt(np.asarray(sum(one.standard_error**2 for one in estimates), dtype=np.float64))
     counts, sizes = zip(*side.counted, strict=True)
     collisions = np.sqrt(pool_variance([(one, 1.0) for one in side.results], counts, sizes))
-    half = quantile(tail) * np.hypot(noise, collisions)
-    return count, noise, collisions, count - half, count + half
+    alone = Limited(count, *(side.reports * limit for limit in side.limits(tail, drawn=False)))
+    both = alone.widened(quantile(tail) * collisions)
+    return count, noise, collisions, both.low, both.high

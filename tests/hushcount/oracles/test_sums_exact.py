@@ -220,10 +220,8 @@ def estimate_of_every_sum(case: Case, group: np.ndarray) -> Estimate:
     count = (every - REPORTS * float(law.other[0])) / float(law.gain[0])
     spread = law.noise(REPORTS, np.clip(count, 0.0, REPORTS) / REPORTS)
     same = np.ones(len(every))
-    null = np.sqrt(law.noise(REPORTS, 0.0)) * same
-    return SupportSums(
-        count, np.sqrt(spread), 0.0 * same, null, 0.0 * same, every, REPORTS, law.own * same, law.other * same
-    )
+    moments = (each * same for each in (law.own, law.other, law.own_spread, law.far_spread))
+    return SupportSums(count, np.sqrt(spread), 0.0 * same, every, REPORTS, *moments)
 
 
 def test_of_few_supports_p_values_and_limits_of_groups_are_careful(subtests: pytest.Subtests) -> None:
