@@ -26,6 +26,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.windows import last_changed
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.waiting import Claimed
+from hushcount.formats.reading import parse_object
 
 _FACT = "arrivals"
 _Counts = Mapping[str, int]
@@ -102,4 +103,4 @@ class Arrivals:
 
 
 def _read(fact: str | None) -> _Arrived:
-    return _Arrived() if fact is None else _Arrived(**json.loads(fact))
+    return _Arrived() if fact is None else _Arrived(**parse_object(fact.encode(), "what is kept of arrivals"))

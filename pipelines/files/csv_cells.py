@@ -60,7 +60,7 @@ def csv_header(raw: bytes, name: str) -> list[str]:
     """Return the names of the columns in the first line of a CSV file; FormatError if it cannot be UTF-8."""
     _require_utf8(raw, name)
     first = raw.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
-    return next(csv.reader([first]), [])
+    return list(csv.DictReader([first]).fieldnames or ())
 
 
 def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
