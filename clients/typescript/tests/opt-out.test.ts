@@ -82,6 +82,19 @@ test("a report that was on its way into the queue does not leave with the page a
   }
 });
 
+test("in a browser without BroadcastChannel an opt-out is as thorough, and other tabs hear of it as they deliver", async () => {
+  vi.stubGlobal("BroadcastChannel", undefined);
+  const [store, collector] = [new MemoryStore(), new FakeCollector()];
+  const other = tab(store, collector).start();
+  await other.report("dark-mode");
+  await tab(store, collector).forget();
+  expect(await new Budget(store).optedOut()).toBe(true);
+  expect((await keysOf(store)).filter((key) => /^(queue|token)/.test(key))).toEqual([]);
+  await other.deliver(true);
+  await expect(other.report("light-mode")).rejects.toThrow(OptedOut);
+  expect(collector.arrived).toEqual([]);
+});
+
 test("after the opt-out a report makes no request, and no token", async () => {
   const [store, collector] = [new MemoryStore(), new FakeCollector()];
   const sender = tab(store, collector);

@@ -10,6 +10,9 @@
  * ahead after that answer, the window is taken for a later one until the next answer: the cap of one window may then be
  * charged in vain.
  *
+ * A report that left with a page, which heard no answer, is sent again only where that is sure to be counted once: in the
+ * window in which it left. Later it counts as arrived in that window.
+ *
  * A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
  * bounded apart (budget/allowance.ts). It can keep its client from making reports, for two windows on the device after an
  * answer.
@@ -19,9 +22,9 @@ import { countOf, lastChanged, type Counts } from "../budget/last-changed.js";
 import type { Request } from "../budget/ledger.js";
 import { OverCap } from "../errors.js";
 import { own } from "../own.js";
-import { valueOf, type Entry, type Store, type Value } from "../store/store.js";
+import { valueOf, type Entry, type Outcome, type Store, type Value } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
-import { ALL, queuePrefix, waitingOf } from "./queue.js";
+import { ALL, LEASE, queuePrefix, waitingOf, type Waiting } from "./queue.js";
 import { arrivedKey } from "./token.js";
 
 /** The years of windows. */
@@ -62,9 +65,12 @@ export class Arrivals {
    */
   requireRoom(requests: readonly Request[], anew: boolean): Promise<void> {
     return this.#store.change([{ prefix: queuePrefix(this.#campaign), most: ALL }, this.#key], ([rows = [], kept]) => {
-      const there = rows.map(waitingOf);
-      const waiting = anew ? there.filter(({ fingerprint }) => fingerprint !== "") : there;
-      const arrived = own(countOf(arrivedOf(kept).windows, this.#present(arrivedOf(kept), Date.now())));
+      const [before, now] = [arrivedOf(kept), Date.now()];
+      const start = this.#windowOf(before, now, now);
+      const holds = ({ fingerprint, left = now }: Waiting): boolean =>
+        !(anew && fingerprint === "") && this.#windowOf(before, now, Math.min(left, now)) === start;
+      const waiting = rows.map(waitingOf).filter(holds);
+      const arrived = own(countOf(before.windows, start));
       for (const { campaign, stream, number } of requests) {
         const wait = waiting.filter((each) => each.stream === stream || each.stream === "").length;
         const came = arrived[stream] ?? 0;
@@ -89,24 +95,52 @@ export class Arrivals {
       const now = Date.now();
       const before = arrivedOf(found.at(-1));
       const after = at === undefined ? before : { ...before, answered: now, ahead: at - now };
-      const start = this.#present(after, now);
-      const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => waitingOf(entry).stream));
-      const counts: Partial<Record<Stream, number>> = own(countOf(before.windows, start));
-      for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
-      // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
-      const known = before.windows.filter(([other]) => other <= start + this.#window);
-      const arrived = { ...after, windows: lastChanged(known, start, counts) };
-      return { put: [[this.#key, arrived as unknown as Value]], remove: keys, result: streams.length };
+      return this.#counted(keys, found, after, now, now);
     });
+  }
+
+  /**
+   * Remove reports that left with a page, and count them in the window in which they left; return how many were still there.
+   *
+   * Return undefined, and do nothing, in that window as long as a request has time to arrive in it.
+   *
+   * @param left when they left, by the device's clock.
+   */
+  left(keys: readonly string[], left: number): Promise<number | undefined> {
+    return this.#store.change([...keys, this.#key], (found) => {
+      const [before, now] = [arrivedOf(found.at(-1)), Date.now()];
+      // If the clock was set back since, nobody knows the window.
+      const isSame = left <= now && this.#windowOf(before, now, left) === this.#windowOf(before, now, now + LEASE);
+      return isSame ? { result: undefined } : this.#counted(keys, found, before, now, Math.min(left, now));
+    });
+  }
+
+  /** Return the step that removes reports, and counts them in the window of a moment. */
+  #counted(
+    keys: readonly string[],
+    found: readonly (readonly Entry[])[],
+    kept: Arrived,
+    now: number,
+    moment: number,
+  ): Outcome<number> {
+    const start = this.#windowOf(kept, now, moment);
+    const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => waitingOf(entry).stream));
+    const counts: Partial<Record<Stream, number>> = own(countOf(kept.windows, start));
+    for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
+    // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+    const next = this.#windowOf(kept, now, now) + this.#window;
+    const known = kept.windows.filter(([other]) => other <= next);
+    const arrived = { ...kept, windows: lastChanged(known, start, counts) };
+    return { put: [[this.#key, arrived as unknown as Value]], remove: keys, result: streams.length };
   }
 
   get #key(): string {
     return arrivedKey(this.#campaign);
   }
 
-  /** Return the start of the collector's present window. */
-  #present({ answered, ahead }: Arrived, now: number): number {
-    return Math.floor((now >= answered ? now + ahead : now) / this.#window) * this.#window;
+  /** Return the start of the collector's window of a moment on the device. */
+  #windowOf({ answered, ahead }: Arrived, now: number, moment: number): number {
+    return Math.floor((now >= answered ? moment + ahead : moment) / this.#window) * this.#window;
   }
 }
 

@@ -31,7 +31,7 @@ export interface Delivery {
   readonly remade: number;
   /** How many of them are more than the plain values, each of which may become a report of either stream. */
   readonly added: number;
-  /** Reports that were given up, by reason. */
+  /** Reports that were given up, by reason. Those of reason `left_with_page` have most probably arrived. */
   readonly dropped: Readonly<Record<string, number>>;
   /** Reports, and plain values, that wait now. */
   readonly waiting: number;
@@ -96,6 +96,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     const claimed = await queue.claim(Date.now(), { reports: done.most, bytes: MOST_BYTES }, plain, early, to.asked);
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
+    if (await arrivedBefore(to, claimed, done)) continue;
     // The page slept, and another tab may have claimed them meanwhile.
     if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
@@ -106,6 +107,16 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
   if (sent > 0) await to.present.refreshed("sends");
   const held = await heldUntil(store, campaign, Date.now());
   return { sent, remade, added, dropped, waiting: await queue.waiting(), heldUntil: held };
+}
+
+/** Give up reports that left with a page in an earlier window: sent again, they might count twice. */
+async function arrivedBefore(to: Delivering, claimed: Claimed, done: Done): Promise<boolean> {
+  const left = claimed.reports[0]?.waiting.left;
+  if (left === undefined) return false;
+  const number = await to.making.arrivals.left(claimed.reports.map(({ key }) => key), left);
+  if (number === undefined) return false;
+  drop(to, done, "left_with_page", number, streamOf(claimed));
+  return true;
 }
 
 /** Do with a batch what the answer says. */
@@ -238,6 +249,7 @@ function streamOf({ reports }: Claimed): Stream | undefined {
   return stream === "" ? undefined : stream;
 }
 
-function plainOf({ waiting: { value, stream, due } }: Queued): Waiting | undefined {
-  return value === undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
+function plainOf({ waiting: { value, stream, due, left } }: Queued): Waiting | undefined {
+  // One that left with a page may have arrived before the epoch was closed.
+  return value === undefined || left !== undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
 }

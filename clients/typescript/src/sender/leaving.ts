@@ -1,6 +1,8 @@
 /** Reports that leave with the page: what this tab has queued is sent by requests that outlive it. */
 
 import type { Arrivals } from "./arrivals.js";
+import { forgetLeft, noteLeft } from "./left-notes.js";
+import { nextTask } from "./making.js";
 import { post, type Target } from "./posting.js";
 import { batches, isRecent, type Queue, type Queued } from "./queue.js";
 
@@ -14,15 +16,19 @@ const MOST_BYTES = 60_000;
  * may deliver early in another tab, and this one may have slept. The others are sent from the store.
  *
  * They also stay in the store until the collector's answer is settled there, by this tab if it lives on. If it does not,
- * the same bytes are sent again by the next page, and counted once if that is within the operator's grace period.
- * `sendBeacon` is not used: it sends no header, and so not the client token, without which the cap would not hold.
+ * nobody hears the answer, and a note says when they left (left-notes.ts). The next page sends the same bytes again in the
+ * same window only, where they are counted once (arrivals.ts). Without a note it sends them also later, and they count
+ * twice after the operator's grace period. `sendBeacon` is not used: it sends no header, and so not the client token, without which the cap would not hold.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
 
   /** Note reports that were queued. */
   add(reports: readonly Queued[]): void {
-    for (const report of reports) if (report.waiting.blank === undefined) this.#reports.set(report.key, report);
+    for (const report of reports) {
+      const { blank, left } = report.waiting;
+      if (blank === undefined && left === undefined) this.#reports.set(report.key, report);
+    }
   }
 
   /** Forget reports that are claimed, sent or deleted. */
@@ -50,14 +56,30 @@ export class Leaving {
 
   /** Send now what fits, without waiting for anything; return how many reports the collector took. */
   async send(target: Target, arrivals: Arrivals): Promise<number> {
+    if (isOffline()) return 0;
     const now = Date.now();
     const mine = [...this.#reports.values()].filter(({ waiting, at }) => waiting.due > now && isRecent(at, now));
     const leaving = batches(mine, MOST_BYTES);
     this.clear();
     const answers = leaving.map(async (reports) => {
+      const keys = reports.map(({ key }) => key);
+      if (outlivePages()) noteLeft(keys, now);
       const said = await post(target, reports, true);
-      return said.fate === "sent" ? arrivals.sent(reports.map(({ key }) => key), said.at) : 0;
+      const number = said.fate === "sent" ? await arrivals.sent(keys, said.at) : 0;
+      // A page that goes is told that its requests failed, though they arrive. It never comes to its next task.
+      await nextTask();
+      forgetLeft(keys);
+      return number;
     });
     return (await Promise.all(answers)).reduce((sum, number) => sum + number, 0);
   }
+}
+
+/** Return whether a request may outlive its page: in other browsers, what leaves with a page that goes does not arrive. */
+function outlivePages(): boolean {
+  return Object.hasOwn(Request.prototype, "keepalive");
+}
+
+function isOffline(): boolean {
+  return globalThis.navigator?.onLine === false;
 }

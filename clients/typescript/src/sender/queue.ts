@@ -14,6 +14,7 @@ import { freshBytes } from "../maths/words.js";
 import { own } from "../own.js";
 import { valueOf, type Entry, type Store, type Value, type Wanted } from "../store/store.js";
 import type { Stream } from "../trust/asked.js";
+import { forgetAllLeft, forgetLeft, leftAt } from "./left-notes.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
@@ -40,6 +41,8 @@ export interface Waiting {
   readonly refusals?: number;
   /** Ends the key of a blank, in whose place a finished report may come: it is not sent before it is due. */
   readonly blank?: string;
+  /** When it left with a page that heard no answer, in milliseconds since 1970: most probably it arrived. */
+  readonly left?: number;
 }
 
 /** A report under its key. */
@@ -103,15 +106,16 @@ export class Queue {
   }
 
   /**
-   * Claim reports that are due, all of one campaign file and stream, the earliest first; undefined if there is none.
+   * Claim reports that are due, all of one campaign file and stream, the earliest first; undefined if there is none. All or
+   * none of them left with a page, at one moment.
    *
    * @param most of one claim, but always one report.
    * @param plain claim plain values too.
    * @param early claim also what is not due yet.
    * @param asked when this page last began to ask: a blank that is due only since then is not claimed.
    */
-  claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
-    return this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
+  async claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
+    const claimed = await this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
       const due = found.map((entry) => queuedOf(entry, now)).filter((report) => {
         const { blank, fingerprint } = report.waiting;
         const until = blank !== undefined ? asked : early ? Infinity : now;
@@ -119,14 +123,18 @@ export class Queue {
       });
       const first = due[0];
       if (first === undefined) return { result: undefined };
-      const { fingerprint, stream, body } = first.waiting;
+      const { fingerprint, stream, body, left } = first.waiting;
       const number = Math.max(1, Math.min(most.reports, Math.floor(most.bytes / Math.max(1, body.length))));
-      const alike = due.filter(({ waiting }) => waiting.fingerprint === fingerprint && waiting.stream === stream);
+      const isAlike = (other: Waiting): boolean =>
+        other.fingerprint === fingerprint && other.stream === stream && other.left === left;
+      const alike = due.filter(({ waiting }) => isAlike(waiting));
       const taken = alike.slice(0, number);
       const reports = taken.map(({ waiting }) => this.#placed(waiting, now + LEASE, now));
       const from = taken.map(({ key }) => key);
       return { put: reports.map(entryOf), remove: from, result: { reports, from, at: now } };
     });
+    if (claimed !== undefined) forgetLeft(claimed.from);
+    return claimed;
   }
 
   /** Remove reports that are sent or given up; return how many were still there. */
@@ -185,11 +193,13 @@ export class Queue {
     return this.#clear(PREFIX);
   }
 
-  #clear(prefix: string): Promise<number> {
-    return this.#store.change([{ prefix, most: ALL, values: false }], ([keys = []]) => ({
+  async #clear(prefix: string): Promise<number> {
+    const number = await this.#store.change([{ prefix, most: ALL, values: false }], ([keys = []]) => ({
       remove: keys.map(([key]) => key),
       result: keys.length,
     }));
+    forgetAllLeft(prefix);
+    return number;
   }
 
   #moved(reports: readonly Queued[], become: (report: Queued) => readonly Waiting[]): Promise<Queued[]> {
@@ -247,9 +257,11 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-/** Return what a record says. */
-export function waitingOf([, value]: Entry): Waiting {
-  return own(value as unknown as Waiting);
+/** Return what a record says, and the note of a page that it left with. */
+export function waitingOf([key, value]: Entry): Waiting {
+  const waiting = own(value as unknown as Waiting);
+  const left = waiting.left ?? leftAt(key);
+  return left === undefined ? waiting : own({ ...waiting, left });
 }
 
 function queuedOf(entry: Entry, at: number): Queued {

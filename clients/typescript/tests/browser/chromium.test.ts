@@ -204,14 +204,21 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
     }, 40_000);
   });
 
+  const goes = (page: Page): Promise<unknown> => page.goto("about:blank");
+  const closes = (page: Page): Promise<unknown> => page.close({ runBeforeUnload: true });
+  // A window of a second is over when the next page comes, and one of 95 years is not.
+  const over = [1, { sent: 0, dropped: { left_with_page: 6 }, waiting: 0 }] as const;
+  const open = [3_000_000_000, { sent: 6, dropped: {}, waiting: 0 }] as const;
   test.each([
-    ["goes to another page", (page: Page) => page.goto("about:blank")],
-    ["is closed", (page: Page) => page.close({ runBeforeUnload: true })],
-  ])("a page that %s sends what it queued, with the token", async (_, leave) => {
+    ["goes to another page", goes, ...over],
+    ["goes to another page", goes, ...open],
+    ["is closed", closes, ...over],
+    ["is closed", closes, ...open],
+  ])("a page that %s sends what it queued, with the token", async (_, leave, windowSeconds, then) => {
     const page = await newTab();
     await page.evaluate(
       async ([address, keys]) => {
-        const { sender } = await tools.open(address, keys, { delaySeconds: 600 });
+        const { sender } = await tools.open(address, keys, { delaySeconds: 86_400 });
         sender.start();
         await Promise.all(["one", "two", "three"].map((value) => sender.report(value)));
       },
@@ -223,13 +230,16 @@ describe.skipIf(MISSING)("in Chromium", { timeout: 60_000 }, () => {
       expect(served.collector.arrived.length).toBe(6);
     }, 20_000);
     for (const { token } of served.collector.posts) expect(token).toMatch(/^[\w-]{43}$/);
-    // The page after it may send the same bytes again, which count once; never other bytes.
+    // The page after it sends the same bytes again, and never others, only where they count once.
     const next = await newTab();
-    await next.evaluate(
-      async ([address, keys]) => (await tools.open(address, keys, {})).sender.deliver(true),
-      given(),
+    const done = await next.evaluate(
+      async ([address, keys, window]) => (await tools.open(address, keys, { windowSeconds: window })).sender.deliver(true),
+      [...given(), windowSeconds] as const,
     );
-    expect(new Set(served.collector.posts.flatMap(({ texts }) => texts)).size).toBe(6);
+    expect(done).toMatchObject(then);
+    const posted = served.collector.posts.flatMap(({ texts }) => texts);
+    expect([posted.length, new Set(posted).size]).toEqual([6 + then.sent, 6]);
+    expect(await next.evaluate(() => localStorage.length)).toBe(0);
   });
 
   test("an opt-out in one tab silences the other, also when that one goes", async () => {
