@@ -10,7 +10,7 @@ from typing import Literal
 from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
-from hushcount.collection.windows import window_at
+from hushcount.collection.windows import tiling, window_at
 from hushcount.errors import HushcountError
 from hushcount.senders import as_way
 from pipelines.audit.deployment_checks import LAST, SKEW, told_apart
@@ -29,7 +29,9 @@ _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyz
 
 
 def epoch(view: View) -> Iterator[Finding]:
-    """Say which epoch is collected now."""
+    """Say which epoch is collected now, and when windows begin that do not begin with a day."""
+    if begins := tiling(view.deployment.windows.length, view.now):
+        yield Finding(f"windows of {view.campaign}", "good", begins)
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
         yield Finding(name, "bad", "none is current", f"hushcount epoch publish --config {view.deployment.path}")

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
+from hushcount.collection.windows import tiling
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -105,6 +106,8 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
     """Show the open window, and the reports in the journals of this machine's collector."""
     ends, closed_by = stamp(now.window.end), stamp(now.closed_by)
     yield f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}"
+    if begins := tiling(now.window.length, now.window.start):
+        yield f"  {begins}"
     if now.held is None:
         yield f"  this machine cannot see what collectors hold of it: {now.why}\n"
     elif now.held:
