@@ -87,8 +87,8 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         connection.request(request.method, site.path + request.path, request.body, headers)
         asked = True
         answer = connection.getresponse()
-        body = answer.read(most + 1)
-        if len(body) > most:
+        # A length that is told spares fetching what is not taken.
+        if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:
             raise NoAnswer(site, "too_long")
         if answer.length:
             # http.client returns what there is of a body that ends too early.

@@ -10,10 +10,11 @@ from hushcount.delivery.database import Database
 from hushcount.delivery.documents import Document, NotServed, keep_documents, kept_documents
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import Check, Documents, Publication, fetch_documents, read_publication
+from hushcount.delivery.publication import Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
+from hushcount.policy import Policy
 
 _SECONDS_AFTER_FAILURE = 60.0
 MakeClient = Callable[[Publication], Client]
@@ -28,18 +29,16 @@ class Present:
 
     Args:
         site: the collector.
-        campaign: id.
+        policy: names the campaign, and bounds what is fetched.
         database: where the documents are kept.
-        check: what raises if the policy refuses a campaign file.
         make: what makes a client.
         tell: is told each step, with a reason.
     """
 
-    def __init__(
-        self, site: Site, campaign: str, database: Database, check: Check, make: MakeClient, tell: Tell
-    ) -> None:
-        self._site, self._campaign, self._database = site, campaign, database
-        self._check, self._make, self._tell = check, make, tell
+    def __init__(self, site: Site, policy: Policy, database: Database, make: MakeClient, tell: Tell) -> None:
+        self._site, self._campaign, self._database = site, policy.campaign_id, database
+        self._most_bytes = policy.max_dictionary_bytes
+        self._check, self._make, self._tell = policy.check, make, tell
         self._lock = ThreadLock()
         self._read = False
         self._documents: dict[str, Document] = {}
@@ -75,7 +74,7 @@ class Present:
             documents = kept_documents(self._database, self._campaign)
             if documents:
                 try:
-                    self._client = self._make(read_publication(documents, self._campaign))
+                    self._client = self._make(read_publication(documents, self._campaign, self._most_bytes))
                     self._documents = documents
                 except HushcountError as error:
                     # Kept by another version, or older than what the policy accepted: fetched anew.
@@ -84,13 +83,14 @@ class Present:
         return self._client
 
     def _ask(self, before: Client | None) -> None:
-        documents = fetch_documents(self._site, self._campaign, self._documents, time.time(), self._check)
+        now = time.time()
+        documents = fetch_documents(self._site, self._campaign, self._documents, now, self._check, self._most_bytes)
         # The same file may be signed anew, when the keys that vouched for it expire.
         if before is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
             self._tell("unchanged", "")
             return
-        self._client = self._make(read_publication(documents, self._campaign))
+        self._client = self._make(read_publication(documents, self._campaign, self._most_bytes))
         self._documents = documents
         keep_documents(self._database, self._campaign, documents)
         self._tell("fetched", f"epoch {self._client.campaign.epoch}")

@@ -102,7 +102,7 @@ class Sender:
         asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
-        self._present = Present(site, policy.campaign_id, tables, policy.check, self._client, self._tell)
+        self._present = Present(site, self._policy, tables, self._client, self._tell)
         self._questions = OpenQuestions()
         asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
         self._deliverer = Deliverer(site, self._queue, self._present, self._budget, self._maker, asker, self._tell)

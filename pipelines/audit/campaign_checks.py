@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Literal
 
 from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import tiling, window_at
@@ -47,7 +48,10 @@ def keys(view: View) -> Iterator[Finding]:
             continue
         file = f"epoch {number} of {campaign.id}"
         try:
-            campaign.read_dictionary()
+            if (dictionary := campaign.read_dictionary()) is not None:
+                fits: Verdict = "good" if len(dictionary.text) <= USUAL_BYTES else "warning"
+                cure = "raise max_dictionary_bytes in the policies of apps, whose clients else refuse it"
+                yield Finding(f"dictionary of {file}", fits, dictionary.sizes, cure)
         except HushcountError as error:
             yield Finding(f"dictionary of {file}", "bad", str(error))
         listed = dict(campaign.keys)

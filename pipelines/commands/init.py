@@ -173,7 +173,11 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     from pipelines.init.texts import duration_text
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
-    listed = "any text" if answers.known is None else f"{len(answers.known.items):,} listed, and 'other'"
+    listed = (
+        "any text"
+        if answers.known is None
+        else f"{len(answers.known.items):,} listed, and 'other': {answers.known.sizes}"
+    )
     lines = {
         "campaign": f"{answers.id}, epoch 1, signed, published: reports are taken from now on",
         "values": listed,

@@ -62,6 +62,10 @@ export async function send(fetcher: Fetch, request: Request): Promise<Answer> {
 /** Return the body of at most that many bytes, or undefined if it is longer; the rest is not fetched. */
 async function bounded(response: Response, most: number): Promise<Uint8Array | undefined> {
   if (response.body === null) return new Uint8Array();
+  if (Number(response.headers.get("content-length")) > most) {
+    await response.body.cancel();
+    return undefined;
+  }
   return readBounded(response.body, most);
 }
 

@@ -13,6 +13,8 @@ const AFTER_FAILURE = 60_000;
 
 /** What a sender needs to know of campaign files. */
 export interface Reading {
+  /** Bounds a dictionary, packed and unpacked. */
+  readonly mostBytes: number;
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
   /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
@@ -75,7 +77,7 @@ export class Present {
     const documents = await keptDocuments(this.#source.store, this.#source.campaign);
     if (documents.campaign === undefined) return;
     try {
-      this.#maker = await this.#reading.open(await readPublication(documents));
+      this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
       this.#documents = documents;
     } catch (error) {
       // Kept by another version, or older than what the policy accepted: fetched anew.
@@ -88,10 +90,11 @@ export class Present {
     const named = (file: unknown): Named => this.#reading.named(file);
     const check = (...given: Parameters<Reading["check"]>): Promise<Named> => this.#reading.check(...given);
     try {
-      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, Date.now());
+      const { mostBytes } = this.#reading;
+      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, mostBytes, Date.now());
       const { campaign: before } = this.#documents;
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
-      if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents));
+      if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
       this.#documents = documents;
       await keepDocuments(store, campaign, documents);
       this.#log.add(unchanged ? "unchanged" : "fetched");
