@@ -39,7 +39,7 @@ def status(
     from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
-    from pipelines.batches.state import opened, snapshot
+    from pipelines.batches.looking import looked
     from pipelines.batches.waiting import unclaimed
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
@@ -50,7 +50,7 @@ def status(
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     now = datetime.now(timezone.utc)
-    with opened(deployment.state) as database, snapshot(database) as state:
+    with looked(deployment.state) as state:
         wanted = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)]
         views = [*View(deployment, now, wanted, connection=state).each()]
         accounts = [account_of(view, digests=digests) for view in views]
