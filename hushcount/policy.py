@@ -12,6 +12,7 @@ from pydantic import Field, PlainValidator, PrivateAttr
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
+from hushcount.campaigns.dictionary import MOST_BYTES, USUAL_BYTES, Dictionary
 from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.parts import Identifier
 from hushcount.campaigns.public_keys import VerifyKeyPart
@@ -47,6 +48,9 @@ class PolicyTerms(Part):
     )
     min_batch: int = Field(default=1000, ge=1, le=10**12, description="least minimum batch")
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
+    max_dictionary_bytes: int = Field(
+        default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary that is fetched, also unpacked"
+    )
 
     def text(self) -> str:
         """Return the content of a policy file."""
@@ -72,6 +76,7 @@ class Policy(PolicyTerms):
         max_delta: bounds discovery's delta for one client replaced, and the delta at which shuffling is stated.
         min_batch: the least minimum batch.
         max_report_bytes: the longest sealed report of either stream.
+        max_dictionary_bytes: the longest dictionary that a sender fetches and keeps, and the longest unpacked.
         newest: where the client keeps the newest epoch that it accepted. Without a path it forgets with the process,
             and takes an older epoch after the next start.
 
@@ -181,7 +186,9 @@ def costs(campaign: Campaign) -> tuple[float, float, float]:
     return epsilon, found[0], max(found[1], campaign.shuffle.delta)
 
 
-def terms_of(campaign: Campaign, operator_keys: Sequence[VerifyKeyPart]) -> PolicyTerms:
+def terms_of(
+    campaign: Campaign, operator_keys: Sequence[VerifyKeyPart], dictionary: Dictionary | None = None
+) -> PolicyTerms:
     """Return the policy that allows what a campaign costs and no more, for its developer to review."""
     epsilon, discovery_epsilon, delta = costs(campaign)
     longest = max(map(campaign.sealed_bytes, campaign.streams))
@@ -197,4 +204,5 @@ def terms_of(campaign: Campaign, operator_keys: Sequence[VerifyKeyPart]) -> Poli
         min_batch=campaign.shuffle.minimum_batch,
         # A grown dictionary makes reports longer.
         max_report_bytes=max(longest, _REPORT_BYTES),
+        max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
     )

@@ -26,6 +26,10 @@ from hushcount.oracles.mechanism import Mechanism
 MOST_ITEMS = 1 << 24
 MOST_BYTES = 1 << 28
 """Longest dictionary, unpacked."""
+USUAL_BYTES = 1 << 25
+"""Longest that a sender fetches, unless its policy says otherwise."""
+_PACKING = 6
+"""How hard gzip tries: 9 takes three times as long for a hundredth less."""
 _ORDER_BYTES = 16
 _ORDER_PERSON = b"hushcount order"
 
@@ -50,8 +54,23 @@ class Dictionary:
     @property
     def digest(self) -> str:
         """BLAKE2b-256 of the items, one a line: the identity of the dictionary."""
-        text = "".join(f"{item}\n" for item in self.items)
-        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+        return hashlib.blake2b(self.text, digest_size=32).hexdigest()
+
+    @property
+    def text(self) -> bytes:
+        """Its file unpacked: the items, one a line."""
+        return "".join(f"{item}\n" for item in self.items).encode()
+
+    def packed(self) -> bytes:
+        """Return its file as clients fetch it, of gzip: the same bytes for the same items."""
+        return gzip.compress(self.text, _PACKING, mtime=0)
+
+    @cached_property
+    def sizes(self) -> str:
+        """How long its file is, and what of it each client fetches."""
+        return (
+            f"{len(self.text):,} bytes, {len(self.packed()):,} packed as each client fetches it, once for each change"
+        )
 
     def __contains__(self, value: str) -> bool:
         return value in self._index
@@ -115,11 +134,6 @@ def read_items(path: Path) -> list[str]:
     return items
 
 
-def kept_ending(path: Path) -> str:
-    """Return the ending that a copy of a dictionary must keep: .gz tells that it is compressed."""
-    return "".join(ending for ending in path.suffixes[-2:] if ending in (".txt", ".gz"))
-
-
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """Read a dictionary, one item a line, text or .gz, which another party may have made.
 
@@ -137,26 +151,34 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None
 
 
-def parse_dictionary(data: bytes, packed: bool, most: int) -> Dictionary:
-    """Return the dictionary in the bytes of a file; `packed`: of a .gz. UsageError as `read_dictionary`."""
+def parse_dictionary(data: bytes, packed: bool, most: int, most_bytes: int = MOST_BYTES) -> Dictionary:
+    """Return the dictionary in the bytes of a file; `packed`: of a .gz. UsageError as `read_dictionary`.
+
+    No more than `most_bytes` are unpacked.
+    """
     try:
-        return _parsed(io.BytesIO(data), packed, most, "the dictionary")
+        return _parsed(io.BytesIO(data), packed, most, "the dictionary", most_bytes)
     except (OSError, EOFError, zlib.error):
         raise UsageError("cannot read the dictionary: it is damaged") from None
 
 
-def _parsed(raw: IO[bytes], packed: bool, most: int, name: str) -> Dictionary:
+def _parsed(raw: IO[bytes], packed: bool, most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
-        lines = bare_lines(_bounded(stream.readline, most, name), name)
+        lines = bare_lines(_bounded(stream.readline, most, most_bytes, name), name)
         return Dictionary(tuple(canonical(text_of(line)) for line in lines), name)
 
 
-def _bounded(readline: Callable[[int], bytes], most: int, name: str) -> Iterator[bytes]:
-    number, left, longest = 0, MOST_BYTES, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
+def _bounded(readline: Callable[[int], bytes], most: int, most_bytes: int, name: str) -> Iterator[bytes]:
+    number, left, longest = 0, most_bytes, MOST_SPELLED_BYTES + len(codecs.BOM_UTF8) + len(b"\r\n")
     while line := readline(longest + 1):
         number, left = number + 1, left - len(line)
-        if left < 0 or len(line) > longest:
-            raise UsageError(f"{name} has a line or a text that is too long, in line {number}")
+        if left < 0:
+            raise UsageError(
+                f"{name} has more than {most_bytes:,} bytes unpacked: shorten it, or if a policy says so raise its "
+                "max_dictionary_bytes"
+            )
+        if len(line) > longest:
+            raise UsageError(f"line {number} of {name} is too long, of {MOST_SPELLED_BYTES:,} bytes at most: drop it")
         if number > most:
             raise UsageError(f"{name} has more items than the {most:,} that it may have")
         yield line

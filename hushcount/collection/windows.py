@@ -52,6 +52,19 @@ def window_at(moment: datetime, length: timedelta) -> Window:
     return Window(start, start + length)
 
 
+def tiling(length: timedelta, now: datetime) -> str:
+    """Say when windows of a length begin; empty if each day begins with one, which nobody has to be told."""
+    if not timedelta(days=1) % length:
+        return ""
+    window = window_at(now, length)
+    day = "each begins on a Thursday; " if not length % timedelta(weeks=1) else ""
+    began, ends = (f"{moment:%a %Y-%m-%d %H:%M:%S}" for moment in (window.start, window.end))
+    return (
+        f"windows are counted from Thursday, 1970-01-01, 00:00 UTC, not from midnight, Monday or the first of a month: "
+        f"{day}the present one began {began} UTC, the next begins {ends} UTC"
+    )
+
+
 def named_window(name: str, length: timedelta) -> Window:
     """Return the window of that name; ValueError if no window of this length has it."""
     start = window_start(name)

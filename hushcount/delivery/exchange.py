@@ -134,8 +134,8 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
 def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
     """Return a body; b"" for one that is too long or breaks off, unless its status is 200: any other says enough."""
     try:
-        body = answer.read(most + 1)
-        if len(body) > most:
+        # A length that is told spares fetching what is not taken.
+        if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:
             raise NoAnswer(site, "too_long")
         if answer.length:
             # http.client returns what there is of a body that ends too early.

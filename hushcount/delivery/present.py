@@ -24,11 +24,12 @@ from hushcount.delivery.documents import (
 )
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import Check, Documents, Publication, fetch_documents, read_publication
+from hushcount.delivery.publication import Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import ThreadLock
+from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
 _LONGEST = 1.5 * LONGEST_WAIT
@@ -44,19 +45,19 @@ class Present:
 
     Args:
         site: the collector.
-        campaign: id.
+        policy: names the campaign, and bounds what is fetched.
         database: where the documents are kept.
         delay: the longest random time that an overdue request waits, in seconds.
-        check: what raises if the policy refuses a campaign file.
         make: what makes a client.
         tell: is told each step, with a reason.
     """
 
     def __init__(
-        self, site: Site, campaign: str, database: Database, delay: float, check: Check, make: MakeClient, tell: Tell
+        self, site: Site, policy: Policy, database: Database, delay: float, make: MakeClient, tell: Tell
     ) -> None:
-        self._site, self._campaign, self._database, self._delay = site, campaign, database, delay
-        self._check, self._make, self._tell = check, make, tell
+        self._site, self._campaign, self._database, self._delay = site, policy.campaign_id, database, delay
+        self._most_bytes = policy.max_dictionary_bytes
+        self._check, self._make, self._tell = policy.check, make, tell
         self._lock = ThreadLock()
         self._read = self._is_kept = False
         self._documents: dict[str, Document] = {}
@@ -124,7 +125,7 @@ class Present:
             if documents:
                 self._is_kept = True
                 try:
-                    self._client = self._make(read_publication(documents, self._campaign))
+                    self._client = self._make(read_publication(documents, self._campaign, self._most_bytes))
                     self._documents = documents
                     self._due = documents["campaign"].refresh_at
                 except HushcountError as error:
@@ -135,14 +136,15 @@ class Present:
         return self._client
 
     def _ask(self, before: Client | None) -> None:
-        documents = fetch_documents(self._site, self._campaign, self._documents, time.time(), self._check)
+        now = time.time()
+        documents = fetch_documents(self._site, self._campaign, self._documents, now, self._check, self._most_bytes)
         # The same file may be signed anew, when the keys that vouched for it expire.
         if before is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
             note_refresh(self._database, self._campaign, documents["campaign"].refresh_at)
             self._tell("unchanged", "")
             return
-        self._client = self._make(read_publication(documents, self._campaign))
+        self._client = self._make(read_publication(documents, self._campaign, self._most_bytes))
         self._documents = documents
         self._is_kept = True
         keep_documents(self._database, self._campaign, documents)

@@ -35,9 +35,13 @@ class Publication:
 
 
 def fetch_documents(
-    site: Site, id: str, kept: Documents, now: float, check: Check | None = None
+    site: Site, id: str, kept: Documents, now: float, check: Check | None = None, most_bytes: int = MOST_BYTES
 ) -> dict[str, Document]:
     """Fetch the current campaign file, and what belongs to it unless that is kept.
+
+    Args:
+        check: what raises if the policy refuses the campaign file.
+        most_bytes: of the dictionary.
 
     Raises:
         NoAnswer, NotServed: it cannot be had now.
@@ -62,14 +66,14 @@ def fetch_documents(
     if "dictionary" in kept and listed is not None and listed.digest == campaign.dictionary.digest:
         fetched["dictionary"] = kept["dictionary"]
     else:
-        most = min(MOST_BYTES, campaign.dictionary.items * (MOST_SPELLED_BYTES + 2) + 3)
+        most = min(most_bytes, campaign.dictionary.items * (MOST_SPELLED_BYTES + 2) + 3)
         path = f"{base}/dictionary?fingerprint={campaign.fingerprint.hex()}"
         fetched["dictionary"] = fetch(site, path, most, now)
     return fetched
 
 
-def read_publication(documents: Documents, id: str) -> Publication:
-    """Return what documents hold.
+def read_publication(documents: Documents, id: str, most_bytes: int = MOST_BYTES) -> Publication:
+    """Return what documents hold; of a dictionary no more than `most_bytes` are unpacked.
 
     Raises:
         FormatError, UsageError: one of them is not what it should be, or they do not belong together.
@@ -82,7 +86,7 @@ def read_publication(documents: Documents, id: str) -> Publication:
         campaign,
         _signature(documents["campaign"]),
         None if log is None else parse_log(log.data, "the campaign's log"),
-        _dictionary(campaign, documents.get("dictionary")),
+        _dictionary(campaign, documents.get("dictionary"), most_bytes),
     )
 
 
@@ -97,14 +101,14 @@ def _signature(document: Document) -> CampaignSignature | None:
     return None if raw is None else parse_campaign_signature(raw, name)
 
 
-def _dictionary(campaign: Campaign, document: Document | None) -> Dictionary | None:
+def _dictionary(campaign: Campaign, document: Document | None, most_bytes: int) -> Dictionary | None:
     part = campaign.dictionary
     if part is None:
         return None
     if document is None:
         raise FormatError("the campaign's dictionary is missing: fetch it with the campaign")
     packed = document.header("content-type").lower().startswith("application/gzip")
-    dictionary = parse_dictionary(document.data, packed, part.items)
+    dictionary = parse_dictionary(document.data, packed, part.items, most_bytes)
     if not part.is_of(dictionary):
         raise FormatError("the dictionary is not the campaign's: the collector changes epochs now, or serves another")
     return dictionary

@@ -104,8 +104,7 @@ class Sender:
         asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
-        named, longest = policy.campaign_id, self._maker.delay
-        self._present = Present(site, named, tables, longest, policy.check, self._client, self._tell)
+        self._present = Present(site, self._policy, tables, self._maker.delay, self._client, self._tell)
         self._questions = OpenQuestions()
         asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
         self._arrivals = Arrivals(self._queue, window)

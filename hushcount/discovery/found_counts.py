@@ -24,8 +24,9 @@ class CountEstimates:
         low, high: int64[v], the interval: of the draws that show a value, whatever its true count, at least the stated
             share show it with an interval that holds that count. Near the threshold low is far down: there a value is
             shown by luck, and its count tells little.
-        bias: float64[v], by how much values of this count that are kept are shown too large on average. Near 0 where
-            every such value is kept. Only large draws pass near the threshold, so the error there is upwards.
+        bias: float64[v], by how much values with this true count that are kept are shown too large on average. Near 0
+            where every such value is kept. It says nothing of values with fewer clients: a bin of c far below
+            the threshold is shown too large by `threshold - c` and more. Only `low` tells that.
     """
 
     count: FloatArray
@@ -77,7 +78,8 @@ def combine(
     Z is drawn by the auxiliary server, the other by clients for another report. No other weight has less variance.
 
     Both must count the same reports. Where the frequency stream lost a report that the discovery stream has, or the
-    other way round, the two differ by it. The bias of a kept count near the threshold enters with the weight w.
+    other way round, the two differ by it. The bias of a kept count near the threshold enters with the weight w, and the
+    error says nothing of it: combine only counts whose interval begins at `unbiased_from` or above.
 
     Args:
         counts, count_errors: float64[v], of the noisy counts.

@@ -19,7 +19,7 @@ Bound = Literal["general", "blanket"]
 LEAST_GAIN = 0.01
 """A gain by shuffling below 1 % of the local epsilon is not claimed."""
 LEAST_DELTA = 1e-200
-"""Nor is one at a smaller delta: floats end at 1e-308."""
+"""At a smaller delta only the closed form's gain is claimed: floats end at 1e-308."""
 _CUT = 1e-8
 _PRECISION = 1e-6
 _LOCAL_PRECISION = math.log1p(1e-4)
@@ -97,7 +97,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """
     _require(reports, delta)
     if delta < LEAST_DELTA:
-        return law.epsilon
+        return closed_form_epsilon(law.epsilon, reports, delta) or law.epsilon
     found = _divergence(law, reports, _CUT * delta)
 
     def over(logarithm: float) -> float:
@@ -123,6 +123,8 @@ def _needed(law: BlanketLaw, reports: int, delta: float, epsilon: float) -> floa
 
 @lru_cache(maxsize=64)
 def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Point, ...]:
+    if delta < LEAST_DELTA:
+        return ((group * law.epsilon, 0.0),)
     found = _divergence(law, reports, _CUT * delta)
     start = group * shuffled_epsilon(law, reports, delta)
     return points_about(of_group(found.delta, group), delta, start, group * law.epsilon)

@@ -16,6 +16,7 @@ from pipelines.alerts.look import Look, look
 from pipelines.alerts.sending import Program, Undelivered, place_of
 from pipelines.audit.view import Finding
 from pipelines.batches.lock import AnotherRun, alone
+from pipelines.batches.looking import looked
 from pipelines.batches.state import opened, snapshot
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.settings import Deployment
@@ -99,7 +100,7 @@ def standing(deployment: Deployment, now: datetime) -> Standing:
         UsageError: there is no [alerts], or no campaign.
     """
     part = required(deployment)
-    with opened(deployment.state) as database, snapshot(database) as connection:
+    with looked(deployment.state) as connection:
         seen = look(deployment, part, connection, now)
         return Standing(
             seen,

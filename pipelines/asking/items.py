@@ -23,7 +23,7 @@ from pipelines.asking.places import Place
 from pipelines.asking.sources import Source
 from pipelines.files import storage
 from pipelines.jobs import results
-from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, was_combined
+from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
 
 SCHEMA = pa.schema(
     [
@@ -154,7 +154,8 @@ def _with_found(
     if rows and place.campaign.dictionary is None:
         if not was_combined(storage.join(place.directory, FOUND)):
             return rows
-        both = {row["item"]: row for row in combined(counts, pa.Table.from_pylist(rows)).to_pylist()}
+        weighed = combined(counts, pa.Table.from_pylist(rows), unbiased_of(place.campaign, senders))
+        both = {row["item"]: row for row in weighed.to_pylist()}
         shown = ("combined", "combined_error")
         return [{**row, **{name: both.get(row["item"], {}).get(name) for name in shown}} for row in rows]
     law, asked = count_law_of(place.campaign, senders), {*wanted} - {row["item"] for row in rows}

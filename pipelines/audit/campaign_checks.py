@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import Literal
 
 from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
-from hushcount.collection.windows import window_at
+from hushcount.collection.windows import tiling, window_at
 from hushcount.errors import HushcountError
 from hushcount.senders import as_way
 from pipelines.audit.deployment_checks import LAST, SKEW, told_apart
@@ -29,7 +30,9 @@ _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyz
 
 
 def epoch(view: View) -> Iterator[Finding]:
-    """Say which epoch is collected now."""
+    """Say which epoch is collected now, and when windows begin that do not begin with a day."""
+    if begins := tiling(view.deployment.windows.length, view.now):
+        yield Finding(f"windows of {view.campaign}", "good", begins)
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
         yield Finding(name, "bad", "none is current", f"hushcount epoch publish --config {view.deployment.path}")
@@ -45,7 +48,10 @@ def keys(view: View) -> Iterator[Finding]:
             continue
         file = f"epoch {number} of {campaign.id}"
         try:
-            campaign.read_dictionary()
+            if (dictionary := campaign.read_dictionary()) is not None:
+                fits: Verdict = "good" if len(dictionary.text) <= USUAL_BYTES else "warning"
+                cure = "raise max_dictionary_bytes in the policies of apps, whose clients else refuse it"
+                yield Finding(f"dictionary of {file}", fits, dictionary.sizes, cure)
         except HushcountError as error:
             yield Finding(f"dictionary of {file}", "bad", str(error))
         listed = dict(campaign.keys)

@@ -11,7 +11,7 @@ from pipelines.audit import campaign_checks as campaign
 from pipelines.audit import deployment_checks as whole
 from pipelines.audit import evaluator_checks, foresight
 from pipelines.audit.view import Finding, View
-from pipelines.batches.state import opened, snapshot
+from pipelines.batches.looking import looked
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
@@ -56,7 +56,7 @@ def _examined(view: View) -> Iterator[Finding]:
         yield from _made(_OF_FILES, one)
     yield from _made(_OF_SETTINGS, view)
     try:
-        with opened(view.deployment.state) as database, snapshot(database) as state:
+        with looked(view.deployment.state) as state:
             view = replace(view, connection=state)
             yield from _made(_OF_STATE, view)
             for one in view.each():

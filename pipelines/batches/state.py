@@ -123,14 +123,10 @@ def opened(address: str) -> Iterator[Engine]:
     engine = _engine(address)
     try:
         with engine.begin() as connection:
-            _prepare(connection, shown(address))
+            prepare(connection, shown(address))
         yield engine
     except DBAPIError as error:
-        # The driver's own words: SQLAlchemy's would repeat the statement.
-        cause = str(error.orig).strip().splitlines()
-        raise HushcountError(
-            f"state {shown(address)} cannot be used: {cause[0] if cause else 'no reason given'}"
-        ) from None
+        raise unusable(address, error) from None
     finally:
         engine.dispose()
 
@@ -146,15 +142,31 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
         with engine.connect().execution_options(**look) as connection, connection.begin():
             yield connection
         return
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+    with in_memory() as connection:
         raw = engine.raw_connection()
         try:
-            cast(sqlite3.Connection, raw.driver_connection).backup(copy)
+            cast(sqlite3.Connection, raw.driver_connection).backup(
+                cast(sqlite3.Connection, connection.connection.driver_connection)
+            )
         finally:
             raw.close()
+        yield connection
+
+
+@contextmanager
+def in_memory() -> Iterator[Connection]:
+    """Yield a connection to an empty SQLite database that no disk has."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         memory = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool)
         with memory.connect() as connection:
             yield connection
+
+
+def unusable(address: str, error: DBAPIError | sqlite3.Error) -> HushcountError:
+    """Return the one sentence of a driver's error."""
+    # The driver's own words: SQLAlchemy's would repeat the statement.
+    cause = str(error.orig if isinstance(error, DBAPIError) else error).strip().splitlines()
+    return HushcountError(f"state {shown(address)} cannot be used: {cause[0] if cause else 'no reason given'}")
 
 
 def _engine(address: str) -> Engine:
@@ -171,7 +183,7 @@ def _engine(address: str) -> Engine:
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
         # Each transaction opens the path anew, and so uses the file that lies there by then.
-        engine = create_engine("sqlite://", creator=partial(_connect, path), poolclass=NullPool)
+        engine = create_engine("sqlite://", creator=partial(connected, path), poolclass=NullPool)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
             f"state {shown(address)} cannot be opened: {error}; for PostgreSQL pip install 'hushcount-server[postgres]'"
@@ -184,7 +196,8 @@ def _engine(address: str) -> Engine:
     return engine
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connected(path: Path) -> sqlite3.Connection:
+    """Open the file of a state."""
     # A lost file is not made anew here: that state would know of nothing.
     file = f"file:{quote(str(path))}?mode=rw"
     return sqlite3.connect(file, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False)
@@ -203,7 +216,8 @@ def _synchronous(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _prepare(connection: Connection, shown: str) -> None:
+def prepare(connection: Connection, shown: str) -> None:
+    """Make the tables unless they are there; UsageError: the state is of another version, or not ours."""
     if VERSIONS.name not in inspect(connection).get_table_names():
         _make(connection, shown)
     found = _only(connection, VERSIONS.c.version, shown)

@@ -46,8 +46,8 @@ def export(
 
 
 def _of_store(deployment: Deployment, campaign: str | None) -> Answer:
+    from pipelines.batches.looking import looked
     from pipelines.batches.rows import known_windows
-    from pipelines.batches.state import opened
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.exports.store import export as write_all
 
@@ -62,7 +62,7 @@ def _of_store(deployment: Deployment, campaign: str | None) -> Answer:
     problems = [f"{name}: {fault}" for name, fault in faults.items()]
     written: list[str] = []
     for epochs in campaigns:
-        with opened(deployment.state) as state, state.begin() as connection:
+        with looked(deployment.state) as connection:
             windows = known_windows(connection, epochs.campaign)
         paths, wrong = write_all(deployment, epochs, windows, lambda batch: note(f"{batch.campaign}/{batch.name}"))
         written += paths

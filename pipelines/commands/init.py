@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Argument, Option
 
+from hushcount.collection.windows import tiling
 from hushcount.errors import UsageError
 from hushcount.maths.figures import odds_of, rounded_up, users
 from pipelines.console import options
@@ -171,7 +173,11 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     from pipelines.init.texts import duration_text
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
-    listed = "any text" if answers.known is None else f"{len(answers.known.items):,} listed, and 'other'"
+    listed = (
+        "any text"
+        if answers.known is None
+        else f"{len(answers.known.items):,} listed, and 'other': {answers.known.sizes}"
+    )
     lines = {
         "campaign": f"{answers.id}, epoch 1, signed, published: reports are taken from now on",
         "values": listed,
@@ -179,6 +185,7 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
         "error": f"{users(best.standard_error_users)} users of {answers.clients:,}, the standard error of a count",
         "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)}; "
         f"kept for {duration_text(spans.kept)}",
+        **({"begins": begins} if (begins := tiling(answers.window, datetime.now(timezone.utc))) else {}),
         "discovery": "none"
         if found is None
         else f"epsilon {rounded_up(found['epsilon'])}: a value is found when about "

@@ -152,7 +152,11 @@ def _guided(given: Mapping[Name, object]) -> Answer:
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:
     if sum((size is not None, dictionary is not None, open_domain)) != 1:
         raise UsageError("give one of --dictionary-size D, --dictionary FILE and --open-domain")
-    return size if dictionary is None else len(read_dictionary(dictionary).items) + 1
+    if dictionary is None:
+        return size
+    known = read_dictionary(dictionary)
+    note(f"note: dictionary {dictionary} has {known.sizes}")
+    return len(known.items) + 1
 
 
 def _shuffled(task: Task, limits: Limits, reports: int) -> ShuffledPlan:

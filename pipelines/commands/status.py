@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
+from hushcount.collection.windows import tiling
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -38,7 +39,7 @@ def status(
     from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
-    from pipelines.batches.state import opened, snapshot
+    from pipelines.batches.looking import looked
     from pipelines.batches.waiting import unclaimed
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
@@ -49,7 +50,7 @@ def status(
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     now = datetime.now(timezone.utc)
-    with opened(deployment.state) as database, snapshot(database) as state:
+    with looked(deployment.state) as state:
         wanted = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)]
         views = [*View(deployment, now, wanted, connection=state).each()]
         accounts = [account_of(view, digests=digests) for view in views]
@@ -105,6 +106,8 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
     """Show the open window, and the reports in the journals of this machine's collector."""
     ends, closed_by = stamp(now.window.end), stamp(now.closed_by)
     yield f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}"
+    if begins := tiling(now.window.length, now.window.start):
+        yield f"  {begins}"
     if now.held is None:
         yield f"  this machine cannot see what collectors hold of it: {now.why}\n"
     elif now.held:

@@ -131,7 +131,8 @@ def write_policy(
 
     Example: hushcount campaign policy --campaign words.json --keys operator/public.json --out policy.json
     """
-    terms = terms_of(Campaign.read(campaign), store.verify_keys(keys, "operator"))
+    allowed = Campaign.read(campaign)
+    terms = terms_of(allowed, store.verify_keys(keys, "operator"), allowed.read_dictionary())
     _write(out, "policy", terms.text())
     data = terms.model_dump(mode="json")
     shown = data | {"operator_keys": ", ".join(key.id for key in terms.operator_keys)}

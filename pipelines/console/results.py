@@ -85,7 +85,7 @@ def other_explained(explained: Explained) -> str:
     """Return how much of "other" was discovered, in sentences."""
     counts = f"{explained.count:,.0f} \u00b1 {explained.standard_error:,.0f}"
     rest = f"{explained.rest:,.0f} \u00b1 {explained.rest_error:,.0f}"
-    bias = f" (about {explained.bias:,.0f} too many: see bias in found.csv)" if explained.bias >= 1.0 else ""
+    bias = f" (about {explained.bias:,.0f} too many, or more: see bias in found.csv)" if explained.bias >= 1.0 else ""
     values = f"{explained.values:,} discovered value{'' if explained.values == 1 else 's'}"
     if explained.lower_bound:
         return (

@@ -8,7 +8,7 @@ from datetime import datetime
 from hushcount.errors import HushcountError
 from pipelines.asking.sources import of_epochs
 from pipelines.audit.view import View
-from pipelines.batches.state import opened, snapshot
+from pipelines.batches.looking import looked
 from pipelines.console.tables import stamp
 from pipelines.dashboard.campaign import Shown
 from pipelines.dashboard.differences import changes_of, comparison
@@ -34,7 +34,7 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     campaigns, faults = read_epochs(deployment.campaigns)
     panels: list[Panel] = []
     counted: list[Shown] = []
-    with opened(deployment.state) as database, snapshot(database) as state:
+    with looked(deployment.state) as state:
         for view in View(deployment, now, campaigns, connection=state).each():
             panel, shown = _campaign(view, view.epochs, f"campaign-{len(panels)}", last)
             panels.append(panel)

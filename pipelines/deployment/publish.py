@@ -10,7 +10,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.dictionary import kept_ending
 from hushcount.campaigns.log import require_follows
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
@@ -211,12 +210,11 @@ def _served(folder: Path, published: Collection[tuple[EpochPart, Campaign]]) -> 
 
 def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set[Path]) -> None:
     """Put the campaign file, its dictionary and its signature into the folder, over those of a killed try."""
-    campaign.read_dictionary()
+    dictionary = campaign.read_dictionary()
     data = campaign.model_dump(mode="json", exclude_none=True)
-    if campaign.dictionary is not None:
-        given = source.parent / campaign.dictionary.path
-        kept = f"epoch-{campaign.epoch:06d}.dictionary{kept_ending(given)}"
-        _put(folder / kept, given.read_bytes(), served)
+    if dictionary is not None:
+        kept = f"epoch-{campaign.epoch:06d}.dictionary.txt.gz"
+        _put(folder / kept, dictionary.packed(), served)
         # The path of the dictionary is no part of the fingerprint, which is that of its items.
         data["dictionary"]["path"] = kept
     changed = Campaign.model_validate(data)

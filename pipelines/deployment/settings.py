@@ -30,7 +30,9 @@ _KEY_TEXTS = ("env:", "gcp-secret:")
 class WindowsPart(Part):
     """When reports are counted together."""
 
-    length: Duration = Field(description="length of a window, as in 1h or 1d")
+    length: Duration = Field(
+        description="length of a window, as in 1h or 1d; from Thursday, 1970-01-01, UTC on: 7d begins on Thursdays"
+    )
     grace: Duration = Field(
         description="how long after its window a late segment, or a report of an earlier epoch, still counts"
     )

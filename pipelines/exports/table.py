@@ -34,6 +34,7 @@ from pipelines.jobs.found import (
     count_law_of,
     read_counts,
     shown_counts,
+    unbiased_of,
     was_combined,
 )
 from pipelines.outputs.received_summary import folder_of, read_summary, require_batch
@@ -127,7 +128,7 @@ def _rows(folder: str, campaign: Campaign, tally: Tally, levels: Levels, *, apar
     if estimates is not None:
         columns: dict[str, Any] = {name: estimates[name] for name in results.COLUMNS}
         if counts is not None and was_combined(found):
-            both = combined(counts, estimates)
+            both = combined(counts, estimates, unbiased_of(campaign, tally.senders))
             columns |= {name: _beside(estimates, both, name) for name in COMBINED_COLUMNS[2:]}
         parts.append(_part(columns, "estimate", len(estimates)))
     if counts is not None:

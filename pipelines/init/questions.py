@@ -104,7 +104,10 @@ def questions(directory: Path, minimum_batch: int) -> dict[Name, Question]:
             lambda known: "1" if known["values"] is None else NONE,
         ),
         "window": Question(
-            "How long is a window, whose reports are counted together? (as 1h)", "--window", _window, lambda _: "1d"
+            "How long is a window? (as 1h; 7d begins on Thursdays)",
+            "--window",
+            _window,
+            lambda _: "1d",
         ),
     }
 

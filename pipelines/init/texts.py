@@ -17,7 +17,7 @@ ledger = "ledger.db"  # charges every release: copy it after every run
 collectors = ["one"]  # a window is due as soon as each of them closed it
 
 [windows]
-length = {window}
+length = {window}  # counted from Thursday, 1970-01-01, 00:00 UTC: windows of 7d begin on Thursdays
 grace = {grace}  # late reports count so long; too few of them wait so long for more
 
 [retention]  # what is older is deleted, once every step has used it

@@ -129,9 +129,10 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
     campaign.write(path)
     signature = vouching.sign_campaign(store.active_key(folder / "operator-keys", "operator"), campaign)
     budget = budget_for(campaign, answers.window)
+    operator = store.verify_keys(folder / "operator-keys", "operator")
     texts = {
         signature_path(path).name: signature.text(),
-        "policy.json": terms_of(campaign, store.verify_keys(folder / "operator-keys", "operator")).text(),
+        "policy.json": terms_of(campaign, operator, answers.known).text(),
         "deployment.toml": deployment_text(answers.id, spans, place.host, place.port, listed=answers.known is not None),
         "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
         **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},

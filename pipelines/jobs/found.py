@@ -42,7 +42,8 @@ COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
 _NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
 COMBINED_SAYS = (
     "The frequency reports counted these values too (estimate, estimate error: standard and collision error together); "
-    "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost."
+    "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost. It is "
+    "empty where the count may be too large because it was shown (bias)."
 )
 ANSWERED = "reports whose question was answered"
 """What counts of an oblivious campaign are of: a report whose question nobody answered went without its value."""
@@ -68,6 +69,12 @@ class Found:
     items: tuple[str, ...]
     summary: HopSummary
     counts: pa.Table | None = None
+
+
+def unbiased_of(campaign: Campaign, senders: Senders) -> int:
+    """Return the least count of a batch that noise near the threshold does not make too large; none: 0."""
+    law = count_law_of(campaign, senders)
+    return 0 if law is None else unbiased_from(law)
 
 
 def count_law_of(campaign: Campaign, senders: Senders) -> CountLaw | None:
@@ -172,12 +179,17 @@ def was_combined(path: str) -> bool:
         return COMBINED_COLUMNS[-1] in csv_header(stream.readline(_HEAD_BYTES), path)
 
 
-def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
+def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
     """Return counts of found values with COMBINED_COLUMNS, empty where a value has no frequency estimate.
+
+    Only a count that is surely not too large is combined, one whose interval begins at `unbiased` or above: a value of
+    fewer clients is shown because its noise was large, and no error of a sum with that noise would be true. A value of
+    fewer clients then has a combined count in 2.5 % of the draws that show it at most.
 
     Args:
         counts: columns item and COUNT_COLUMNS.
         estimates: of one open-domain tally, columns item, count, standard_error and collision_error.
+        unbiased: of `unbiased_from`.
     """
     places = {item: place for place, item in enumerate(estimates["item"].to_pylist())}
     rows = np.array([places.get(item, -1) for item in counts["item"].to_pylist()], dtype=np.int64)
@@ -186,10 +198,11 @@ def combined(counts: pa.Table, estimates: pa.Table) -> pa.Table:
     theirs = {name: estimates[name].to_numpy()[rows[there]] for name in ("count", "standard_error", "collision_error")}
     errors = np.hypot(theirs["standard_error"], theirs["collision_error"])
     both = (theirs["count"], errors, *combine(mine["count"], mine["standard_error"], theirs["count"], errors))
-    for name, column in zip(COMBINED_COLUMNS, both, strict=True):
+    sure = there & (counts["low"].to_numpy() >= unbiased)
+    for name, column, has in zip(COMBINED_COLUMNS, both, (there, there, sure, sure), strict=True):
         whole = np.full(len(rows), np.nan)
         whole[there] = column
-        counts = counts.append_column(name, pa.array(whole, mask=~there))
+        counts = counts.append_column(name, pa.array(whole, mask=~has))
     return counts
 
 
@@ -228,7 +241,8 @@ def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
     says = (
         f"Counts are of {counted}. {bound}{unit.meaning} The standard error of each is {law.standard_deviation:.1f}; "
         f"an interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
-        f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: counts below about "
-        f"{unbiased:,} are too large on average, by what the column bias says, and their intervals reach further down."
+        f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: values of fewer than "
+        f"about {unbiased:,} are shown too large on average: by what the column bias says if the count is about right, "
+        "by more if they have fewer still, as far as their intervals reach down."
     )
     return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, counted, says)

@@ -23,7 +23,16 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
-from pipelines.jobs.found import NOT_COMBINED, OTHER_BATCH, Found, combined, explain, put_counts, same_batch
+from pipelines.jobs.found import (
+    NOT_COMBINED,
+    OTHER_BATCH,
+    Found,
+    combined,
+    explain,
+    put_counts,
+    same_batch,
+    unbiased_of,
+)
 from pipelines.jobs.page import Page, render
 from pipelines.jobs.tables import csv_bytes, parquet_bytes
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
@@ -119,7 +128,7 @@ def write_results(
             if campaign.is_oblivious:
                 apart = NOT_COMBINED
             else:
-                counts = combined(counts, table)
+                counts = combined(counts, table, unbiased_of(campaign, tally.senders))
         put_counts(directory, counts)
         found = replace(found, counts=counts)
     if found is not None and not same:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from pipelines.batches.state import opened, snapshot
+from pipelines.batches.looking import looked
 from pipelines.deployment.campaigns import read_published
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
@@ -66,7 +66,7 @@ def _contained(done: Done) -> Iterator[None]:
 
 def _measured(deployment: Deployment, now: datetime, problems: list[str]) -> Sequence[Metric]:
     campaigns, _ = read_published(deployment.campaigns)
-    with opened(deployment.state) as database, snapshot(database) as state:
+    with looked(deployment.state) as state:
         return measure(deployment, campaigns, state, now, problems).families
 
 

@@ -87,7 +87,8 @@ class Explained:
 
     Attributes:
         values: how many they are.
-        count: their counts together, with the standard error; `bias` of it is expected because they were kept.
+        count: their counts together, with the standard error; `bias` of it is expected because they were kept, more if
+            values of far fewer clients than their counts say are among them.
         rest, rest_error: what is left of "other", and its standard and collision error together.
         lower_bound: whether count is of reports whose question was answered only: others of the values are in rest.
     """

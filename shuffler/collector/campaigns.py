@@ -111,17 +111,13 @@ def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> Collect
         length = campaign.sealed_bytes(stream)
         of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
         targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
-    dictionary = None
-    if campaign.dictionary is not None:
-        # Reading it checks it: clients never get one that is not the campaign's.
-        campaign.read_dictionary()
-        listed = directory / campaign.dictionary.path
-        dictionary = _file(listed, b"application/gzip" if listed.suffix == ".gz" else b"text/plain; charset=utf-8")
+    # Reading it checks it: clients never get one that is not the campaign's.
+    dictionary = campaign.read_dictionary()
     return CollectedEpoch(
         *times_of(part),
         targets,
         _file(directory / part.file, _JSON),
-        dictionary,
+        None if dictionary is None else _document(dictionary.packed(), b"application/gzip"),
     )
 
 

@@ -6,6 +6,7 @@ writer and reader cannot change together unnoticed.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -115,8 +116,9 @@ def described_file(path: Path, root: Path, mask: Mask) -> Any:
         return described_parquet(path, mask)
     if ending == ".npz":
         return described_arrays(path)
-    if ending in (".csv", ".txt"):
-        text = path.read_text(encoding="utf-8")
+    if ending in (".csv", ".txt", ".gz"):
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if ending == ".gz" else raw).decode()
         return re.sub(r"-?\d+\.\d+(?:e-?\d+)?", lambda number: str(rounded(float(number[0]))), text).splitlines()
     return "a file"
 

@@ -40,6 +40,7 @@ export function readingOf(changes: Partial<Asked> = {}): Reading {
   };
   const named = (file: unknown): Named => ({ fingerprint: read(file).fingerprint, dictionary: undefined });
   return {
+    mostBytes: 1 << 16,
     named,
     check: (file) => Promise.resolve().then(() => named(file)),
     open: ({ file }) => Promise.resolve(makerOf(read(file))),

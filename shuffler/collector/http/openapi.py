@@ -48,7 +48,7 @@ _DICTIONARY = ("unknown_fingerprint", "epoch_closed")
 def openapi(*ways: Authentication) -> Json:
     """Return the document with some ways to authorise a request: the collector's own, or for docs/openapi.json all."""
     security = security_of(*ways)
-    dictionary = {"text/plain": TEXT, "application/gzip": FILE}
+    dictionary = {"application/gzip": FILE}
     paths = {
         f"{CAMPAIGN}/reports": {"parameters": [ID, _FINGERPRINT], "post": _post("reports", security)},
         f"{CAMPAIGN}/discovery": {"parameters": [ID, _FINGERPRINT], "post": _post("discovery", security)},

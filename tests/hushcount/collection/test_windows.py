@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushcount.collection.windows import duration, named_window, window_at
+from hushcount.collection.windows import duration, named_window, tiling, window_at
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(timezone.utc))
 LENGTHS = st.integers(1, 366 * 86400).map(lambda seconds: timedelta(seconds=seconds))
@@ -65,3 +65,18 @@ def test_moments_without_a_zone_and_lengths_out_of_range_are_refused() -> None:
     for length in (timedelta(0), timedelta(seconds=1.5), timedelta(days=367), timedelta(days=-1)):
         with pytest.raises(ValueError, match="length is"):
             window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), length)
+
+
+def test_who_chooses_a_length_is_told_when_its_windows_begin_unless_they_begin_with_days() -> None:
+    now = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
+    for text in ("1d", "12h", "15m", "7s", "1s"):
+        assert (tiling(duration(text), now) == "") == (text != "7s")
+    for text, start, end in (
+        ("7d", "Thu 2026-11-19 00:00", "Thu 2026-11-26 00:00"),
+        ("14d", "Thu 2026-11-19 00:00", "Thu 2026-12-03 00:00"),
+        ("5h", "Tue 2026-11-24 11:00", "Tue 2026-11-24 16:00"),
+        ("2d", "Mon 2026-11-23 00:00", "Wed 2026-11-25 00:00"),
+    ):
+        assert f"{start}:00 UTC" in tiling(duration(text), now)
+        assert f"{end}:00 UTC" in tiling(duration(text), now)
+        assert ("each begins on a Thursday" in tiling(duration(text), now)) == (text in ("7d", "14d"))

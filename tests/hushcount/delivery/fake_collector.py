@@ -100,6 +100,7 @@ class FakeCollector:
     takes_before_answering: bool = False
     """Whether what such an answer refuses was stored nevertheless, as when an answer is lost."""
     most_reports: int = 10**6
+    dictionary: tuple[bytes, dict[str, str]] = (WORDS.packed(), {"Content-Type": "application/gzip"})
     posts: list[Post] = field(default_factory=list)
     gets: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
@@ -132,7 +133,7 @@ class FakeCollector:
         if path == "/v1/campaigns/words/log":
             return self.log().text().encode(), {"Content-Type": "application/json"}
         if path == "/v1/campaigns/words/dictionary":
-            return "".join(f"{item}\n" for item in WORDS.items).encode(), {"Content-Type": "text/plain"}
+            return self.dictionary
         return None
 
     def log(self) -> CampaignLog:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,12 +16,13 @@ from hushcount.delivery.documents import Document, NotServed, _refresh_at, fetch
 from hushcount.delivery.exchange import NoAnswer, Reply
 from hushcount.delivery.publication import Publication, fetch_documents, read_publication
 from hushcount.delivery.queue import database
+from hushcount.delivery.sender import Sender
 from hushcount.delivery.site import Site
-from hushcount.errors import HushcountError
+from hushcount.errors import HushcountError, NotYet
 from tests.hushcount.campaigns.test_campaign_file import WORDS
 from tests.hushcount.campaigns.test_chain import log_of
 from tests.hushcount.campaigns.vouched import signed
-from tests.hushcount.delivery.fake_collector import campaign, collecting
+from tests.hushcount.delivery.fake_collector import campaign, collecting, policy
 from tests.hushcount.delivery.misbehaving import http, saying, serving
 
 NOW = 1_800_000_000.0
@@ -120,9 +123,11 @@ def test_what_does_not_belong_together_is_refused_in_a_sentence(subtests: pytest
         ),
         (text("log", b"{}"), "log"),
         (text("log", b"\xff"), "log .*UTF-8"),
-        (text("dictionary", b"one\ntwo\n"), "dictionary"),
-        (text("dictionary", b"one\ntwo\nthree\nfour\n"), " 3"),
-        (text("dictionary", b"one\n\xff\n"), "UTF-8"),
+        (text("dictionary", gzip.compress(b"one\ntwo\n")), "not the campaign's"),
+        (text("dictionary", gzip.compress(b"one\ntwo\nthree\nfour\n")), " 3"),
+        (text("dictionary", gzip.compress(b"one\n\xff\n")), "UTF-8"),
+        # As collectors served it before.
+        (text("dictionary", b"one\ntwo\n", content_type="text/plain"), "not the campaign's"),
         (text("dictionary", b"one", content_type="application/gzip"), "dictionary.* damaged"),
         (lambda documents: documents.pop("dictionary"), "dictionary is missing"),
     ]:
@@ -167,3 +172,23 @@ def test_a_dictionary_is_fetched_anew_only_if_the_campaign_names_another() -> No
         collector.epochs.append(campaign(collector.campaign, dictionary=changed))
         fetch_documents(Site(collector.address), "words", second, NOW + 2000)
         assert "/dictionary?" in collector.gets[-1][0]
+
+
+def test_no_more_of_a_dictionary_is_fetched_or_unpacked_than_the_policy_allows(subtests: pytest.Subtests) -> None:
+    packed, long = WORDS.packed(), "".join(f"{letter * 4000}\n" for letter in "abc").encode()
+    for limit, data, refusal in [
+        (len(packed), packed, None),
+        (len(packed) - 1, packed, "too long"),
+        (len(long) - 1, gzip.compress(long), "max_dictionary_bytes"),
+        # All that is allowed is unpacked: it is another dictionary.
+        (len(long), gzip.compress(long), "not the campaign's"),
+    ]:
+        with subtests.test(limit=limit), collecting() as collector:
+            collector.dictionary = data, {"Content-Type": "application/gzip"}
+            sender = Sender(collector.address, policy(max_dictionary_bytes=limit), delay=timedelta(0))
+            if refusal is None:
+                sender.report("one")
+                assert sender.deliver().sent > 0
+            else:
+                with pytest.raises(NotYet, match=refusal):
+                    sender.report("one")

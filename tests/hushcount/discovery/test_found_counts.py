@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from aux_server.keep import count_noise
 from hushcount.arrays import FloatArray, IntArray
@@ -156,3 +157,28 @@ def test_an_error_of_zero_cannot_be_weighed() -> None:
     one, zero = np.ones(1), np.zeros(1)
     with pytest.raises(ValueError, match="cannot be weighed"):
         combine(one, zero, one, one)
+
+
+def test_a_combined_count_is_shown_only_where_its_error_is_true(subtests: pytest.Subtests) -> None:
+    """Exact sums over the noise: of the draws that show a value, so many have a combined count that misses it."""
+    law, error = REFERENCE, 60.0
+    noise, least = np.arange(-200, law.most + 1), unbiased_from(law)
+    chances = np.array([law.chance(int(each)) for each in noise])
+    among = [law.interval(int(shown), 0.95)[0] for shown in range(law.threshold, law.threshold + 400)]
+    missed = {}
+    for count in (5, 15, 22, 26, 28, 30, 33, 36, 38, 40, 45, 60, 100, 200):
+        kept = count + noise >= law.threshold
+        shown, odds = (count + noise)[kept], chances[kept] / chances[kept].sum()
+        sd = np.full(len(shown), law.standard_deviation)
+        # The frequency estimate is drawn by the normal law about the count: its quantiles stand for it.
+        quantiles = norm.ppf((np.arange(400) + 0.5) / 400)
+        beside = np.full(len(shown), error)
+        both = [combine(shown - law.mean, sd, count + each * beside, beside) for each in quantiles]
+        misses = np.mean([np.abs(made - count) > 1.96 * errors for made, errors in both], axis=0)
+        sure = np.array([among[each - law.threshold] for each in shown]) >= least
+        missed[count] = float((odds * misses).sum()), float((odds * misses)[sure].sum())
+        with subtests.test(count=count):
+            assert missed[count][1] <= (0.025 if count < least else 0.064)
+    # Shown always, it would miss a value of 26 clients in four of ten.
+    assert missed[26][0] == pytest.approx(0.408, abs=0.01)
+    assert missed[22][0] > 0.99

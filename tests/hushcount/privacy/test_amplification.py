@@ -132,8 +132,15 @@ def test_more_reports_lose_less_and_a_smaller_delta_costs() -> None:
 
 
 def test_below_what_floats_can_hold_no_gain_is_stated() -> None:
-    assert shuffled_epsilon(general_law(2.0), 10**6, 1e-250) == 2.0
-    assert amplify_any(2.0, 10**6, 1e-250).bound is None
+    for delta in (1e-201, 1e-250, 1e-300):
+        closed, gained = closed_form_epsilon(2.0, 10**5, delta), amplify_any(2.0, 10**5, delta)
+        assert closed is not None
+        assert (gained.epsilon, gained.bound) == (closed, "general")
+        assert shuffled_epsilon(general_law(2.0), 10**5, 1e-199) < closed < 1.0
+        assert gained.points(2) == ((4.0, 0.0),)
+    # Too few reports for its theorem.
+    assert closed_form_epsilon(2.0, 10_000, 1e-300) is None
+    assert amplify_any(2.0, 10_000, 1e-300).bound is None
 
 
 # Inverses

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.planning.planner import Candidate, Task, least_epsilon, make_plan, most_reports
@@ -64,7 +65,10 @@ def test_a_target_share_is_an_objective() -> None:
 
 
 def test_a_dictionary_counts_other_and_an_open_domain_needs_none(world: World) -> None:
-    listed = done(*ASKED, "--dictionary", world.dictionary, "--json").json
+    told = done(*ASKED, "--dictionary", world.dictionary, "--json")
+    known = read_dictionary(world.dictionary)
+    assert f"{len(known.text):,} bytes, {len(known.packed()):,} packed" in " ".join(told.err.split())
+    listed = told.json
     assert listed == done(*ASKED, "--dictionary-size", len(LISTED) + 1, "--json").json
     told = done(*ASKED, "--open-domain", "--json").json
     assert {one["mechanism"] for one in told["candidates"]} == {

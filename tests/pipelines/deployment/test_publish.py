@@ -112,7 +112,11 @@ def test_an_epoch_that_was_given_an_end_is_not_cut_short(site: Site) -> None:
 
 
 def test_what_a_killed_try_left_is_replaced_and_its_signature_goes(site: Site) -> None:
-    left = {"epoch-000002.json": "another", "epoch-000002.json.sig": "of another", "epoch-000002.dictionary.txt": "x\n"}
+    left = {
+        "epoch-000002.json": "another",
+        "epoch-000002.json.sig": "of another",
+        "epoch-000002.dictionary.txt.gz": "x\n",
+    }
     for name, text in left.items():
         (folder(site) / name).write_text(text)
     second = made(site, 2)
@@ -124,7 +128,7 @@ def test_what_a_killed_try_left_is_replaced_and_its_signature_goes(site: Site) -
     assert not (folder(site) / "epoch-000002.json.sig").exists()
 
 
-@pytest.mark.parametrize("taken", ["epoch-000002.json", "epoch-000002.dictionary.txt"])
+@pytest.mark.parametrize("taken", ["epoch-000002.json", "epoch-000002.dictionary.txt.gz"])
 def test_a_file_that_is_collected_under_is_never_replaced(site: Site, taken: str) -> None:
     path = folder(site) / "collection.json"
     data = json.loads(path.read_text())
@@ -150,7 +154,7 @@ def test_a_campaign_file_that_lies_in_its_folder_already_is_published_with_its_s
     done("campaign", "sign", "--campaign", second, "--keys", site.root / "operator")
     publish(site.deployment, second, now=at(0.5))
     done("campaign", "verify", "--campaign", second, "--keys", site.root / "operator")
-    assert Campaign.read(second).dictionary.path == "epoch-000002.dictionary.txt"  # type: ignore[union-attr]
+    assert Campaign.read(second).dictionary.path == "epoch-000002.dictionary.txt.gz"  # type: ignore[union-attr]
 
 
 def test_one_process_publishes_at_a_time_and_none_is_lost(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ import pytest
 import pipelines.init.write
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.dictionary import read_dictionary
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.newest import Newest
@@ -85,6 +86,8 @@ def test_it_says_whom_the_promise_trusts_in_any_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1).out
+    known = read_dictionary(Path(str(listed[1])))
+    assert f"{len(known.text):,} bytes, {len(known.packed()):,} packed" in " ".join(shown.split())
     said = " ".join(shown.split())
     assert " 7.39 " in said
     assert "for discovery" in said
@@ -93,6 +96,16 @@ def test_it_says_whom_the_promise_trusts_in_any_terminal(
     assert "\x1b" not in shown
     alone = " ".join(done("init", tmp_path / "other", *listed).out.split())
     assert "for discovery" not in alone
+
+
+def test_a_window_that_begins_with_no_day_is_said_to(tmp_path: Path, listed: tuple[object, ...]) -> None:
+    for length, says in (("7d", True), ("5h", True), ("1d", False), ("6h", False)):
+        home = tmp_path / length
+        shown = (
+            done("init", home, *listed, "--window", length).out,
+            cli("status", "--config", home / "deployment.toml").out,
+        )
+        assert [("Thursday, 1970-01-01" in " ".join(one.split())) for one in shown] == [says, says]
 
 
 # Files.

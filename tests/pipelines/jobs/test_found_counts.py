@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.discovery.found_counts import unbiased_from
 from hushcount.errors import FormatError, UsageError
 from keys import store
 from pipelines.jobs.found import (
@@ -120,7 +121,7 @@ def test_an_open_domain_combines_both_counts(world: World, tmp_path: Path) -> No
     results = chain.analyze("--found", found)
     rows = pq.read_table(results / "found.parquet").to_pylist()
     assert {row["item"] for row in rows} >= set(POPULAR)
-    estimated = estimates(results)
+    estimated, unbiased = estimates(results), unbiased_from(chain.campaign.require_keep_rule().count_law)
     for row in rows:
         one = estimated[row["item"]]
         error = math.hypot(one["standard_error"], one["collision_error"])
@@ -129,6 +130,9 @@ def test_an_open_domain_combines_both_counts(world: World, tmp_path: Path) -> No
         assert row["estimate_error"] == pytest.approx(error)
         weights = [1 / row["standard_error"] ** 2, 1 / error**2]
         mean = (weights[0] * row["count"] + weights[1] * one["count"]) / sum(weights)
+        if row["low"] < unbiased:
+            assert (row["combined"], row["combined_error"]) == (None, None)
+            continue
         assert row["combined"] == pytest.approx(mean)
         assert row["combined_error"] == pytest.approx(sum(weights) ** -0.5)
     page = (results / "report.html").read_text(encoding="utf-8")
@@ -227,13 +231,15 @@ def table(**columns: list[float]) -> pa.Table:
 
 
 def test_a_value_without_an_estimate_has_empty_cells(tmp_path: Path) -> None:
-    counts = table(count=[50.0, 40.0], standard_error=[3.0, 3.0])
+    counts = table(count=[50.0, 40.0], standard_error=[3.0, 3.0], low=[44, 34])
     only = pa.table({"item": ["v1"], "count": [70.0], "standard_error": [3.0], "collision_error": [4.0]})
-    both = combined(counts, only)
+    both = combined(counts, only, 34)
     assert both.slice(0, 1).select(COMBINED_COLUMNS).to_pylist() == [dict.fromkeys(COMBINED_COLUMNS)]
     (row,) = both.slice(1, 1).to_pylist()
     assert (row["estimate"], row["estimate_error"]) == (70.0, 5.0)
     assert row["combined"] == pytest.approx((40 * 25 + 70 * 9) / 34)
+    (biased,) = combined(counts, only, 35).slice(1, 1).to_pylist()
+    assert (biased["estimate"], biased["combined"], biased["combined_error"]) == (70.0, None, None)
     put_counts(str(tmp_path), both)
     assert read_csv(tmp_path / "found.csv")[0]["combined"] == ""
 
@@ -260,7 +266,7 @@ def test_no_value_at_all_is_a_table_without_rows(tmp_path: Path, closed: Chain) 
     read = read_counts(str(tmp_path / "found.csv"))
     assert read.num_rows == 0
     assert explain(10.0, 2.0, read, None).rest == 10.0
-    assert combined(read, table(count=[], standard_error=[], collision_error=[])).num_rows == 0
+    assert combined(read, table(count=[], standard_error=[], collision_error=[]), 37).num_rows == 0
 
 
 def test_a_count_that_is_no_number_is_refused(subtests: pytest.Subtests, tmp_path: Path) -> None:

@@ -298,6 +298,7 @@ _LIMITS = {
     "max_delta": 1e-6,
     "min_batch": 1000,
     "max_report_bytes": 16384,
+    "max_dictionary_bytes": 1 << 25,
 }
 
 
@@ -316,6 +317,7 @@ def report_to(policy: Any, file: Content, signature: Content | None, at: str) ->
         _real(limits["max_delta"], 0, math.nextafter(1, 0))
         _whole(limits["min_batch"], 1, 10**12)
         _whole(limits["max_report_bytes"], 1, 1 << 30)
+        _whole(limits["max_dictionary_bytes"], 1, 1 << 28)
     except Refused:
         raise Refused("malformed") from None
     require(file["id"] == limits["campaign_id"], "another_campaign")

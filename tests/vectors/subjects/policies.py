@@ -86,6 +86,8 @@ _MALFORMED: tuple[dict[str, Any], ...] = (
     {"min_batch": 0},
     {"min_batch": 1.5},
     {"max_report_bytes": 0},
+    {"max_dictionary_bytes": 0},
+    {"max_dictionary_bytes": (1 << 28) + 1},
     {"max_Epsilon": 1.0},
 )
 

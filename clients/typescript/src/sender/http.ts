@@ -56,15 +56,20 @@ export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
 }
 
 /** Return the body; none for one that is too long or breaks off, unless its status is 200: any other says enough. */
-async function bodyOf({ status, body }: Response, mostBytes: number | undefined): Promise<Uint8Array> {
+async function bodyOf({ status, headers, body }: Response, mostBytes: number | undefined): Promise<Uint8Array> {
   const none = new Uint8Array();
   if (body === null) return none;
   const isWanted = status === 200 && mostBytes !== undefined;
   const most = isWanted ? mostBytes : PROBLEM_BYTES;
-  const found = await readBounded(body, most).catch((error: unknown) => {
-    if (isWanted) throw error;
-    return none;
-  });
+  const isLonger = Number(headers.get("content-length")) > most;
+  // A length that is told spares fetching what is not taken.
+  if (isLonger) await body.cancel();
+  const found = isLonger
+    ? undefined
+    : await readBounded(body, most).catch((error: unknown) => {
+        if (isWanted) throw error;
+        return none;
+      });
   if (found !== undefined || !isWanted) return found ?? none;
   throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
 }

@@ -24,6 +24,8 @@ const LONGEST = 1.5 * LONGEST_WAIT;
 
 /** What a sender needs to know of campaign files. */
 export interface Reading {
+  /** Bounds a dictionary, packed and unpacked. */
+  readonly mostBytes: number;
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
   /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
@@ -118,7 +120,7 @@ export class Present {
     if (documents.campaign === undefined) return;
     this.#isKept = true;
     try {
-      this.#maker = await this.#reading.open(await readPublication(documents));
+      this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
       this.#documents = documents;
       this.#due = documents.campaign.refreshAt;
     } catch (error) {
@@ -133,10 +135,11 @@ export class Present {
     const named = (file: unknown): Named => this.#reading.named(file);
     const check = (...given: Parameters<Reading["check"]>): Promise<Named> => this.#reading.check(...given);
     try {
-      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, Date.now());
+      const { mostBytes } = this.#reading;
+      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, mostBytes, Date.now());
       const { campaign: before } = this.#documents;
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
-      if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents));
+      if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
       this.#documents = documents;
       this.#due = documents.campaign.refreshAt;
       this.#isKept = true;

@@ -10,8 +10,6 @@ import { readBounded, type Fetch } from "./http.js";
 
 const CAMPAIGN_BYTES = 1 << 20;
 const SIGNATURE_BYTES = 4096;
-/** Longest dictionary, packed and plain: a page has no room for a longer one. */
-const DICTIONARY_BYTES = 1 << 25;
 const NAME = "the campaign file";
 
 /** One epoch of a campaign as a collector serves it; nothing is checked but its form. */
@@ -37,6 +35,7 @@ export interface Named {
  * @param base the address of the campaign at its collector.
  * @param read checks the form of a campaign file; it throws FormatError.
  * @param check does so too, and checks what the policy demands, before anything that the file names is fetched.
+ * @param mostBytes of the dictionary.
  * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none. Untrusted: `check` refused it.
  */
 export async function fetchDocuments(
@@ -45,6 +44,7 @@ export async function fetchDocuments(
   kept: Documents,
   read: (file: unknown) => Named,
   check: (file: unknown, signature: CampaignSignature | undefined) => Promise<Named>,
+  mostBytes: number,
   now: number,
 ): Promise<Documents & { readonly campaign: Document }> {
   const campaign = await fetchDocument(fetcher, base, CAMPAIGN_BYTES, now);
@@ -62,18 +62,18 @@ export async function fetchDocuments(
   const dictionary =
     digest === undefined
       ? undefined
-      : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, DICTIONARY_BYTES, now)));
+      : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, mostBytes, now)));
   return own({ campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) });
 }
 
-/** Return what documents hold. Throws FormatError if one of them is not what it should be. */
-export async function readPublication({ campaign, log, dictionary }: Documents): Promise<Publication> {
+/** Return what documents hold, of a dictionary at most so many bytes. Throws FormatError if one is not as it should be. */
+export async function readPublication({ campaign, log, dictionary }: Documents, mostBytes: number): Promise<Publication> {
   if (campaign === undefined) throw new FormatError(`${NAME} is missing`);
   return {
     file: parseJson(campaign.data, CAMPAIGN_BYTES, NAME),
     signature: signatureOf(campaign.signature),
     log: log === undefined ? undefined : parseLog(parseJson(log.data, LOG_BYTES, "the log"), "the log"),
-    dictionary: dictionary === undefined ? undefined : await unpacked(dictionary),
+    dictionary: dictionary === undefined ? undefined : await unpacked(dictionary, mostBytes),
   };
 }
 
@@ -93,10 +93,13 @@ function signatureOf(header: string): CampaignSignature | undefined {
   return parseCampaignSignature(parseJson(bytes, SIGNATURE_BYTES, name), name);
 }
 
-async function unpacked({ data, type }: Document): Promise<Uint8Array> {
+async function unpacked({ data, type }: Document, mostBytes: number): Promise<Uint8Array> {
   if (!type.toLowerCase().startsWith("application/gzip")) return data;
   const stream = new Blob([Uint8Array.from(data)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const plain = await readBounded(stream, DICTIONARY_BYTES).catch(() => undefined);
+  const plain = await readBounded(stream, mostBytes).catch(() => undefined);
   if (plain !== undefined) return plain;
-  throw new FormatError(`the dictionary is no gzip file of at most ${String(DICTIONARY_BYTES)} bytes`);
+  throw new FormatError(
+    `the dictionary is no gzip file of at most ${String(mostBytes)} bytes unpacked: raise max_dictionary_bytes in the ` +
+      "policy if your users' devices may fetch a longer one",
+  );
 }

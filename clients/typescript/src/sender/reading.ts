@@ -11,6 +11,7 @@ import type { Named } from "./publication.js";
 /** Return the reading of a sender with these options. */
 export function reading({ policy, store, designs = [] }: SenderOptions): Reading {
   return {
+    mostBytes: policy.maxDictionaryBytes,
     named: (file) => namedIn(formOf(file)),
     check: async (file, signature) => {
       const form = formOf(file);

@@ -9,6 +9,7 @@ import { Newest } from "./newest.js";
 import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 
 const MOST_KEYS = 100;
+const DICTIONARY_BYTES = 2 ** 25;
 const NAME = "the policy";
 /** What the makers of policies alone have: in JavaScript "private" keeps nobody out. */
 const INSIDE = Symbol("policy");
@@ -31,6 +32,8 @@ export interface PolicyTerms {
   readonly minBatch: number;
   /** The longest sealed report of either stream. */
   readonly maxReportBytes: number;
+  /** The longest dictionary that a sender fetches and keeps, and the longest unpacked. */
+  readonly maxDictionaryBytes: number;
 }
 
 /**
@@ -67,6 +70,11 @@ export class Policy {
   /** The campaign of this policy; undefined if it believes any. */
   get campaignId(): string | undefined {
     return this.#terms?.campaignId;
+  }
+
+  /** The longest dictionary that is fetched. */
+  get maxDictionaryBytes(): number {
+    return this.#terms?.maxDictionaryBytes ?? DICTIONARY_BYTES;
   }
 
   /**
@@ -107,7 +115,7 @@ export class Policy {
 
 function termsOf(data: unknown): PolicyTerms {
   const limits = { max_discovery_epsilon: 0, oblivious: false, max_delta: 1e-6, min_batch: 1000 };
-  const optional = { format: 1, ...limits, max_report_bytes: 16384 };
+  const optional = { format: 1, ...limits, max_report_bytes: 16384, max_dictionary_bytes: DICTIONARY_BYTES };
   const needed = ["campaign_id", "operator_keys", "max_epsilon"];
   const fields = { ...optional, ...fieldsOf(data, NAME, needed, Object.keys(optional)) };
   numberOf(fields, "format", [1, 1], NAME);
@@ -122,6 +130,7 @@ function termsOf(data: unknown): PolicyTerms {
     maxDelta: numberOf(fields, "max_delta", [0, 1 - Number.EPSILON / 2], NAME),
     minBatch: numberOf(fields, "min_batch", [1, 1e12], NAME, true),
     maxReportBytes: numberOf(fields, "max_report_bytes", [1, 2 ** 30], NAME, true),
+    maxDictionaryBytes: numberOf(fields, "max_dictionary_bytes", [1, 2 ** 28], NAME, true),
   };
 }
 
