@@ -30,6 +30,7 @@ USUAL_BYTES = 1 << 25
 """Longest that a sender fetches, unless its policy says otherwise."""
 _PACKING = 6
 """How hard gzip tries: 9 takes three times as long for a hundredth less."""
+_MAGIC = b"\x1f\x8b"
 _ORDER_BYTES = 16
 _ORDER_PERSON = b"hushcount order"
 
@@ -135,7 +136,7 @@ def read_items(path: Path) -> list[str]:
 
 
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
-    """Read a dictionary, one item a line, text or .gz, which another party may have made.
+    """Read a dictionary, one item a line, text or gzip, which another party may have made.
 
     It may have `most` items; no more is read or unpacked than these can take.
 
@@ -147,7 +148,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
         with open_regular(path) as raw:
             return _parsed(raw, path.suffix == ".gz", most, f"dictionary {path}")
     except (OSError, EOFError, zlib.error) as error:
-        reason = "it is damaged" if path.suffix == ".gz" and path.is_file() else getattr(error, "strerror", None)
+        reason = getattr(error, "strerror", None) or "it is damaged"
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None
 
 
@@ -163,6 +164,9 @@ def parse_dictionary(data: bytes, packed: bool, most: int, most_bytes: int = MOS
 
 
 def _parsed(raw: IO[bytes], packed: bool, most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
+    # No UTF-8 begins so: what a collector sent packed may lie in a file of the name that the campaign gives it.
+    packed = packed or raw.read(len(_MAGIC)) == _MAGIC
+    raw.seek(0)
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
         lines = bare_lines(_bounded(stream.readline, most, most_bytes, name), name)
         return Dictionary(tuple(canonical(text_of(line)) for line in lines), name)

@@ -213,3 +213,13 @@ def test_no_table_of_found_values_holds_another_spelling(tmp_path: Path) -> None
     (tmp_path / "found.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
     with pytest.raises(FormatError, match="is not what hushcount discover wrote: restore it"):
         read_found_items(str(tmp_path / "found.csv"))
+
+
+def test_a_packed_dictionary_is_read_under_any_name(tmp_path: Path) -> None:
+    known = Dictionary(("alpha", "größe"))
+    for name in ("words.txt", "words.txt.gz"):
+        (tmp_path / name).write_bytes(known.packed())
+        assert read_dictionary(tmp_path / name) == known
+        (tmp_path / name).write_bytes(known.packed()[:-3])
+        with pytest.raises(UsageError, match="damaged"):
+            read_dictionary(tmp_path / name)
