@@ -4,11 +4,11 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 31_200, sets: 32_900, weighted: 33_300, pools: 34_200 };
+const CAMPAIGN_LIMITS = { cells: 34_300, sets: 36_050, weighted: 36_400, pools: 37_300 };
 /** Of what an oblivious campaign loads besides, the curve with it. */
 const OBLIVIOUS_LIMIT = 22_000;
 /** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 38_400;
+const WHOLE_LIMIT = 41_600;
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));
