@@ -27,6 +27,7 @@ describe.skipIf(!existsSync(PYTHON))("a real collector", { timeout: 120_000 }, (
   let reader: Interface;
   let url: string;
   let policy: unknown;
+  let metricsToken: string;
 
   async function nextLine(): Promise<any> {
     return JSON.parse((await lines.next()).value);
@@ -37,7 +38,7 @@ describe.skipIf(!existsSync(PYTHON))("a real collector", { timeout: 120_000 }, (
     served = spawn(PYTHON, [`${ROOT}clients/typescript/tests/real/serve.py`], { env, stdio: ["pipe", "pipe", "inherit"] });
     reader = createInterface({ input: served.stdout! });
     lines = reader[Symbol.asyncIterator]();
-    ({ url, policy } = await nextLine());
+    ({ url, policy, metricsToken } = await nextLine());
   }, 60_000);
 
   afterEach(() => {
@@ -53,7 +54,7 @@ describe.skipIf(!existsSync(PYTHON))("a real collector", { timeout: 120_000 }, (
 
   /** Return how many reports the collector says that it has, of both streams. */
   async function acknowledged(): Promise<number> {
-    const text = await (await fetch(`${url}/metrics`)).text();
+    const text = await (await fetch(`${url}/metrics`, { headers: { Authorization: `Bearer ${metricsToken}` } })).text();
     const counts = Array.from(text.matchAll(/^\w+_reports_total\{.*\} (\S+)$/gm), ([, count]) => Number(count));
     return counts.reduce((sum, count) => sum + count, 0);
   }

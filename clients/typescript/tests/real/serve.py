@@ -1,7 +1,7 @@
 """Run a real collector for the tests of the TypeScript client, and say at the end what it stored.
 
-Prints one line of JSON with its address and the policy of its campaign; ends when its standard input does, and then
-prints another with the number of distinct reports of each stream, and of clients.
+Prints one line of JSON with its address, the policy of its campaign and the token of its metrics. It ends when its
+standard input does, and then prints another with the number of distinct reports of each stream, and of clients.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from hushcount.policy import terms_of
 from tests.hushcount.campaigns.vouched import KEY, public_part
 from tests.hushcount.delivery.test_real_collector import prepared, stopped
+from tests.shuffler.collector.running import METRICS_TOKEN
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
         site = prepared(Path(folder) / "site", cap=100, origins=["*"])
         policy = json.loads(terms_of(site.campaign(), (public_part(KEY),)).text())
         with stopped(site) as collector:
-            sys.stdout.write(json.dumps({"url": collector.url, "policy": policy}) + "\n")
+            sys.stdout.write(json.dumps({"url": collector.url, "policy": policy, "metricsToken": METRICS_TOKEN}) + "\n")
             sys.stdout.flush()
             sys.stdin.read()
         stored = {stream: len(set(site.sealed(stream))) for stream in ("reports", "discovery")}
