@@ -63,7 +63,7 @@ class Dictionary:
         return "".join(f"{item}\n" for item in self.items).encode()
 
     def packed(self) -> bytes:
-        """Return its file as clients fetch it, of gzip: the same bytes for the same items."""
+        """Return its file as clients fetch it, of gzip: the same bytes for the same items and zlib."""
         return gzip.compress(self.text, _PACKING, mtime=0)
 
     @cached_property

@@ -189,6 +189,10 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
         return known[key]
 
     best, planned, step = at(near, near), near, math.log(2.0)
+    while math.isinf(best.error) and planned > limits.least:
+        # The parameters for the least local epsilon are within the limits of the task.
+        planned = max(planned - step, limits.least)
+        best = at(planned, best.epsilon)
     while step > _SHORTEST:
         for other in (planned + step, planned - step):
             found = at(other, best.epsilon)

@@ -85,13 +85,12 @@ class Side:
         Without collisions. Over the draw of the responses; and of the clients, if these are a sample of a population
         (`drawn`). By the law of the supports of all results, or of each result, added in squares, or the normal law.
         """
-        parts = [self._part(number, tail, drawn) for number in range(len(self.results))]
-        low, high = sum_limits(parts)
-        if len(parts) == 1:
-            return low, high
         law = self.law
-        exact_low, exact_high = law.limits(self.answers, tail, drawn)
-        return np.where(law.there, exact_low, low), np.where(law.there, exact_high, high)
+        low, high = law.limits(self.answers, tail, drawn)
+        if law.there.all():
+            return low, high
+        each_low, each_high = sum_limits([self._part(number, tail, drawn) for number in range(len(self.results))])
+        return np.where(law.there, low, each_low), np.where(law.there, high, each_high)
 
     def _part(self, number: int, tail: float, drawn: bool) -> Limited:
         """Return one result's part of the share."""

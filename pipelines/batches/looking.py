@@ -1,4 +1,4 @@
-"""The state for who only looks: nothing is made, locked or written."""
+"""The state for who only looks: nothing is made, locked or written, except that a killed writer's rest is undone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipelines.batches.state import connected, in_memory, opened, prepare, snaps
 
 @contextmanager
 def looked(address: str) -> Iterator[Connection]:
-    """Yield a `snapshot` of the state, and change nothing on a disk: it may be a read-only mount, or not be there yet.
+    """Yield a `snapshot` of the state, and make nothing on a disk: it may be a read-only mount, or not be there yet.
 
     Raises:
         UsageError, HushcountError: as `opened`.
@@ -37,5 +37,5 @@ def looked(address: str) -> Iterator[Connection]:
                     source.backup(cast(sqlite3.Connection, state.connection.driver_connection))
             prepare(state, address)
             yield state
-    except (DBAPIError, sqlite3.Error) as error:
+    except (DBAPIError, sqlite3.Error, OSError) as error:
         raise unusable(address, error) from None

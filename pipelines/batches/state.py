@@ -162,7 +162,7 @@ def in_memory() -> Iterator[Connection]:
             yield connection
 
 
-def unusable(address: str, error: DBAPIError | sqlite3.Error) -> HushcountError:
+def unusable(address: str, error: DBAPIError | sqlite3.Error | OSError) -> HushcountError:
     """Return the one sentence of a driver's error."""
     # The driver's own words: SQLAlchemy's would repeat the statement.
     cause = str(error.orig if isinstance(error, DBAPIError) else error).strip().splitlines()

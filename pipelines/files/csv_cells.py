@@ -12,7 +12,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from hushcount.errors import FormatError
 from hushcount.formats.lines import fault_of_encoding, require_fit
@@ -57,10 +58,9 @@ def text_of(cell: str) -> str:
 
 
 def csv_header(raw: bytes, name: str) -> list[str]:
-    """Return the names of the columns in the first line of a CSV file; FormatError if it cannot be UTF-8."""
-    _require_utf8(raw, name)
-    first = raw.partition(b"\n")[0].decode("utf-8-sig", errors="replace")
-    return list(csv.DictReader([first]).fieldnames or ())
+    """Return the names of the columns of a CSV file, perhaps cut off behind them; FormatError as `csv_rows`."""
+    with _in_a_sentence(name):
+        return list(_reader(raw, name).fieldnames or ())
 
 
 def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -72,20 +72,34 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
     return [row for _, row in numbered_csv_rows(raw, name, columns)]
 
 
-def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-    """Return the same rows, each behind the number of its last line."""
-    _require_utf8(raw, name)
-    try:
-        rows = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
+def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the same rows, each behind the number of its last line; the error of unfit ones comes behind the last."""
+    faults = []
+    with _in_a_sentence(name):
+        rows = _reader(raw, name)
         missing = [column for column in columns if column not in (rows.fieldnames or ())]
         if missing:
             raise FormatError(f"{name} has no column {missing[0]!r}")
-        found = [(rows.line_num, row) for row in rows]
+        for row in rows:
+            if None in map(row.get, columns):
+                faults.append((rows.line_num, "has too few columns"))
+            else:
+                yield rows.line_num, {**row, "item": text_of(row["item"])} if "item" in columns else row
+    require_fit(faults, name)
+
+
+def _reader(raw: bytes, name: str) -> csv.DictReader[str]:
+    _require_utf8(raw, name)
+    return csv.DictReader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""))
+
+
+@contextmanager
+def _in_a_sentence(name: str) -> Iterator[None]:
+    try:
+        yield
     except (UnicodeDecodeError, csv.Error) as error:
         fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not CSV: {error}"
         raise FormatError(f"{name} {fault}") from None
-    require_fit(((line, "has too few columns") for line, row in found if None in map(row.get, columns)), name)
-    return [(line, {**row, "item": text_of(row["item"])} if "item" in columns else row) for line, row in found]
 
 
 def _require_utf8(raw: bytes, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,9 @@ from pipelines.files.csv_cells import csv_header, numbered_csv_rows
 
 MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
+_MOST_DIGITS = 100
 _REPORT_SECONDS = 5e-8
+_MOST_DIGITS = 100
 """What the quickest mechanism takes to encode a report."""
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
 """From the runs and how many there are to the same runs: where progress is shown."""
@@ -187,16 +189,20 @@ def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
     return Dictionary(tuple(occurring))
 
 
-def _rows(path: Path) -> Iterable[tuple[int, str, int]]:
-    """Return line, value and count of each line, or of each row of a .csv."""
+def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
+    """Yield line, value and count of each line, or of each row of a .csv; the error of unfit rows comes behind them."""
     if path.suffix != ".csv":
-        return ((line, value, 1) for line, value in enumerate(read_items(path), start=1))
-    raw = read_file(path, "values", TABLE_BYTES)
+        yield from ((line, value, 1) for line, value in enumerate(read_items(path), start=1))
+        return
+    raw, faults = read_file(path, "values", TABLE_BYTES), []
     header = csv_header(raw, str(path))
     column = next((name for name in ("item", "value") if name in header), None)
     if column is None or "count" not in header:
         raise UsageError(f"{path} must have the columns item (or value) and count")
-    rows = numbered_csv_rows(raw, str(path), (column, "count"))
-    wrong = ((line, f"has the count {row['count']!r}") for line, row in rows if not row["count"].isdecimal())
-    require_fit(wrong, str(path))
-    return ((line, canonical(row[column]), int(row["count"])) for line, row in rows)
+    for line, row in numbered_csv_rows(raw, str(path), (column, "count")):
+        count = row["count"]
+        if count.isdecimal() and len(count) <= _MOST_DIGITS:
+            yield line, canonical(row[column]), int(count)
+        else:
+            faults.append((line, f"has the count {count[:_MOST_DIGITS]!r}"))
+    require_fit(faults, str(path))

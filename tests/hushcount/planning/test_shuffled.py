@@ -123,6 +123,9 @@ def test_parameters_beyond_the_limits_of_a_task_are_not_taken() -> None:
     )
     assert free.report_bytes > 16 >= short.report_bytes
     assert free.error < short.error
+    # Where none that the search begins with is short enough.
+    task = Task(None, max_report_bytes=16, mechanisms=("olh",))
+    assert shuffled_plan(task, Limits(1.0, 1e-8), 1_000_000).plan.chosen.report_bytes <= 16
 
 
 @pytest.mark.long

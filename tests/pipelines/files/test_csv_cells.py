@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.files.csv_cells import cell, csv_rows, csv_text, text_of
+from pipelines.files.csv_cells import cell, csv_header, csv_rows, csv_text, text_of
 from pipelines.jobs.found import write_found
 from pipelines.jobs.results import read_names
 from pipelines.jobs.tables import csv_bytes, read_csv_rows
@@ -45,6 +45,13 @@ def test_no_text_is_a_formula_wherever_a_spreadsheet_cuts_the_line(text: str) ->
         cut = next(csv.reader([line.replace("\n", " ").replace("\r", " ")], delimiter=separator), [])
         bare = [piece.lstrip('"') for piece in re.split(f"[{re.escape(separator)}\r\n]", line)]
         assert not [piece for piece in (*cut, *bare) if piece.lstrip('"').startswith(tuple(STARTS))]
+
+
+def test_columns_are_named_whatever_ends_the_lines() -> None:
+    for raw in (b"item,count\ra,5\r", b"\xef\xbb\xbfitem,count\r\na,5\r\n", b"item,count\na,5\n"):
+        assert csv_header(raw, "x.csv") == ["item", "count"]
+        assert csv_rows(raw, "x.csv", ("item", "count")) == [{"item": "a", "count": "5"}]
+    assert csv_header(b'item,"a\nb"\n', "x.csv") == ["item", "a\nb"]
 
 
 @given(texts.map(lambda text: text.replace("\0", "")), st.floats(allow_nan=False), st.integers(), st.booleans())

@@ -213,6 +213,8 @@ def test_tables_that_are_none(subtests: pytest.Subtests, tmp_path: Path) -> None
         ("item,count\na\n", "line 2 has too few columns"),
         (f"item,count\na,{MOST_VALUES}\nb,1\n", "1,000,000,001 values"),
         (f"item,count\na,{10**30}\nb,1\n", "holds 1,000,"),
+        (f"item,count\na,{'9' * 5000}\n", "line 2 has the count '999"),
+        (f"item,count,{'c' * 200_000}\na,1\n", "is not CSV"),
     ):
         with subtests.test(says=says):
             path = tmp_path / "v.csv"
