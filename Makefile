@@ -100,8 +100,8 @@ test-pythons: pythons  ## what depends on the interpreter, on the oldest and the
 build/client: tests/package/client.lock hushcount/pyproject.toml
 	$(PYTHON) -m venv --clear $@
 	$@/bin/python -m pip install $(QUICKLY) --require-hashes --no-deps -r $<
+	$@/bin/python -P -m pip --disable-pip-version-check check
 	$@/bin/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount
-	$@/bin/pip --disable-pip-version-check check
 
 test-client: build/client  ## the client alone, also on a Python newer than the parties' (PYTHON=python3.15)
 	build/client/bin/python -m pytest $(WORKERS) $(CLIENT)

@@ -79,7 +79,7 @@ FETCHING = (
     Step("chromium", "sh .ci/chromium.sh", 15, 10, may_fail=True, unless="NO page was opened in a browser"),
     Step("oldest environment", "make pythons OTHERS=3.10", 105, 15),
     Step(
-        "newest Pythons", f"sh .ci/newest.sh get {NEWEST}", 30, 10, needs=("unshare", "chroot"), may_fail=True,
+        "newest Pythons", f"sh .ci/newest.sh get {NEWEST}", 40, 10, needs=("unshare", "chroot"), may_fail=True,
         unless="NOTHING was run on Python 3.14 and 3.15",
     ),
     Step("images", "make containers IMAGES=parties", 240, 15, suite="containers", tries=2),

@@ -32,6 +32,8 @@ from hushcount.formats.client_files import ThreadLock
 from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
+_SLEPT = 120.0
+"""Seconds: twice as long as between two rounds."""
 _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
 """What makes the client of a publication; it raises if the policy refuses that."""
@@ -104,7 +106,8 @@ class Present:
             return False
         if self._client is None or sends:
             return True
-        if self._drawn is None:
+        # A process that slept past that moment would else ask as it wakes.
+        if self._drawn is None or now - self._drawn > _SLEPT:
             self._drawn = now + random_seconds(self._delay)
         return not is_ahead(self._drawn, now, _LONGEST)
 

@@ -4,11 +4,11 @@ import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
 /** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
-const CAMPAIGN_LIMITS = { cells: 34_300, sets: 36_050, weighted: 36_400, pools: 37_300 };
+const CAMPAIGN_LIMITS = { cells: 34_400, sets: 36_150, weighted: 36_500, pools: 37_400 };
 /** Of what an oblivious campaign loads besides, the curve with it. */
 const OBLIVIOUS_LIMIT = 22_000;
 /** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
-const WHOLE_LIMIT = 41_600;
+const WHOLE_LIMIT = 41_700;
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
 const sizes = new Map(outputFiles.map(({ path, contents }) => [path.split("/").pop(), gzipped(contents)]));

@@ -4,6 +4,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { OverCap } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
+import { Arrivals } from "../src/sender/arrivals.js";
+import { Leaving } from "../src/sender/leaving.js";
 import { LEASE } from "../src/sender/queue.js";
 import type { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
@@ -151,6 +153,29 @@ test("a page that lives on goes by the answer", async () => {
     const { sent, dropped } = await sender.deliver();
     expect([arrives, sent, { ...dropped }, device.collector.arrived]).toEqual([arrives, arrives ? 0 : 1, {}, ["reports one"]]);
   }
+});
+
+test("a page that lives on delivers once it has heard of what left", async () => {
+  const leaving = new Leaving();
+  const waiting = { fingerprint: "f", stream: "reports", body: new Uint8Array(10), due: START + 1000 } as const;
+  leaving.add([{ key: "queue/c/1", waiting, at: START }]);
+  let answer: (response: Response) => void = () => undefined;
+  const fetcher = (): Promise<Response> =>
+    new Promise((resolve) => {
+      answer = resolve;
+    });
+  const target = { fetcher, base: "https://collector.example.com/v1/campaigns/c", token: "t", evaluatorToken: "e" };
+  const sent = leaving.send(target, new Arrivals(new MemoryStore(), "c", DAY));
+  let settled = false;
+  const settling = leaving.settled().then(() => {
+    settled = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve));
+  expect([settled, notes.length]).toEqual([false, 1]);
+  answer(new Response(null, { status: 503 }));
+  expect(await sent).toBe(0);
+  await settling;
+  expect(notes.length).toBe(0);
 });
 
 test("a device that is offline keeps its reports, and a browser without keepalive notes nothing", async () => {

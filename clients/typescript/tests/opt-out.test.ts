@@ -82,8 +82,14 @@ test("a report that was on its way into the queue does not leave with the page a
   }
 });
 
-test("in a browser without BroadcastChannel an opt-out is as thorough, and other tabs hear of it as they deliver", async () => {
-  vi.stubGlobal("BroadcastChannel", undefined);
+const forbidden = class {
+  constructor() {
+    throw new DOMException("this site may keep no data", "SecurityError");
+  }
+};
+
+test.each([undefined, forbidden])("where a browser has no BroadcastChannel (%#) an opt-out is as thorough, and other tabs hear of it as they deliver", async (given) => {
+  vi.stubGlobal("BroadcastChannel", given);
   const [store, collector] = [new MemoryStore(), new FakeCollector()];
   const other = tab(store, collector).start();
   await other.report("dark-mode");

@@ -20,6 +20,7 @@ import { vectors, type Entry } from "./vectors.js";
 
 const SOURCE = new URL("../src/", import.meta.url);
 const NOW = Date.parse("2026-11-23T12:00:00Z");
+const CAMPAIGNS = [TERMS.campaign_id, ...vectors("campaigns").accept.map(({ file }) => file.id as string)];
 /** The language itself reads these of every promise's result and of every property's description. */
 const OF_THE_LANGUAGE = ["then", "get", "set", "value", "writable", "enumerable", "configurable"];
 
@@ -36,7 +37,9 @@ function namesInSource(): { readonly options: readonly string[]; readonly all: r
   for (const path of readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))) {
     visit(ts.createSourceFile(path, readFileSync(new URL(path, SOURCE), "utf8"), ts.ScriptTarget.ES2022, true));
   }
-  const isPolluted = (name: string): boolean => /^[a-z_]\w*$/i.test(name) && !(name in Object.prototype) && !OF_THE_LANGUAGE.includes(name);
+  // Lines of a budget and of an allowance have computed names.
+  for (const stream of ["reports", "discovery"]) for (const id of CAMPAIGNS) all.add(`${id}/${stream}`);
+  const isPolluted = (name: string): boolean => /^[a-z_][\w./-]*$/i.test(name) && !(name in Object.prototype) && !OF_THE_LANGUAGE.includes(name);
   return { options: [...options].filter(isPolluted), all: [...all].filter(isPolluted) };
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, Untrusted, UsageError } from "../src/errors.js";
+import { resume } from "../src/sender/hold.js";
 import type { Maker } from "../src/sender/making.js";
 import type { Publication } from "../src/sender/publication.js";
 import { Queue } from "../src/sender/queue.js";
@@ -355,6 +356,18 @@ describe("without a campaign file", () => {
     expired = true;
     expect(await sender.deliver(true)).toMatchObject({ sent: 2, waiting: 1 });
     expect(sender.log).toContainEqual(expect.objectContaining({ what: "again", reason: "no_valid_key" }));
+  });
+
+  test("a device that is online again tries at once only if nobody had answered", async () => {
+    for (const answers of [true, false]) {
+      const { sender, collector, store } = tab();
+      await sender.report("dark-mode");
+      collector.answer = answers ? () => new Response("<html>", { status: 404 }) : undefined;
+      await sender.deliver(true);
+      collector.answer = () => new Response(null, { status: 202 });
+      await resume(store, "features");
+      expect((await sender.deliver(true)).sent).toBe(answers ? 0 : 2);
+    }
   });
 
   test("otherwise the app is told to report later", async () => {

@@ -117,6 +117,20 @@ def test_an_overdue_file_waits_a_random_time_from_the_start_of_a_process(clock: 
         assert requests(collector) == before + 1
 
 
+def test_a_process_that_slept_past_its_random_time_does_not_ask_as_it_wakes(clock: Clock, tmp_path: Path) -> None:
+    with collecting() as collector:
+        one = sender(collector, tmp_path)
+        one.deliver()
+        before = requests(collector)
+        for later in (3 * 86_400.0, 3 * 3_600.0):
+            clock.now += later
+            one.deliver()
+            assert requests(collector) == before
+        clock.now = one._present.next_due()
+        one.deliver()
+        assert requests(collector) == before + 1
+
+
 def test_a_process_that_lives_too_short_asks_where_it_sends(clock: Clock, tmp_path: Path) -> None:
     with collecting() as collector:
         one = sender(collector, tmp_path)
@@ -140,10 +154,9 @@ def test_a_clock_that_is_set_back_stops_no_refresh(clock: Clock) -> None:
         one.deliver()
         asked = len(collector.gets)
         clock.now -= 40 * 86_400.0
-        for _ in range(2):
+        for _ in range(11):
             one.deliver()
-            clock.now += DELAY
-        one.deliver()
+            clock.now += DELAY / 10
         assert len(collector.gets) == asked + 1
 
 

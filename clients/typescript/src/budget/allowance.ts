@@ -2,6 +2,7 @@
 
 import { OverCap } from "../errors.js";
 import type { Value } from "../store/store.js";
+import { own } from "../own.js";
 import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import type { Request } from "./ledger.js";
 
@@ -21,7 +22,7 @@ type Made = Counts<number, Readonly<Record<string, number>>>;
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
   const before = (kept ?? []) as unknown as Made;
   const began = Math.floor(now / window) * window;
-  const reports = { ...countOf(before, began) };
+  const reports: Record<string, number> = own(countOf(before, began));
   for (const { campaign, stream, number } of requests) {
     // Not of each file: an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;

@@ -3,6 +3,7 @@
 import { BudgetSpent, FormatError, OptedOut } from "../errors.js";
 import type { Value } from "../store/store.js";
 import type { Asked, Stream } from "../trust/asked.js";
+import { own } from "../own.js";
 import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import { costUnits, DELTA_DIGITS, EPSILON_DIGITS, limitUnits, ofUnits } from "./units.js";
 
@@ -113,7 +114,7 @@ export function charge(
     throw new BudgetSpent(refusal(campaign, stream, number, cost, day, leftOf(charged, limits, day)));
   }
   const key = `${campaign.id}/${stream}`;
-  const old = charged.lines[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
+  const old = own(charged.lines)[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
   const delta = old.delta + charges * cost.delta;
   const line = {
     reports: old.reports + telling,

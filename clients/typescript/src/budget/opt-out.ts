@@ -1,7 +1,7 @@
 /**
  * News of opt-outs: to all of this page at once, to other tabs of the origin by a message.
  *
- * Where a browser has no BroadcastChannel, other tabs read it in the store, each time that they report or deliver.
+ * Where a browser has or permits no BroadcastChannel, other tabs read it in the store, each time that they report or deliver.
  */
 
 const CHANNEL = "hushcount/opt-out";
@@ -29,5 +29,10 @@ export function hearOptOut(listener: () => void, until: AbortSignal): void {
 }
 
 function openChannel(): BroadcastChannel | undefined {
-  return typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(CHANNEL);
+  try {
+    return new BroadcastChannel(CHANNEL);
+  } catch {
+    // It is not there, or a person forbids sites to keep data.
+    return undefined;
+  }
 }

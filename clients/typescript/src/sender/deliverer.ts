@@ -75,6 +75,7 @@ interface Done {
 /** Send what is due, or all that waits if `early`. Throws HushcountError only if the store cannot be used. */
 export async function deliver(to: Delivering, early: boolean): Promise<Omit<Delivery, "blank">> {
   const { store, campaign, queue, making } = to;
+  await to.leaving.settled();
   const optedOut = await making.budget.optedOut();
   const done: Done = {
     sent: 0,
@@ -144,7 +145,7 @@ async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done
       await closed(to, claimed, said, done);
       break;
     case "refused": {
-      const until = await hold(store, campaign, Date.now(), said.wait);
+      const until = await hold(store, campaign, Date.now(), said);
       const back = await queue.giveBackRefused(claimed.reports, until);
       const gone = back.filter(({ waiting }) => (waiting.refusals ?? 0) >= MOST_REFUSALS).map(({ key }) => key);
       if (gone.length < back.length) log.add("again", back.length - gone.length, said.reason, stream);
@@ -158,7 +159,7 @@ async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done
 
 async function again(to: Delivering, claimed: Claimed, said: Verdict): Promise<void> {
   const { store, campaign, queue, log } = to;
-  await queue.giveBack(claimed.reports, await hold(store, campaign, Date.now(), said.wait));
+  await queue.giveBack(claimed.reports, await hold(store, campaign, Date.now(), said));
   log.add("again", claimed.reports.length, said.reason, streamOf(claimed));
 }
 

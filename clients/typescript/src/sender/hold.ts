@@ -1,13 +1,16 @@
 /** After a failure nothing is sent for a while, in any tab: longer after each failure in a row. */
 
 import { valueOf, type Store } from "../store/store.js";
+import { own } from "../own.js";
+import { NO_ANSWER } from "./posting.js";
 import { isAhead, LONGEST_WAIT, pause } from "./timing.js";
+import type { Verdict } from "./verdict.js";
 
 interface Hold {
   readonly failures: number;
   readonly until: number;
-  /** Whether the collector asked for the time. */
-  readonly asked: boolean;
+  /** Whether somebody answered: it does not help then that the device is online again. */
+  readonly answered: boolean;
 }
 
 /** Return until when nothing is sent, in milliseconds since 1970; undefined without a failure. */
@@ -18,13 +21,13 @@ export function heldUntil(store: Store, campaign: string, now: number): Promise<
   });
 }
 
-/** Hold after one more failure; `asked` is what the collector asked for, in milliseconds. Returns until when. */
-export function hold(store: Store, campaign: string, now: number, asked: number): Promise<number> {
+/** Hold after one more failure; `wait` is what the collector asked for, in milliseconds. Returns until when. */
+export function hold(store: Store, campaign: string, now: number, { reason, wait }: Verdict): Promise<number> {
   const key = keyOf(campaign);
   return store.change([key], ([found]) => {
     const failures = ((valueOf(found) as Hold | undefined)?.failures ?? 0) + 1;
-    const until = now + pause(failures, asked);
-    return { put: [[key, { failures, until, asked: asked > 0 }]], result: until };
+    const until = now + pause(failures, wait);
+    return { put: [[key, { failures, until, answered: reason !== NO_ANSWER }]], result: until };
   });
 }
 
@@ -33,12 +36,12 @@ export function release(store: Store, campaign: string): Promise<void> {
   return store.change([], () => ({ remove: [keyOf(campaign)], result: undefined }));
 }
 
-/** Hold no longer, unless the collector asked for it: the device was offline, and is not now. */
+/** Hold no longer, unless somebody answered: the device was offline, and is not now. */
 export function resume(store: Store, campaign: string): Promise<void> {
   const key = keyOf(campaign);
   return store.change([key], ([found]) => {
-    const asked = (valueOf(found) as Hold | undefined)?.asked ?? false;
-    return { remove: asked ? [] : [key], result: undefined };
+    const { answered = false } = own(valueOf(found) as Hold | undefined);
+    return { remove: answered ? [] : [key], result: undefined };
   });
 }
 

@@ -22,6 +22,12 @@ const MOST_BYTES = 60_000;
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
+  #settled: Promise<unknown> = Promise.resolve();
+
+  /** Wait until the answers to what left before are settled in the store, by a page that lives on. */
+  async settled(): Promise<void> {
+    await this.#settled;
+  }
 
   /** Note reports that were queued. */
   add(reports: readonly Queued[]): void {
@@ -55,7 +61,13 @@ export class Leaving {
   }
 
   /** Send now what fits, without waiting for anything; return how many reports the collector took. */
-  async send(target: Target, arrivals: Arrivals): Promise<number> {
+  send(target: Target, arrivals: Arrivals): Promise<number> {
+    const sent = this.#send(target, arrivals);
+    this.#settled = Promise.allSettled([this.#settled, sent]);
+    return sent;
+  }
+
+  async #send(target: Target, arrivals: Arrivals): Promise<number> {
     if (isOffline()) return 0;
     const now = Date.now();
     const mine = [...this.#reports.values()].filter(({ waiting, at }) => waiting.due > now && isRecent(at, now));

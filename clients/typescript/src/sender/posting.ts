@@ -8,6 +8,9 @@ import type { Queued } from "./queue.js";
 import type { Tokens } from "./token.js";
 import { verdict, type Verdict } from "./verdict.js";
 
+/** The reason where nobody answered. */
+export const NO_ANSWER = "no_answer";
+
 /** Where reports go, and whose they are. */
 export interface Target extends Tokens {
   readonly fetcher: Fetch;
@@ -30,7 +33,7 @@ export async function post(target: Target, reports: readonly Queued[], keepalive
     const answer = await send(target.fetcher, { url, headers, body, keepalive });
     return { ...verdict(answer, reports.length), at: dateOf(answer.headers.get("date")) };
   } catch (error) {
-    if (error instanceof DeliveryError) return { fate: "again", reason: "no_answer", wait: 0 };
+    if (error instanceof DeliveryError) return { fate: "again", reason: NO_ANSWER, wait: 0 };
     throw error;
   }
 }

@@ -20,6 +20,8 @@ import { fetchDocuments, readPublication, type Named, type Publication } from ".
 import { isAhead, LONGEST_WAIT, randomTime } from "./timing.js";
 
 const WITHOUT_FILE = 60_000;
+/** Twice as long as between two rounds. */
+const SLEPT = 120_000;
 const LONGEST = 1.5 * LONGEST_WAIT;
 
 /** What a sender needs to know of campaign files. */
@@ -105,7 +107,8 @@ export class Present {
     const now = Date.now();
     if (isAhead(this.#due, now, LONGEST)) return false;
     if (this.#maker === undefined || sends) return true;
-    this.#drawn ??= now + randomTime(this.#source.delay);
+    // A page that slept past that moment would else ask as it wakes.
+    if (this.#drawn === undefined || now - this.#drawn > SLEPT) this.#drawn = now + randomTime(this.#source.delay);
     return !isAhead(this.#drawn, now, LONGEST);
   }
 

@@ -291,6 +291,8 @@ export class Sender {
   /** Return the milliseconds until there may be something to do. */
   async #timeToWait(): Promise<number> {
     try {
+      // Where a browser lacks messages between tabs, the store tells.
+      await this.#readOptOut();
       await this.#leaving.renew(this.#queue);
       const due = await this.#queue.nextDue(Date.now());
       const held = await heldUntil(this.#store, this.#campaign, Date.now());
