@@ -146,26 +146,23 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """
     try:
         with open_regular(path) as raw:
-            return _parsed(raw, path.suffix == ".gz", most, f"dictionary {path}")
+            return _parsed(raw, most, f"dictionary {path}")
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "it is damaged"
         raise UsageError(f"cannot read dictionary {path}: {reason}") from None
 
 
-def parse_dictionary(data: bytes, packed: bool, most: int, most_bytes: int = MOST_BYTES) -> Dictionary:
-    """Return the dictionary in the bytes of a file; `packed`: of a .gz. UsageError as `read_dictionary`.
-
-    No more than `most_bytes` are unpacked.
-    """
+def parse_dictionary(data: bytes, most: int, most_bytes: int = MOST_BYTES) -> Dictionary:
+    """Return the dictionary in a file's bytes, of which at most `most_bytes` are unpacked; as `read_dictionary`."""
     try:
-        return _parsed(io.BytesIO(data), packed, most, "the dictionary", most_bytes)
+        return _parsed(io.BytesIO(data), most, "the dictionary", most_bytes)
     except (OSError, EOFError, zlib.error):
         raise UsageError("cannot read the dictionary: it is damaged") from None
 
 
-def _parsed(raw: IO[bytes], packed: bool, most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
-    # No UTF-8 begins so: what a collector sent packed may lie in a file of the name that the campaign gives it.
-    packed = packed or raw.read(len(_MAGIC)) == _MAGIC
+def _parsed(raw: IO[bytes], most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
+    # No UTF-8 begins so, whatever a file is called, and whatever a server says of what it sends.
+    packed = raw.read(len(_MAGIC)) == _MAGIC
     raw.seek(0)
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
         lines = bare_lines(_bounded(stream.readline, most, most_bytes, name), name)

@@ -20,7 +20,7 @@ from hushcount.formats.reading import parse_json
 
 LEAST_AGE = 3_600.0
 """Seconds. A collector that names a shorter age would else see often when this device is in use."""
-_HEADERS = ("content-type", "campaign-signature")
+_HEADERS = ("campaign-signature",)
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
@@ -34,7 +34,7 @@ class Document:
 
     Attributes:
         data: its bytes.
-        headers: Content-Type and Campaign-Signature, as far as they were there, in lower case.
+        headers: Campaign-Signature, if it was there, in lower case.
         refresh_at: when to ask again, in seconds since 1970.
     """
 

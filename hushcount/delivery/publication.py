@@ -107,8 +107,7 @@ def _dictionary(campaign: Campaign, document: Document | None, most_bytes: int) 
         return None
     if document is None:
         raise FormatError("the campaign's dictionary is missing: fetch it with the campaign")
-    packed = document.header("content-type").lower().startswith("application/gzip")
-    dictionary = parse_dictionary(document.data, packed, part.items, most_bytes)
+    dictionary = parse_dictionary(document.data, part.items, most_bytes)
     if not part.is_of(dictionary):
         raise FormatError("the dictionary is not the campaign's: the collector changes epochs now, or serves another")
     return dictionary

@@ -7,18 +7,19 @@ import { DeliveryError, FormatError } from "../src/errors.js";
 
 const LINES = utf8("one\ntwo\nthree\n");
 
-function documentOf(data: Uint8Array, type: string): Document {
-  return { data, type, signature: "", refreshAt: 0 };
+function documentOf(data: Uint8Array): Document {
+  return { data, signature: "", refreshAt: 0 };
 }
 
 test("no more of a dictionary is unpacked than the policy allows", async () => {
-  const campaign = documentOf(utf8("{}"), "application/json");
+  const campaign = documentOf(utf8("{}"));
   const bomb = new Uint8Array(1 << 24).fill(97);
   const read = async (data: Uint8Array, most: number): Promise<number | undefined> =>
-    (await readPublication({ campaign, dictionary: documentOf(gzipSync(data), "application/gzip") }, most)).dictionary
+    (await readPublication({ campaign, dictionary: documentOf(gzipSync(data)) }, most)).dictionary
       ?.length;
   expect(await read(LINES, LINES.length)).toBe(LINES.length);
   await expect(read(LINES, LINES.length - 1)).rejects.toThrow(FormatError);
+  expect((await readPublication({ campaign, dictionary: documentOf(LINES) }, LINES.length)).dictionary).toEqual(LINES);
   await expect(read(bomb, 1 << 20)).rejects.toThrow(/1048576/);
 });
 

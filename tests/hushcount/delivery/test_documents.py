@@ -126,9 +126,8 @@ def test_what_does_not_belong_together_is_refused_in_a_sentence(subtests: pytest
         (text("dictionary", gzip.compress(b"one\ntwo\n")), "not the campaign's"),
         (text("dictionary", gzip.compress(b"one\ntwo\nthree\nfour\n")), " 3"),
         (text("dictionary", gzip.compress(b"one\n\xff\n")), "UTF-8"),
-        # As collectors served it before.
-        (text("dictionary", b"one\ntwo\n", content_type="text/plain"), "not the campaign's"),
-        (text("dictionary", b"one", content_type="application/gzip"), "dictionary.* damaged"),
+        (text("dictionary", b"one\ntwo\n"), "not the campaign's"),
+        (text("dictionary", WORDS.packed()[:-4]), "dictionary.* damaged"),
         (lambda documents: documents.pop("dictionary"), "dictionary is missing"),
     ]:
         with subtests.test(says=says), pytest.raises(HushcountError, match=says):

@@ -18,7 +18,6 @@ const MOST_DOCUMENTS = 10;
 /** What a collector served; headers are empty where there were none. */
 export interface Document {
   readonly data: Uint8Array;
-  readonly type: string;
   readonly signature: string;
   /** When to ask again, in milliseconds since 1970. */
   readonly refreshAt: number;
@@ -70,7 +69,6 @@ export async function fetchDocument(
   }
   return {
     data: answer.body,
-    type: header("content-type"),
     signature: header("campaign-signature"),
     refreshAt: refreshAt(header("cache-control"), now),
   };

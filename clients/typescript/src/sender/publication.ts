@@ -93,8 +93,9 @@ function signatureOf(header: string): CampaignSignature | undefined {
   return parseCampaignSignature(parseJson(bytes, SIGNATURE_BYTES, name), name);
 }
 
-async function unpacked({ data, type }: Document, mostBytes: number): Promise<Uint8Array> {
-  if (!type.toLowerCase().startsWith("application/gzip")) return data;
+async function unpacked({ data }: Document, mostBytes: number): Promise<Uint8Array> {
+  // No UTF-8 begins so, whatever a server says of what it sends.
+  if (data[0] !== 0x1f || data[1] !== 0x8b) return data;
   const stream = new Blob([Uint8Array.from(data)]).stream().pipeThrough(new DecompressionStream("gzip"));
   const plain = await readBounded(stream, mostBytes).catch(() => undefined);
   if (plain !== undefined) return plain;
