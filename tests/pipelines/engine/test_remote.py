@@ -95,7 +95,7 @@ def test_every_job_with_input_and_output_in_the_store(
     }  # fmt: skip
     done("discover", *common, "--out", f"{base}/found")
     assert names(store, f"{base}/found/") == {"summary.json", "found.csv"}
-    assert store.objects[file_of(f"{base}/found/found.csv")] == b"item\nunlisted\n"
+    assert store.objects[file_of(f"{base}/found/found.csv")] == b'item\n"unlisted"\n'
     asked = ("--tally", f"{base}/results/tally.npz", "--items", chain.campaign_path.with_name("dictionary.txt"))
     done("estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
     # The first begins with the largest count, the second has the order of the dictionary.
