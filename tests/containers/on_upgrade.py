@@ -26,7 +26,7 @@ from tests.containers.engine import docker
 from tests.containers.standins import ROOT
 from tests.support.jobs import write_lines
 
-BEFORE = "8cefab10a6b733169af3ad73125fd07f6517a036"
+BEFORE = "58415bdf888aa3c8a62712843e63e26f4c2a10b4"
 RECIPE = "deploy/images/party.Dockerfile"
 TAG = "hushcount-before:analyzer"
 HUSHCOUNT = 'hushcount() { python -m pipelines "$@"; }\n'
