@@ -239,6 +239,7 @@ def test_todays_version_goes_on_where_the_one_before_stopped(
     clients = CLIENTS
     with site.collecting(old, until="KILL"):
         site.run(old, f"{posted} {CLIENTS}; {SEND}")
+        sent = time.time()
         # What was acknowledged in the window that is open is in a journal only.
         while not list((site.root / "journal").rglob("*.journal")):
             site.run(old, f"{posted} 1")
@@ -247,6 +248,8 @@ def test_todays_version_goes_on_where_the_one_before_stopped(
 
     assert account(site.run(new, f"hushcount ledger check --ledger ledger.db > checked; {SHOW}")) == spent
     with site.collecting(new):
+        # A person has one report of a stream in a window of ten seconds.
+        wait_for(lambda: time.time() // 10.0 > sent // 10.0, "the next window")
         site.run(new, f"{posted} {CLIENTS}; {SEND}")
         # The person's answer to the value is the one that the older client drew.
         assert remembered(site.root) == memory
