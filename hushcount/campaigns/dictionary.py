@@ -166,7 +166,7 @@ def _parsed(raw: IO[bytes], most: int, name: str, most_bytes: int = MOST_BYTES) 
     raw.seek(0)
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
         lines = bare_lines(_bounded(stream.readline, most, most_bytes, name), name)
-        return Dictionary(tuple(canonical(text_of(line)) for line in lines), name)
+        return Dictionary(tuple(map(text_of, lines)), name)
 
 
 def _bounded(readline: Callable[[int], bytes], most: int, most_bytes: int, name: str) -> Iterator[bytes]:
