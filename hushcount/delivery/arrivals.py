@@ -65,11 +65,11 @@ class Arrivals:
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
         """Raise OverCap unless one more report of each stream counts; `anew`: one that is made of a waiting value."""
-        for stream in streams:
-            # First what waits: what is sent meanwhile then counts twice, and not never.
-            reports, values = self.queue.waiting_of(stream)
-            waiting = reports if anew else reports + values
-            arrived = _read(self.queue.fact(_FACT)).present(time.time(), self._seconds)[1].get(stream, 0)
+        # First what waits: what is sent meanwhile then counts twice, and not never.
+        there = self.queue.waiting_of(streams)
+        _, came = _read(self.queue.fact(_FACT)).present(time.time(), self._seconds)
+        for stream, (reports, values) in zip(streams, there, strict=True):
+            waiting, arrived = reports if anew else reports + values, came.get(stream, 0)
             if waiting + arrived >= campaign.shuffle.cap:
                 raise OverCap(
                     f"1 more {stream} of campaign {campaign.id}: {waiting} wait to be sent, and {arrived} arrived in "

@@ -178,12 +178,14 @@ class Queue:
         with self.database.change() as tables:
             return self._count(tables)
 
-    def waiting_of(self, stream: Stream) -> tuple[int, int]:
-        """Return how many reports of a stream wait, and how many plain values from which one is to be made."""
-        counts = "SELECT fingerprint = '', count(*) FROM rows WHERE campaign = ? AND stream IN (?, '') GROUP BY 1"
+    def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
+        """Return for each stream how many reports wait, and how many plain values from which one is to be made."""
+        counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
         with self.database.change() as tables:
-            found = dict(tables.execute(counts, (self.campaign, stream)).fetchall())
-        return found.get(0, 0), found.get(1, 0)
+            found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}
+        # A plain value without a stream is of all.
+        of_all = found.get(("", 1), 0)
+        return [(found.get((stream, 0), 0), found.get((stream, 1), 0) + of_all) for stream in streams]
 
     def next_due(self) -> float | None:
         """Return when the next report is due that nobody has claimed, in seconds since 1970; None without any."""
