@@ -86,11 +86,13 @@ def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
     """
     if settings.authentication == "client-token":
         return ClientToken()
-    return bearer(settings.tokens, directory) or Anyone()
+    if settings.authentication == "bearer":
+        return BearerToken(read_digests(directory / (settings.tokens or "")))
+    return Anyone()
 
 
 def bearer(tokens: str | None, directory: Path) -> BearerToken | None:
-    """Return what takes the tokens of a file relative to the directory, if the settings name one; else as above."""
+    """Return what takes the tokens of a file relative to the directory, if the settings name one; raises as above."""
     return None if tokens is None else BearerToken(read_digests(directory / tokens))
 
 
