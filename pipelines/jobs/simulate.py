@@ -28,7 +28,6 @@ MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
 _MOST_DIGITS = 100
 _REPORT_SECONDS = 5e-8
-_MOST_DIGITS = 100
 """What the quickest mechanism takes to encode a report."""
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
 """From the runs and how many there are to the same runs: where progress is shown."""
