@@ -170,7 +170,7 @@ def _one(
     k: FloatArray, trials: FloatArray, chance: FloatArray, _none: FloatArray, _chance: FloatArray, above: bool
 ) -> FloatArray:
     """Return the tail of the first number alone."""
-    return (_at_least if above else _at_most)(k, trials, chance)
+    return (at_least if above else _at_most)(k, trials, chance)
 
 
 def _whole(
@@ -202,7 +202,7 @@ def _summed(
         number = first[rows, None] + np.arange(-1.0, width)
         weights = np.diff(_at_most(number, fewer[rows, None], least[rows, None]), axis=1)
         rest = k[rows, None] - number[:, 1:]
-        tail = _at_least if above else _at_most
+        tail = at_least if above else _at_most
         found[rows] = (weights * tail(rest, more[rows, None], most[rows, None])).sum(axis=1)
     return found
 
@@ -215,8 +215,8 @@ def _at_most(k: FloatArray, trials: FloatArray, chance: FloatArray) -> FloatArra
     return np.asarray(np.where(k <= -1.0, 0.0, np.where(k >= trials, 1.0, found)), dtype=np.float64)
 
 
-def _at_least(k: FloatArray, trials: FloatArray, chance: FloatArray) -> FloatArray:
-    """Return `P(Bin(trials, chance) >= k)`."""
+def at_least(k: FloatArray, trials: FloatArray, chance: FloatArray | float) -> FloatArray:
+    """Return `P(Bin(trials, chance) >= k)`; trials and k need not be whole."""
     from scipy.special import betainc
 
     found = betainc(np.maximum(k, _LEAST), np.maximum(trials - k + 1.0, _LEAST), chance)

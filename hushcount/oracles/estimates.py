@@ -16,7 +16,7 @@ import numpy as np
 
 from hushcount.arrays import BoolArray, FloatArray, IntArray
 from hushcount.errors import UsageError
-from hushcount.maths.support_limits import SupportCounts
+from hushcount.maths.support_limits import SupportCounts, at_least
 from hushcount.oracles.random_cells import CellSum
 
 
@@ -220,14 +220,11 @@ class SharedCells(Estimate):
 
 def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: float) -> FloatArray:
     """Return `P(Bin(trials, chance) >= successes)`, float64 of their common shape; 1 where successes is 0 or below."""
-    # A server's library: clients estimate nothing.
-    from scipy.special import betainc
-
     trials = np.broadcast_to(trials, np.shape(successes))
     pairs, places = np.unique(np.stack([successes, trials]), axis=1, return_inverse=True)
     some, all_ = pairs.astype(np.float64)
-    found = np.where(some <= 0, 1.0, betainc(np.maximum(some, 1.0), np.maximum(all_ - some + 1.0, 1.0), chance))
-    return np.asarray(found[places.reshape(-1)].reshape(np.shape(successes)), dtype=np.float64)
+    found = at_least(some, all_, chance)
+    return found[places.reshape(-1)].reshape(np.shape(successes))
 
 
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:

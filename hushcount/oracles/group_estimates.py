@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.maths.support_limits import SupportCounts
+from hushcount.maths.support_limits import LEAST_CHANCE, SupportCounts, at_least
 from hushcount.oracles.estimates import Estimate, quantile
 
-_LEAST_CHANCE = 1e-9
 _LEAST_ERROR = 1e-90
 _LEAST_SKEW = 1e-3
 """A law of less skewness is the normal one."""
@@ -69,12 +68,12 @@ class SupportSums(Estimate):
 
     def p_values(self) -> FloatArray:
         each, trials, chance = self._matching()
-        return _at_least(np.floor(self.supports / each + 1e-9), np.ceil(trials - 1e-6), chance)
+        return at_least(np.floor(self.supports / each + 1e-9), np.ceil(trials - 1e-6), chance)
 
     def p_values_of_all(self, reports: int) -> FloatArray:
         each, trials, chance = self._matching()
         missing = 1.0 - np.minimum(chance * self.own / self.other, 1.0)
-        return _at_least(np.floor(trials - self.supports / each + 1e-6), np.ceil(trials - 1e-6), missing)
+        return at_least(np.floor(trials - self.supports / each + 1e-6), np.ceil(trials - 1e-6), missing)
 
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         answers = np.full(len(self.count), self.reports / self.repeats)
@@ -86,7 +85,7 @@ class SupportSums(Estimate):
         """Return (h of all repeats, M, c), float64[g] each."""
         mean = self.reports * self.other
         ratio = self.other_spread / self.other
-        each, chance = np.maximum(ratio, 1.0), np.clip(1.0 - ratio, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+        each, chance = np.maximum(ratio, 1.0), np.clip(1.0 - ratio, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
         return self.repeats * each, mean / (self.repeats * each * chance), chance
 
 
@@ -181,11 +180,3 @@ def _gamma_quantile(tail: float, skew: FloatArray) -> FloatArray:
     shape = 4.0 / np.maximum(skew, _LEAST_SKEW) ** 2
     found = (gammainccinv(shape, tail) - shape) / np.sqrt(shape)
     return np.asarray(np.where(skew > _LEAST_SKEW, found, quantile(tail)), dtype=np.float64)
-
-
-def _at_least(successes: FloatArray, trials: FloatArray, chance: FloatArray) -> FloatArray:
-    """Return `P(Bin(trials, chance) >= successes)`; 1 where successes is 0 or below."""
-    from scipy.special import betainc
-
-    found = betainc(np.maximum(successes, 1.0), np.maximum(trials - successes + 1.0, 1e-300), chance)
-    return np.asarray(np.where(successes <= 0.0, 1.0, found), dtype=np.float64)
