@@ -113,7 +113,7 @@ class Present:
 
     def _try(self) -> None:
         try:
-            self._ask(self._client)
+            self._ask()
             self.failure, self._due = None, self._documents["campaign"].refresh_at
         except HushcountError as error:
             self.failure = error
@@ -138,11 +138,11 @@ class Present:
             self._read = True
         return self._client
 
-    def _ask(self, before: Client | None) -> None:
+    def _ask(self) -> None:
         now = time.time()
         documents = fetch_documents(self._site, self._campaign, self._documents, now, self._check, self._most_bytes)
         # The same file may be signed anew, when the keys that vouched for it expire.
-        if before is not None and _signed(documents) == _signed(self._documents):
+        if self._client is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents
             note_refresh(self._database, self._campaign, documents["campaign"].refresh_at)
             self._tell("unchanged", "")

@@ -89,7 +89,8 @@ def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> Iterat
 
 
 def _reader(raw: bytes, name: str) -> csv.DictReader[str]:
-    _require_utf8(raw, name)
+    if (fault := fault_of_encoding(raw)) is not None:
+        raise FormatError(f"{name} {fault}")
     return csv.DictReader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""))
 
 
@@ -100,8 +101,3 @@ def _in_a_sentence(name: str) -> Iterator[None]:
     except (UnicodeDecodeError, csv.Error) as error:
         fault = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not CSV: {error}"
         raise FormatError(f"{name} {fault}") from None
-
-
-def _require_utf8(raw: bytes, name: str) -> None:
-    if (fault := fault_of_encoding(raw)) is not None:
-        raise FormatError(f"{name} {fault}")
