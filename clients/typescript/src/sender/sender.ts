@@ -216,10 +216,9 @@ export class Sender {
   }
 
   /** Return the maker; the first campaign file comes when the page starts the sender, and only else with a report. */
-  async #maker(): Promise<Maker | undefined> {
+  #maker(): Promise<Maker | undefined> {
     const running = this.#running !== undefined;
-    const maker = await this.#present.maker();
-    return maker ?? (running && this.#making.keepValues ? undefined : await this.#present.first(running));
+    return running && this.#making.keepValues ? this.#present.maker() : this.#present.first(running);
   }
 
   /** Let go of what this tab would ask and send as it goes: the person opted out. */
