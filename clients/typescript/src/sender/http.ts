@@ -64,13 +64,10 @@ async function bodyOf({ status, headers, body }: Response, mostBytes: number | u
   const isLonger = Number(headers.get("content-length")) > most;
   // A length that is told spares fetching what is not taken.
   if (isLonger) await body.cancel();
-  const found = isLonger
-    ? undefined
-    : await readBounded(body, most).catch((error: unknown) => {
-        if (isWanted) throw error;
-        return none;
-      });
-  if (found !== undefined || !isWanted) return found ?? none;
+  const reading = isLonger ? undefined : readBounded(body, most);
+  if (!isWanted) return (await reading?.catch(() => none)) ?? none;
+  const found = await reading;
+  if (found !== undefined) return found;
   throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
 }
 
