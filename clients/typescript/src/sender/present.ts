@@ -11,12 +11,11 @@
 import { DeliveryError, HushcountError } from "../errors.js";
 import { own } from "../own.js";
 import type { Store } from "../store/store.js";
-import type { CampaignSignature } from "../trust/delegation.js";
 import { isSame, keepDocuments, keepUnchanged, keptDocuments, LEAST_AGE, type Documents } from "./documents.js";
 import type { EventLog } from "./events.js";
 import type { Fetch } from "./http.js";
 import type { Maker } from "./making.js";
-import { fetchDocuments, readPublication, type Named, type Publication } from "./publication.js";
+import { fetchDocuments, readPublication, type Publication, type Rules } from "./publication.js";
 import { isAhead, LONGEST_WAIT, randomTime } from "./timing.js";
 
 const WITHOUT_FILE = 60_000;
@@ -25,13 +24,7 @@ const SLEPT = 120_000;
 const LONGEST = 1.5 * LONGEST_WAIT;
 
 /** What a sender needs to know of campaign files. */
-export interface Reading {
-  /** Bounds a dictionary, packed and unpacked. */
-  readonly mostBytes: number;
-  /** Check the form of a campaign file. Throws FormatError. */
-  named(file: unknown): Named;
-  /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
-  check(file: unknown, signature: CampaignSignature | undefined): Promise<Named>;
+export interface Reading extends Rules {
   /** Return what makes reports of a publication. Throws HushcountError if the policy refuses it, or it is damaged. */
   open(publication: Publication): Promise<Maker>;
 }
@@ -123,7 +116,7 @@ export class Present {
     if (documents.campaign === undefined) return;
     this.#isKept = true;
     try {
-      this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
+      this.#maker = await this.#opened(documents);
       this.#documents = documents;
       this.#due = documents.campaign.refreshAt;
     } catch (error) {
@@ -133,16 +126,17 @@ export class Present {
     }
   }
 
+  async #opened(documents: Documents): Promise<Maker> {
+    return this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
+  }
+
   async #ask(): Promise<void> {
     const { fetcher, base, store, campaign } = this.#source;
-    const named = (file: unknown): Named => this.#reading.named(file);
-    const check = (...given: Parameters<Reading["check"]>): Promise<Named> => this.#reading.check(...given);
     try {
-      const { mostBytes } = this.#reading;
-      const documents = await fetchDocuments(fetcher, base, this.#documents, named, check, mostBytes, Date.now());
+      const documents = await fetchDocuments(fetcher, base, this.#documents, this.#reading, Date.now());
       const { campaign: before } = this.#documents;
       const unchanged = this.#maker !== undefined && before !== undefined && isSame(documents.campaign, before);
-      if (!unchanged) this.#maker = await this.#reading.open(await readPublication(documents, this.#reading.mostBytes));
+      if (!unchanged) this.#maker = await this.#opened(documents);
       this.#documents = documents;
       this.#due = documents.campaign.refreshAt;
       this.#isKept = true;

@@ -29,40 +29,45 @@ export interface Named {
   readonly dictionary: string | undefined;
 }
 
+/** The checks of a campaign file before anything is fetched that it names. */
+export interface Rules {
+  /** Bounds a dictionary, packed and unpacked. */
+  readonly mostBytes: number;
+  /** Check the form of a campaign file. Throws FormatError. */
+  named(file: unknown): Named;
+  /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
+  check(file: unknown, signature: CampaignSignature | undefined): Promise<Named>;
+}
+
 /**
  * Fetch the current campaign file, and what belongs to it unless that is kept.
  *
  * @param base the address of the campaign at its collector.
- * @param read checks the form of a campaign file; it throws FormatError.
- * @param check does so too, and checks what the policy demands, before anything that the file names is fetched.
- * @param mostBytes of the dictionary.
- * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none. Untrusted: `check` refused it.
+ * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none. Untrusted: the policy refuses it.
  */
 export async function fetchDocuments(
   fetcher: Fetch,
   base: string,
   kept: Documents,
-  read: (file: unknown) => Named,
-  check: (file: unknown, signature: CampaignSignature | undefined) => Promise<Named>,
-  mostBytes: number,
+  rules: Rules,
   now: number,
 ): Promise<Documents & { readonly campaign: Document }> {
   const campaign = await fetchDocument(fetcher, base, CAMPAIGN_BYTES, now);
   const before = kept.campaign;
   if (before !== undefined && isSame(before, campaign)) return own({ ...kept, campaign });
   const file = parseJson(campaign.data, CAMPAIGN_BYTES, NAME);
-  const { fingerprint, dictionary: digest } = await check(file, signatureOf(campaign.signature));
+  const { fingerprint, dictionary: digest } = await rules.check(file, signatureOf(campaign.signature));
   const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
     // The policy says whether it needs one.
     if (error instanceof NotServed) return undefined;
     throw error;
   });
   const path = `${base}/dictionary?fingerprint=${fingerprint}`;
-  const isKept = before !== undefined && read(parseJson(before.data, CAMPAIGN_BYTES, NAME)).dictionary === digest;
+  const isKept = before !== undefined && rules.named(parseJson(before.data, CAMPAIGN_BYTES, NAME)).dictionary === digest;
   const dictionary =
     digest === undefined
       ? undefined
-      : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, mostBytes, now)));
+      : ((isKept ? kept.dictionary : undefined) ?? (await fetchDocument(fetcher, path, rules.mostBytes, now)));
   return own({ campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) });
 }
 
