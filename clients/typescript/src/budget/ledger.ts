@@ -108,10 +108,10 @@ export function charge(
 ): readonly [after: Charged, telling: number] {
   requireOptedIn(charged);
   const [day, cost] = [dayOf(now), costOf(campaign, stream)];
-  const left = leftOf(charged, limits, day).reduce((least, each) => (each < least ? each : least));
-  const [telling, charges] = fitting(cost, left, number, repeats);
+  const [today, ever] = leftOf(charged, limits, day);
+  const [telling, charges] = fitting(cost, today < ever ? today : ever, number, repeats);
   if (telling < number && limits.whenSpent === "nothing") {
-    throw new BudgetSpent(refusal(campaign, stream, number, cost, day, leftOf(charged, limits, day)));
+    throw new BudgetSpent(refusal(campaign, stream, number, cost, day, [today, ever]));
   }
   const key = `${campaign.id}/${stream}`;
   const old = own(charged.lines)[key] ?? { reports: 0, blank: 0, epsilon: 0n, delta: 0n };
