@@ -10,7 +10,7 @@ import { LEASE } from "../src/sender/queue.js";
 import type { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { closeTabs, tab } from "./tabs.js";
+import { closeTabs, stubPage, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const HOUR = 3_600_000;
@@ -41,10 +41,8 @@ let notes: Notes;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START, toFake: ["Date"] });
-  page = new EventTarget();
+  page = stubPage();
   notes = new Notes();
-  vi.stubGlobal("document", new EventTarget());
-  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
   vi.stubGlobal("localStorage", notes);
 });
 

@@ -7,7 +7,7 @@ import { clientTokens } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Entry, Outcome, Wanted } from "../src/store/store.js";
 import { FakeCollector, readingOf } from "./fake-maker.js";
-import { closeTabs, tab } from "./tabs.js";
+import { closeTabs, stubPage, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const DAY = 86_400_000;
@@ -33,9 +33,7 @@ let page: EventTarget;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: START, toFake: ["Date"] });
-  page = new EventTarget();
-  vi.stubGlobal("document", new EventTarget());
-  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  page = stubPage();
 });
 
 afterEach(() => {

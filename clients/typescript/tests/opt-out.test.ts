@@ -13,7 +13,7 @@ import { MemoryStore } from "../src/store/memory-store.js";
 import type { Entry, Outcome, Store, Wanted } from "../src/store/store.js";
 import { Policy } from "../src/trust/policy.js";
 import { FakeCollector, refusal } from "./fake-maker.js";
-import { closeTabs, tab as tabOf, TERMS } from "./tabs.js";
+import { closeTabs, stubPage, tab as tabOf, TERMS } from "./tabs.js";
 import { vectors } from "./vectors.js";
 
 function tab(store: Store, collector: FakeCollector, options: Partial<SenderOptions> = {}): Sender {
@@ -61,9 +61,7 @@ test("a sender that was closed forgets too", async () => {
 });
 
 test("a report that was on its way into the queue does not leave with the page after an opt-out", async () => {
-  const page = new EventTarget();
-  vi.stubGlobal("document", new EventTarget());
-  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  const page = stubPage();
   for (let steps = 0; steps < 40; steps += 1) {
     const [store, collector] = [new MemoryStore(), new FakeCollector()];
     const sender = tab(store, collector).start();
@@ -201,9 +199,7 @@ test("a device that comes back online while a delivery ends does not wait a minu
 });
 
 test("a sender that was closed and started again hears another tab's opt-out", async () => {
-  const page = new EventTarget();
-  vi.stubGlobal("document", new EventTarget());
-  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  const page = stubPage();
   const [store, collector] = [new MemoryStore(), new FakeCollector()];
   const sender = tab(store, collector).start();
   sender.close();

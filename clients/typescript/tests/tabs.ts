@@ -1,5 +1,6 @@
 /** The tabs of a page: senders that may share a store, with a collector in memory. */
 
+import { vi } from "vitest";
 import type { SenderOptions } from "../src/sender/options.js";
 import type { Reading } from "../src/sender/present.js";
 import { Sender } from "../src/sender/sender.js";
@@ -35,6 +36,14 @@ export function tab(
   const sender = new Sender(given, () => reading);
   open.push(sender);
   return { sender, collector, store };
+}
+
+/** Give the tests a page, until no global is stubbed any more; return where its events come to. */
+export function stubPage(): EventTarget {
+  const page = new EventTarget();
+  vi.stubGlobal("document", new EventTarget());
+  vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
+  return page;
 }
 
 /** Close all senders that a test opened. */
