@@ -16,7 +16,7 @@ const VALUES = ["one", "two", "three"];
 
 /** A store that may let time pass for one tab, after a step and before its result is heard of. */
 class Sleepy extends MemoryStore {
-  after: (wanted: readonly Wanted[], outcome: Outcome<unknown>) => Promise<void> = () => Promise.resolve();
+  after: (outcome: Outcome<unknown>) => Promise<void> = () => Promise.resolve();
 
   override async change<Result>(
     wanted: readonly Wanted[],
@@ -24,9 +24,14 @@ class Sleepy extends MemoryStore {
   ): Promise<Result> {
     let outcome: Outcome<Result> | undefined;
     const result = await super.change(wanted, (found) => (outcome = step(found)));
-    await this.after(wanted, outcome as unknown as Outcome<unknown>);
+    await this.after(outcome as unknown as Outcome<unknown>);
     return result;
   }
+}
+
+/** Return whether a step claimed reports, or put them under other keys of the queue. */
+function isClaim({ put = [], remove = [] }: Outcome<unknown>): boolean {
+  return remove.length > 0 && put.length > 0 && put.every(([key]) => key.startsWith("queue/"));
 }
 
 let page: EventTarget;
@@ -110,8 +115,8 @@ test("a tab that slept between its claim and its post claims anew", async () => 
   const { collector, old, other } = await twoTabs(store, 0);
   old.close();
   let slept = false;
-  store.after = async (_, { put = [], remove = [] }) => {
-    if (slept || remove.length === 0 || put.length === 0 || put.some(([key]) => !key.startsWith("queue/"))) return;
+  store.after = async (outcome) => {
+    if (slept || !isClaim(outcome)) return;
     slept = true;
     vi.setSystemTime(Date.now() + 3 * DAY);
     expect((await other.deliver()).sent).toBe(3);
@@ -128,8 +133,8 @@ test("a claim is used in its first half only: the second is for the request", as
     const { collector, old } = await twoTabs(store, 0);
     old.close();
     let once = true;
-    store.after = (_, { put = [], remove = [] }) => {
-      if (once && remove.length > 0 && put.length > 0 && put.every(([key]) => key.startsWith("queue/"))) {
+    store.after = (outcome) => {
+      if (once && isClaim(outcome)) {
         once = false;
         vi.setSystemTime(Date.now() + slept);
       }
@@ -148,7 +153,7 @@ test("a tab that slept before it noted what it had queued does not send it as it
   const { collector, old, other } = await twoTabs(store);
   await leave();
   let once = true;
-  store.after = async (_, { put = [], remove = [] }) => {
+  store.after = async ({ put = [], remove = [] }) => {
     if (!once || remove.length > 0 || !put.some(([key]) => key.startsWith("queue/"))) return;
     once = false;
     vi.setSystemTime(Date.now() + LEASE);
