@@ -27,6 +27,8 @@ REPORTED = "one"
 """A value that the dictionary lists."""
 EVALUATOR = EvaluatorKey(bytes(range(32)))
 OBLIVIOUS = {"epsilon": 1.0, "delta": 1e-6, "relation": "replace-one", "rule": "optimal", "max_value_bytes": 32}
+Answer = tuple[int, str, dict[str, str]]
+"""To a post: status, name of the problem, headers."""
 Evaluate = Callable[[bytes], tuple[int, str, bytes]]
 """What an evaluator answers to a body: status, media type, body."""
 
@@ -94,12 +96,14 @@ class FakeCollector:
     signature: CampaignSignature | None = None
     max_age: int = 300
     accepted: set[str] | None = None  # fingerprints; None: that of the newest epoch
-    answers: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
-    """Answers to the next posts: status, name of the problem, headers."""
-    always: tuple[int, str, dict[str, str]] | None = None
+    answers: list[Answer] = field(default_factory=list)
+    """Answers to the next posts."""
+    always: Answer | None = None
     takes_before_answering: bool = False
     """Whether what such an answer refuses was stored nevertheless, as when an answer is lost."""
     most_reports: int = 10**6
+    most_bytes: int = 10**9
+    """Of a post that a proxy before it lets through."""
     dictionary: tuple[bytes, dict[str, str]] = (WORDS.packed(), {"Content-Type": "application/gzip"})
     posts: list[Post] = field(default_factory=list)
     gets: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -108,8 +112,8 @@ class FakeCollector:
     down: bool = False
     seconds: float = 0.0
     """How long it takes to answer a post."""
-    date: Callable[[], str] = lambda: formatdate(usegmt=True)
-    """What its answers say of the time; empty: nothing."""
+    date: str | None = None
+    """What its answers say of the time; None: what it is; empty: nothing."""
 
     @property
     def campaign(self) -> Campaign:
@@ -139,9 +143,11 @@ class FakeCollector:
     def log(self) -> CampaignLog:
         return log_of(self.epochs)
 
-    def verdict(self, stream: str, fingerprint: str, body: bytes) -> tuple[int, str, dict[str, str]]:
+    def verdict(self, stream: str, fingerprint: str, body: bytes) -> Answer:
         if self.answers or self.always is not None:
             return self.answers.pop(0) if self.answers else self.always  # type: ignore[return-value]
+        if len(body) > self.most_bytes:
+            return 413, "A page of its own", {}
         known = {one.fingerprint.hex(): one for one in self.epochs}
         if fingerprint not in known:
             return 409, "unknown_fingerprint", {}
@@ -205,7 +211,7 @@ def collecting(**options: Any) -> Iterator[FakeCollector]:
             # The client may be killed meanwhile.
             with suppress(OSError):
                 self.send_response_only(status)
-                if date := collector.date():
+                if date := formatdate(usegmt=True) if collector.date is None else collector.date:
                     self.send_header("Date", date)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -21,12 +21,12 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Sender
 from shuffler.cap import over_cap
 from shuffler.separate import CLAIM
-from tests.hushcount.delivery.fake_collector import campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting, policy
 
 TABLE = json.loads((Path(__file__).parent / "clocks.json").read_text(encoding="ascii"))
 START = datetime.fromisoformat(TABLE["start"].replace("Z", "+00:00")).timestamp()
 HOUR, DAY = 3_600.0, 86_400.0
-ANSWERS = {"takes": None, "fails": (503, "queue_full", {}), "page": (200, "", {})}
+ANSWERS: dict[str, Answer | None] = {"takes": None, "fails": (503, "queue_full", {}), "page": (200, "", {})}
 
 
 class Clock:
@@ -82,9 +82,7 @@ def run(home: Path, clock: Clock, case: dict[str, Any]) -> tuple[list[str | int]
         for step in case["steps"]:
             clock.now, known = START + step["device"] * HOUR, len(collector.received())
             true = step.get("collector", step["device"])
-            said = dated(step.get("date", true))
-            collector.date = lambda said=said: said  # type: ignore[misc]
-            collector.always = ANSWERS[step.get("answer", "takes")]  # type: ignore[assignment]
+            collector.date, collector.always = dated(step.get("date", true)), ANSWERS[step.get("answer", "takes")]
             one = Sender(collector.address, policy(), home, delay=timedelta())
             outcome = done(one, step)
             outcomes.append(outcome // 2 if isinstance(outcome, int) else outcome)

@@ -209,18 +209,11 @@ def test_a_batch_that_is_too_large_is_halved(collector: FakeCollector) -> None:
 
 def test_a_proxy_that_refuses_a_batch_as_too_large_gets_smaller_ones(collector: FakeCollector) -> None:
     one = sender(collector)
-    verdict = collector.verdict
-
-    def limited(stream: str, fingerprint: str, body: bytes) -> tuple[int, str, dict[str, str]]:
-        most = 3 * collector.campaign.sealed_bytes("discovery")
-        return (413, "A page of its own", {}) if len(body) > most else verdict(stream, fingerprint, body)
-
-    collector.verdict = limited  # type: ignore[method-assign]
+    collector.most_bytes = 3 * collector.campaign.sealed_bytes("discovery")
     for _ in range(9):
         one.report(VALUE)
     assert one.deliver() == Delivery(sent=18)
     one.report(VALUE)
-    collector.verdict = verdict  # type: ignore[method-assign]
     collector.always = (413, "", {})
     assert one.deliver() == Delivery(dropped={"too_long": 2})
 
