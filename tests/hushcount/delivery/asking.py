@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,11 @@ from hushcount.delivery import Sender
 from hushcount.discovery.names import name_of
 from hushcount.discovery.pairs import HASH_BYTES
 from keys.private import PrivateKey
-from tests.hushcount.delivery.fake_collector import EVALUATOR, FakeCollector, collecting, oblivious, policy
+from tests.hushcount.delivery.fake_collector import EVALUATOR, FakeCollector, collecting, oblivious
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER
 
 NEW = "a-secret-value"
 """A value that nobody listed."""
-
-
-def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
-    """Return a sender without delay."""
-    options = {"delay": timedelta(), **options}
-    return Sender(options.pop("site", collector.address), policy(), folder, **options)
 
 
 @contextmanager

@@ -9,14 +9,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.log import CampaignLog
+from hushcount.delivery import Sender
 from hushcount.policy import Policy, terms_of
 from keys.evaluating import EvaluatorKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, listed
@@ -157,6 +160,12 @@ class FakeCollector:
         if len(body) // known[fingerprint].sealed_bytes(stream) > self.most_reports:  # type: ignore[arg-type]
             return 413, "too_many_reports_at_once", {}
         return 202, "", {}
+
+
+def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
+    """Return a sender, without delay if none is given."""
+    options = {"site": collector.address, "policy": policy(), "delay": timedelta(), **options}
+    return Sender(options.pop("site"), options.pop("policy"), folder, **options)
 
 
 @contextmanager

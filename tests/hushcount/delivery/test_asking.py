@@ -15,18 +15,8 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
 from hushcount.errors import NotYet, UsageError
-from tests.hushcount.delivery.asking import (
-    NEW,
-    evaluating,
-    hash_of,
-    is_on_disk,
-    pass_time,
-    read,
-    sender,
-    soon,
-    values,
-)
-from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious
+from tests.hushcount.delivery.asking import NEW, evaluating, hash_of, is_on_disk, pass_time, read, soon, values
+from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, sender
 
 KINDS = {
     "new": NEW,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hushcount.delivery.asking import evaluating, is_on_disk, pass_time, sender, values
-from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, answered, oblivious, refused
+from tests.hushcount.delivery.asking import evaluating, is_on_disk, pass_time, values
+from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, answered, oblivious, refused, sender
 from tests.hushcount.delivery.test_crashes import VALUES, end_claims, run
 
 # Python 3.12 and later warn of what is tested here.

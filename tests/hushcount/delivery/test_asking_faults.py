@@ -12,8 +12,8 @@ import pytest
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.waits import LONGEST_WAIT
 from keys.evaluating import EvaluatorKey
-from tests.hushcount.delivery.asking import NEW, evaluating, is_on_disk, pass_time, sender, told, values
-from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, FakeCollector, answered, refused
+from tests.hushcount.delivery.asking import NEW, evaluating, is_on_disk, pass_time, told, values
+from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, FakeCollector, answered, refused, sender
 
 OTHER = EvaluatorKey(bytes([9]) * 32)
 BINARY = "application/octet-stream"

@@ -6,7 +6,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Sender
 from shuffler.cap import over_cap
 from shuffler.separate import CLAIM
-from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting, sender
 
 TABLE = json.loads((Path(__file__).parent / "clocks.json").read_text(encoding="ascii"))
 START = datetime.fromisoformat(TABLE["start"].replace("Z", "+00:00")).timestamp()
@@ -83,7 +83,7 @@ def run(home: Path, clock: Clock, case: dict[str, Any]) -> tuple[list[str | int]
             clock.now, known = START + step["device"] * HOUR, len(collector.received())
             true = step.get("collector", step["device"])
             collector.date, collector.always = dated(step.get("date", true)), ANSWERS[step.get("answer", "takes")]
-            one = Sender(collector.address, policy(), home, delay=timedelta())
+            one = sender(collector, home)
             outcome = done(one, step)
             outcomes.append(outcome // 2 if isinstance(outcome, int) else outcome)
             arrived += [(START + true * HOUR, report) for report in collector.received()[known:]]
@@ -107,7 +107,7 @@ def test_whatever_was_kept_while_the_clock_was_40_days_ahead_is_over_when_it_is_
 ) -> None:
     """A file, a budget's day, a claim of a process that was killed, and pauses after failures, of either side."""
     with collecting() as collector:
-        one = Sender(collector.address, policy(), tmp_path, delay=timedelta(), budget=Budget(per_day=5.0))
+        one = sender(collector, tmp_path, budget=Budget(per_day=5.0))
         clock.now = START + 40 * DAY
         for _ in range(2):
             one.report("one")

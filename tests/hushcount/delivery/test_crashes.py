@@ -19,10 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushcount.delivery import Sender
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Waiting
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, sender
 
 # Python 3.12 and later warn of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -36,11 +35,6 @@ ROOMS = (os.sep + "delivery" + os.sep, "client_files.py", "whole_files.py")
 def collector() -> Iterator[FakeCollector]:
     with collecting() as one:
         yield one
-
-
-def sender(collector: FakeCollector, folder: Path | None, **options: Any) -> Sender:
-    options = {"delay": timedelta(), **options}
-    return Sender(collector.address, policy(), folder, **options)
 
 
 def live(collector: FakeCollector, folder: Path, said: Connection, steps: Iterator[int] | None) -> None:

@@ -6,7 +6,6 @@ import base64
 import gzip
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,13 +15,12 @@ from hushcount.delivery.documents import Document, NotServed, _refresh_at, fetch
 from hushcount.delivery.exchange import NoAnswer, Reply
 from hushcount.delivery.publication import Publication, fetch_documents, read_publication
 from hushcount.delivery.queue import database
-from hushcount.delivery.sender import Sender
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, NotYet
 from tests.hushcount.campaigns.test_campaign_file import WORDS
 from tests.hushcount.campaigns.test_chain import log_of
 from tests.hushcount.campaigns.vouched import signed
-from tests.hushcount.delivery.fake_collector import campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import campaign, collecting, policy, sender
 from tests.hushcount.delivery.misbehaving import http, saying, serving
 
 NOW = 1_800_000_000.0
@@ -184,10 +182,10 @@ def test_no_more_of_a_dictionary_is_fetched_or_unpacked_than_the_policy_allows(s
     ]:
         with subtests.test(limit=limit), collecting() as collector:
             collector.dictionary = data, {"Content-Type": "application/gzip"}
-            sender = Sender(collector.address, policy(max_dictionary_bytes=limit), delay=timedelta(0))
+            one = sender(collector, policy=policy(max_dictionary_bytes=limit))
             if refusal is None:
-                sender.report("one")
-                assert sender.deliver().sent > 0
+                one.report("one")
+                assert one.deliver().sent > 0
             else:
                 with pytest.raises(NotYet, match=refusal):
-                    sender.report("one")
+                    one.report("one")

@@ -6,15 +6,16 @@ import random
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hushcount.delivery import Sender
 from hushcount.errors import NotYet
 from hushcount.newest import Untrusted
 from tests.hushcount.campaigns.vouched import STRANGER, public_part, signed
+from tests.hushcount.delivery import fake_collector
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
 
 VALUE = "one"
@@ -39,9 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return one
 
 
-def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
-    given = {"policy": policy(), "delay": timedelta(seconds=DELAY), **options}
-    return Sender(collector.address, given.pop("policy"), folder, **given)
+sender = partial(fake_collector.sender, delay=timedelta(seconds=DELAY))
 
 
 def requests(collector: FakeCollector) -> int:

@@ -30,7 +30,7 @@ from tests.hushcount.campaigns.vouched import (
     restart_at,
     signed,
 )
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy, sender
 
 VALUE = "one"
 LONG = "too long to be discovered: more than the campaign's 32 bytes"
@@ -40,12 +40,6 @@ LONG = "too long to be discovered: more than the campaign's 32 bytes"
 def collector() -> Any:
     with collecting() as one:
         yield one
-
-
-def sender(collector: FakeCollector, folder: Path | None = None, **options: Any) -> Sender:
-    """Return a sender without delay."""
-    options = {"delay": timedelta(), "policy": policy(), **options}
-    return Sender(collector.address, options.pop("policy"), folder, **options)
 
 
 def again_now(one: Sender) -> None:
