@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,8 +74,3 @@ def pass_time(one: Sender, seconds: float = 0.0) -> None:
 def is_on_disk(folder: Path, value: str = NEW) -> bool:
     """Return whether a value stands anywhere in a sender's folder."""
     return any(value.encode() in path.read_bytes() for path in folder.iterdir())
-
-
-def soon() -> float:
-    """Return a moment until which a test waits."""
-    return time.monotonic() + 60.0

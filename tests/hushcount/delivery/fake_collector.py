@@ -168,6 +168,14 @@ def sender(collector: FakeCollector, folder: Path | None = None, **options: Any)
     return Sender(options.pop("site"), options.pop("policy"), folder, **options)
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until what a thread does makes a condition hold, a minute at most."""
+    until = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 @contextmanager
 def collecting(**options: Any) -> Iterator[FakeCollector]:
     """Run one for a block."""

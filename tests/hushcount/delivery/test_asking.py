@@ -15,8 +15,8 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
 from hushcount.errors import NotYet, UsageError
-from tests.hushcount.delivery.asking import NEW, evaluating, hash_of, is_on_disk, pass_time, read, soon, values
-from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, sender
+from tests.hushcount.delivery.asking import NEW, evaluating, hash_of, is_on_disk, pass_time, read, values
+from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, sender, wait_for
 
 KINDS = {
     "new": NEW,
@@ -199,10 +199,7 @@ def test_the_evaluator_may_have_another_address(subtests: pytest.Subtests, tmp_p
 def test_a_thread_asks_when_a_question_is_due(collector: FakeCollector, tmp_path: Path) -> None:
     with sender(collector, tmp_path, delay=timedelta(seconds=0.3)) as one:
         one.report(NEW)
-        until = soon()
-        while one._queue.waiting():
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        wait_for(lambda: not one._queue.waiting())
     assert values(collector) == [NEW]
 
 

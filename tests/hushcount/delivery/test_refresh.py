@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from hushcount.errors import NotYet
 from hushcount.newest import Untrusted
 from tests.hushcount.campaigns.vouched import STRANGER, public_part, signed
 from tests.hushcount.delivery import fake_collector
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy
+from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy, wait_for
 
 VALUE = "one"
 DELAY = 600.0
@@ -188,10 +187,3 @@ def test_the_first_file_comes_when_the_thread_starts() -> None:
         with pytest.raises(NotYet):
             one.report(VALUE)
         assert len(collector.gets) == 1, "the thread asks again, and no report does"
-
-
-def wait_for(condition: Any) -> None:
-    until = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)

@@ -30,7 +30,15 @@ from tests.hushcount.campaigns.vouched import (
     restart_at,
     signed,
 )
-from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, oblivious, policy, sender
+from tests.hushcount.delivery.fake_collector import (
+    FakeCollector,
+    campaign,
+    collecting,
+    oblivious,
+    policy,
+    sender,
+    wait_for,
+)
 
 VALUE = "one"
 LONG = "too long to be discovered: more than the campaign's 32 bytes"
@@ -645,10 +653,7 @@ def test_each_report_waits_a_time_of_its_own(collector: FakeCollector) -> None:
 def test_a_thread_delivers_and_the_block_ends_it(collector: FakeCollector, tmp_path: Path) -> None:
     with sender(collector, tmp_path) as one:
         one.report(VALUE)
-        deadline = time.monotonic() + 60
-        while one._queue.waiting():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(lambda: not one._queue.waiting())
     assert len(collector.posts) == 2
     assert one._thread is None
 
