@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from datetime import datetime
 from email.utils import formatdate
 from pathlib import Path
@@ -22,6 +21,7 @@ from hushcount.delivery import Delivery, Sender
 from shuffler.cap import over_cap
 from shuffler.separate import CLAIM
 from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting, sender
+from tests.hushcount.delivery.test_refresh import Clock
 
 TABLE = json.loads((Path(__file__).parent / "clocks.json").read_text(encoding="ascii"))
 START = datetime.fromisoformat(TABLE["start"].replace("Z", "+00:00")).timestamp()
@@ -29,26 +29,20 @@ HOUR, DAY = 3_600.0, 86_400.0
 ANSWERS: dict[str, Answer | None] = {"takes": None, "fails": (503, "queue_full", {}), "page": (200, "", {})}
 
 
-class Clock:
-    """The device's, which a test sets."""
-
-    now = START
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The device's, which a test sets."""
+    clock = Clock(START)
 
     class Device(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> datetime:
             return datetime.fromtimestamp(clock.now, tz)
 
-    monkeypatch.setattr(time, "time", lambda: clock.now)
+    monkeypatch.setattr(time, "time", clock)
     for module in (hushcount.allowance, hushcount.budget):
         monkeypatch.setattr(module, "datetime", Device)
-    yield clock
-    monkeypatch.undo()
+    return clock
 
 
 def dated(said: float | str | None) -> str:
