@@ -29,9 +29,9 @@ def signed(campaign: Campaign, key: SigningKey = KEY, restart: Restart | None = 
     return CampaignSignature(**key.sign(campaign.fingerprint, "campaign").model_dump(), restart=restart)
 
 
-def restart_at(of: Campaign, serial: int, *, by: SigningKey = KEY, **changes: Any) -> Restart:
+def restart_at(of: Campaign, serial: int, *, by: SigningKey = KEY) -> Restart:
     """Return the operator's restart at a campaign file."""
-    terms = RestartTerms(**{"campaign": of.id, "serial": serial, "epoch": of.epoch, "head": of.head.hex(), **changes})
+    terms = RestartTerms(campaign=of.id, serial=serial, epoch=of.epoch, head=of.head.hex())
     return Restart(**dict(terms), signature=by.sign(terms.signed(), "restart"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import CampaignSignature
 from hushcount.campaigns.log import CampaignLog
+from hushcount.campaigns.restart import Restart
 from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
 from hushcount.newest import Newest, Untrusted
@@ -73,10 +74,9 @@ def _accepts(step: _Step) -> bool:
     return True
 
 
-def _by(campaign: Campaign, serial: int, restarts: Campaign | None = None, after: int = 2) -> CampaignSignature:
-    """Return the publisher's signature under the delegation of a serial, with a restart of the serial `after`."""
-    made = delegation(campaign, serial=serial, last_epoch=2_147_483_647)
-    return delegated(campaign, made, restart=None if restarts is None else restart(restarts, after))
+def _by(campaign: Campaign, serial: int, back: Restart | None = None) -> CampaignSignature:
+    """Return the publisher's signature under the delegation of a serial."""
+    return delegated(campaign, delegation(campaign, serial=serial, last_epoch=2_147_483_647), restart=back)
 
 
 def _continued() -> list[dict[str, Any]]:
@@ -117,9 +117,9 @@ def _restarted() -> list[tuple[_Step, int]]:
         ((third, 1, _after(third, 2_147_483_647), None, signed(_after(third, 2_147_483_647))), 1),
         ((thiefs, 1, fourth, None, signed(fourth, restart=back)), 2),
         ((thiefs, 1, third, None, signed(third, restart=back)), 2),
-        ((thiefs, 1, fourth, None, _by(fourth, 3, third)), 3),
-        ((thiefs, 1, ninth, _log(_CHAIN), _by(ninth, 3, third)), 3),
-        ((second, 0, ninth, _log(_CHAIN), _by(ninth, 3, third)), 3),
+        ((thiefs, 1, fourth, None, _by(fourth, 3, back)), 3),
+        ((thiefs, 1, ninth, _log(_CHAIN), _by(ninth, 3, back)), 3),
+        ((second, 0, ninth, _log(_CHAIN), _by(ninth, 3, back)), 3),
         ((fork, 1, fifth, fork_log, signed(fifth, restart=back)), 2),
         ((fourth, 2, fourth, None, signed(fourth, restart=back)), 2),
         ((fourth, 2, _after(third, 1001), None, signed(_after(third, 1001), restart=restart(third, 3))), 3),
@@ -139,7 +139,7 @@ def _misled() -> list[tuple[str, _Step]]:
         ("jump", (third, 1, far, None, _by(far, 1))),
         ("jump", (third, 1, _after(third, 2_147_483_647), None, _by(_after(third, 2_147_483_647), 1))),
         # Not by the number that the thief reached, but by that of the restart.
-        ("jump", (thiefs, 1, far, None, _by(far, 3, third))),
+        ("jump", (thiefs, 1, far, None, _by(far, 3, back))),
         ("older_epoch", (thiefs, 1, fourth, None, signed(fourth))),
         ("older_epoch", (thiefs, 2, fourth, None, signed(fourth, restart=back))),
         ("older_epoch", (thiefs, 3, fourth, None, signed(fourth, restart=back))),
