@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,8 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[BoolArray]:
     noted: list[BoolArray] = []
     draw, run = keep.draw_kept, PlainPipeline.run
 
-    def noting(*arguments: object) -> BoolArray:
-        noted.append(draw(*arguments))  # type: ignore[arg-type]
+    def noting(*arguments: Any) -> BoolArray:
+        noted.append(draw(*arguments))
         return noted[-1]
 
     def run_twice(pipeline: PlainPipeline) -> PlainPipeline:
