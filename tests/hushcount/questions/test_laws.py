@@ -152,15 +152,6 @@ def test_results_that_are_added_up_have_the_limits_of_all_their_supports() -> No
 # The law itself: sums of two binomial numbers.
 
 
-def of_items(n: float, p: float, q: float) -> SupportCounts:
-    return SupportCounts.of_items(n, p, q)
-
-
-def width(law: SupportCounts, supports: float) -> float:
-    low, high = law.limits(np.array([supports]), 0.025)
-    return float(high[0] - low[0])
-
-
 def test_an_interval_is_as_wide_as_the_spread_of_the_item_itself() -> None:
     """Where Clopper and Pearson's was 4 to 12 times as wide: 60 % of a million reports, and fewer."""
     n, e = 1e6, np.exp(9.694)
@@ -168,7 +159,8 @@ def test_an_interval_is_as_wide_as_the_spread_of_the_item_itself() -> None:
     for held in (600_000, 77_259, 15_451, 825):
         expected = held * p + (n - held) * q
         ideal = 2 * 1.959964 * np.sqrt(held * p * (1 - p) + (n - held) * q * (1 - q)) / (p - q)
-        assert width(of_items(n, p, q), np.rint(expected)) == pytest.approx(ideal, rel=0.035)
+        low, high = SupportCounts.of_items(n, p, q).limits(np.array([np.rint(expected)]), 0.025)
+        assert high - low == pytest.approx(ideal, rel=0.035)
 
 
 def test_the_saddle_point_has_the_tails_of_the_exact_law_where_it_takes_over() -> None:
