@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
@@ -65,15 +66,17 @@ def test_each_candidate_keeps_both_limits_and_one_per_cent_more_would_not(
     assert more > most or amplify(mechanism(one, more, task), reports, delta).epsilon > wanted * (1 - 1e-3)
 
 
+def error_of(at: Callable[[float], Mechanism], wanted: float, reports: int, task: Task) -> float:
+    """Return the error at the largest local epsilon that delta 1e-8 allows."""
+    local = largest_local_epsilon(wanted, reports, 1e-8, lambda epsilon: blanket_law(at(epsilon)), wanted)
+    return math.sqrt(float(task.objective.loss(at(local).law, task.domain, reports)))
+
+
 def least_error(name: str, wanted: float, reports: int, task: Task) -> float:
-    """Return the least error of all s, each at the largest local epsilon that delta 1e-8 allows."""
+    """Return the least error of all s."""
 
     def error(size: int) -> float:
-        def at(epsilon: float) -> Mechanism:
-            return build(name, epsilon, task.domain, {"s": size})
-
-        local = largest_local_epsilon(wanted, reports, 1e-8, lambda epsilon: blanket_law(at(epsilon)), wanted)
-        return math.sqrt(float(task.objective.loss(at(local).law, task.domain, reports)))
+        return error_of(lambda epsilon: build(name, epsilon, task.domain, {"s": size}), wanted, reports, task)
 
     sizes = (*range(1, 8), *range(8, (task.domain or 0) // 2, 4))
     return min(error(size) for size in sizes)
@@ -96,11 +99,7 @@ def test_unary_reports_of_any_p_have_more_error_than_randomised_response() -> No
     plain = shuffled_plan(task, limits, reports).plan.chosen.error
 
     def error(p: float) -> float:
-        def at(epsilon: float) -> Mechanism:
-            return Mechanism(Identity(20), Unary.spending(epsilon, 20, p))
-
-        local = largest_local_epsilon(1.0, reports, 1e-8, lambda epsilon: blanket_law(at(epsilon)))
-        return math.sqrt(float(task.objective.loss(at(local).law, 20, reports)))
+        return error_of(lambda epsilon: Mechanism(Identity(20), Unary.spending(epsilon, 20, p)), 1.0, reports, task)
 
     errors = [error(p) for p in (0.2, 0.5, 0.7, 0.74, 0.8, 0.9, 0.98)]
     assert plain == pytest.approx(10.49, abs=0.01)
