@@ -98,7 +98,7 @@ def test_a_file_that_is_no_utf8_is_refused_by_every_reader_of_values(
     text = "".join(f"value-{number}\n" for number in range(3_000))
     encode = ("encode", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--values")
     simulate = ("simulate", "--mechanism", "grr", "--epsilon", 1, "--values")
-    listed = ("simulate", "--mechanism", "grr", "--epsilon", 1, "--values", write_lines(tmp_path / "v", ["a"]))
+    listed = (*simulate, write_lines(tmp_path / "v", ["a"]), "--dictionary")
     for coding in ("utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be"):
         path = tmp_path / f"{coding}.txt"
         path.write_bytes(text.encode(coding))
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_utf8_is_refused_by_every_reader_of_values(
             (*encode, packed),
             (*simulate, path),
             (*simulate, table),
-            (*listed, "--dictionary", path),
+            (*listed, path),
             (*mine.analyze_arguments(out="new"), "--items", path),
             (*mine.analyze_arguments(out="new"), "--items", table),
         ):
