@@ -6,6 +6,7 @@ import os
 import time
 from copy import copy
 from functools import lru_cache
+from typing import Any
 
 from apache_beam.io.aws.clients.s3 import boto3_client
 from apache_beam.io.aws.clients.s3.boto3_client import Client
@@ -25,6 +26,11 @@ def _made(options: PipelineOptions, process: int, period: float) -> Client:
 def _shared(options: PipelineOptions) -> Client:
     """Return Beam's client, which remembers what it last read, around the one of boto3, which threads may share."""
     return copy(_made(options, os.getpid(), time.monotonic() // SECONDS))
+
+
+def boto3_client_of(options: PipelineOptions) -> Any:
+    """Return boto3's client around which Beam's is made."""
+    return _made(options, os.getpid(), time.monotonic() // SECONDS).client
 
 
 def share() -> None:

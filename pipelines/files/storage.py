@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from typing import IO, Any
 
 from hushcount.errors import UsageError
 from hushcount.formats import reading
+from hushcount.formats.whole_files import sync, write_new
 from pipelines.files import permissions
 from pipelines.files.storage_errors import StorageError, WriteError, cause, client
 
@@ -170,6 +172,34 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
             if exists(temporary):
                 remove(temporary)
         raise
+
+
+def put_absent(path: str, data: bytes) -> bool:
+    """Write a file unless its name is taken, in one step; return whether this call wrote it. It is durable then.
+
+    If the answer of a store is lost, or a network file system's, the file may be this call's though False is returned,
+    or an exception raised: who puts an id into it can read whose it is.
+
+    Raises:
+        UsageError: the file system has no hard links, or the store no such request.
+        StorageError: the store failed.
+    """
+    if is_remote(path):
+        with client(path, "write", WriteError):
+            return bool(_stores().put_absent(path, data))
+    directory = Path(path).parent
+    permissions.make_folder(directory)
+    try:
+        # Not O_EXCL on the name itself: a kill would leave a torn file.
+        write_new(Path(path), data, permissions.mode_in(directory))
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.ENOTSUP):
+            raise UsageError(f"{directory} is on a file system without hard links: give the store one with them") from None
+        raise
+    sync(directory)
+    return True
 
 
 def copy(source: str, target: str) -> None:

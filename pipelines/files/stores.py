@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import IO, Any
@@ -13,7 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import UsageError
-from pipelines.files.s3_clients import share
+from pipelines.files.s3_clients import boto3_client_of, share
 from pipelines.files.storage_errors import StorageError, cause, client, silent_clients
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
@@ -82,3 +82,47 @@ def delete(path: str) -> None:
     """Delete an object, or all below a directory that ends in a slash."""
     # Beam takes the path for a pattern.
     reached(path).delete([path if path.endswith("/") else glob.escape(path)])
+
+
+def put_absent(path: str, data: bytes) -> bool:
+    """Put an object in one request unless its name is taken, as the store decides; return whether this call put it.
+
+    Raises:
+        UsageError: the store cannot do that.
+    """
+    scheme = FileSystems.get_scheme(path)
+    reached(path)
+    if scheme not in PUTS:
+        raise UsageError(f"{path}: a log needs a store that puts an object only if its name is free, as gs:// and s3:// do")
+    return PUTS[scheme](path, data)
+
+
+def _put_to_s3(path: str, data: bytes) -> bool:
+    from apache_beam.io.aws.s3io import parse_s3_path
+    from botocore.exceptions import ClientError
+
+    bucket, key = parse_s3_path(path)
+    try:
+        boto3_client_of(FileSystems._pipeline_options).put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("PreconditionFailed", "ConditionalRequestConflict"):
+            return False
+        raise
+    return True
+
+
+def _put_to_gcs(path: str, data: bytes) -> bool:
+    from apache_beam.io.gcp.gcsio import GcsIO, parse_gcs_path
+    from google.api_core.exceptions import PreconditionFailed
+
+    bucket, name = parse_gcs_path(path)
+    blob = GcsIO(pipeline_options=FileSystems._pipeline_options).client.bucket(bucket).blob(name)
+    try:
+        blob.upload_from_string(data, if_generation_match=0)
+    except PreconditionFailed:
+        return False
+    return True
+
+
+PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": _put_to_s3, "gs": _put_to_gcs}
+"""How each kind of store puts an object unless its name is taken."""
