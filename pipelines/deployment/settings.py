@@ -21,7 +21,9 @@ from shuffler.collector.settings import CollectorPart
 
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
-FOLDERS = ("segments", "evaluations", "batches", "shuffled", "released", "found", "results", "estimates")
+FOLDERS = (
+    "segments", "evaluations", "log", "attempts", "shuffled", "released", "found", "results", "estimates",
+)  # fmt: skip
 """The folders of the store; each can be another party's."""
 _DATABASE = "postgresql://"
 _KEY_TEXTS = ("env:", "gcp-secret:")

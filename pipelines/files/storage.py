@@ -145,6 +145,16 @@ def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
         return reading.take(stream, most, path)
 
 
+def read_if_there(path: str, most: int = reading.RECORD_BYTES) -> bytes | None:
+    """Return what is in a file, or None if there is none; raises as `read_bytes`."""
+    if is_remote(path) and not exists(path):
+        return None
+    try:
+        return read_bytes(path, most)
+    except FileNotFoundError:
+        return None
+
+
 def digest_of(path: str) -> tuple[int, str]:
     """Return the length of a file and the BLAKE2b-256 of its bytes, in hexadecimal digits; raises as `open_read`."""
     digest, size = hashlib.blake2b(digest_size=32), 0
@@ -196,7 +206,7 @@ def put_absent(path: str, data: bytes) -> bool:
         return False
     except OSError as error:
         if error.errno in (errno.EPERM, errno.ENOTSUP):
-            raise UsageError(f"{directory} is on a file system without hard links: give the store one with them") from None
+            raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
         raise
     sync(directory)
     return True

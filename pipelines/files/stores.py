@@ -93,7 +93,7 @@ def put_absent(path: str, data: bytes) -> bool:
     scheme = FileSystems.get_scheme(path)
     reached(path)
     if scheme not in PUTS:
-        raise UsageError(f"{path}: a log needs a store that puts an object only if its name is free, as gs:// and s3:// do")
+        raise UsageError(f"{path}: a log needs a store that refuses to replace an object, must be gs:// or s3://")
     return PUTS[scheme](path, data)
 
 

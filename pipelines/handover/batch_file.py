@@ -1,4 +1,4 @@
-"""batch.json: the input of one shuffle, by name and digest; it stands where another hop's summary would."""
+"""The input of one shuffle: its segments by name and digest; it stands where another hop's summary would."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import folder_name
 from hushcount.collection.segment_names import senders_of
-from hushcount.errors import FormatError, UsageError
+from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part, text_of
-from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, validated
+from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, header_of
@@ -21,7 +22,6 @@ from pipelines.outputs.counts import SEALED, HopCounts, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import HopSummary, digest_of_json
 
-SUFFIX = ".batch.json"
 BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a batch: WINDOW-EPOCH-FINGERPRINT")]
 SegmentText = Annotated[
     str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
@@ -62,37 +62,14 @@ class BatchFile(Part):
     segments: dict[Stream, Annotated[tuple[BatchSegment, ...], Field(max_length=MOST_SEGMENTS)]]
 
     @property
+    def name(self) -> str:
+        """Of the batch: WINDOW-EPOCH-FINGERPRINT."""
+        return f"{self.window}-{folder_name(self.epoch, self.fingerprint)}"
+
+    @property
     def all_segments(self) -> list[BatchSegment]:
         """The segments of all streams."""
         return [segment for segments in self.segments.values() for segment in segments]
-
-
-def is_batch(path: str) -> bool:
-    """Return whether an input is a batch's file, not a directory."""
-    return path.endswith(SUFFIX)
-
-
-def named_batch(path: str) -> str:
-    """Return the name of the batch in the path of its file."""
-    return path.rpartition("/")[2].removesuffix(SUFFIX)
-
-
-def read_batch(path: str, campaign: Campaign) -> BatchFile:
-    """Read a batch's file.
-
-    Raises:
-        UsageError: it cannot be read, or is of another campaign file.
-        FormatError: it is not the file of a batch.
-    """
-    batch = validated(BatchFile, storage.read_json(path, LISTING_BYTES), path, "is not a batch file of hushcount run")
-    if batch.fingerprint != campaign.fingerprint.hex():
-        raise UsageError(
-            f"{path} is of campaign {batch.campaign} with fingerprint {batch.fingerprint}, the campaign file has "
-            f"{campaign.fingerprint.hex()}: give the file it was made with"
-        )
-    if any(".." in segment.path.split("/") for segment in batch.all_segments):
-        raise FormatError(f"{path} names a segment outside its folder")
-    return batch
 
 
 def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:

@@ -18,8 +18,9 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import folder_name
 from hushcount.errors import UsageError
 from pipelines.files import storage
+from pipelines.handover.file_list import listed_files
 from pipelines.handover.names import Batch
-from pipelines.outputs.staging import placed, write_summary
+from pipelines.outputs.staging import Output, placed, write_summary
 from pipelines.outputs.summary import HopSummary
 
 if TYPE_CHECKING:
@@ -34,36 +35,29 @@ def batch_name(directory: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
-def hand_on(
-    directory: str, out: str, folders: Iterable[str], summary: HopSummary, signer: KeyReference | None, batch: str = ""
-) -> HopSummary:
+def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSummary) -> HopSummary:
     """Write the summary of an output, which marks it as complete, last; signed, if there is a key.
+
+    A private output is signed when it is handed to another party, and not here.
 
     Returns:
         The summary as written: with its batch, and with the files if it is signed.
 
     Args:
-        out: where it will be; its last name is the batch's.
+        directory: with the files of the output.
+        to: where they will be.
         folders: of the directory that another party reads.
-        signer: of the party; None: unsigned.
-        batch: name of the batch; empty: the last name of `out`.
     """
-    batch = batch or batch_name(out)
+    batch = to.writer.batch or batch_name(to.out)
     # The signature covers the batch.
     summary = placed(directory, replace(summary, batch=batch, window=_window(batch)))
-    if signer is not None:
-        from pipelines.handover.signed import write_signed
+    if to.signer is not None:
+        from pipelines.handover.signed import sign
 
-        summary = write_signed(directory, folders, summary, signer)
+        summary = replace(summary, files=listed_files(directory, folders))
+        if not to.writer.private:
+            sign(directory, storage.json_bytes(summary.data()), to.signer)
     return write_summary(directory, summary)
-
-
-def require_own_folder(out: str, batch: str) -> None:
-    """Raise UsageError before a named batch is signed into a folder of another name, where nobody would take it."""
-    if batch and batch != batch_name(out):
-        raise UsageError(
-            f"output directory {out} is for batch {batch}: what is signed must lie in a folder of that name"
-        )
 
 
 def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:

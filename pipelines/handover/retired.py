@@ -64,7 +64,7 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
         SignatureError: the input is not what one of `signed_by` signed.
     """
     campaign, hop, to, out, released = batch.campaign, batch.hop, batch.to, batch.to.out, batch.released
-    require_free(out, to.overwrite, (hop,), (batch.input_directory,), to.writer)
+    require_free(out, to.overwrite, (hop,), (batch.input_directory,))
     folder = "bins" if released else "reports" if hop == "analyze" else "discovery"
     before = "release" if released else "shuffle"
     upstream = read_upstream(batch.input_directory, before, campaign, batch.signed_by, folder)
@@ -72,7 +72,7 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
     summary = _of_bins(campaign, upstream, source) if released else _of_reports(campaign, upstream, hop, source)
     number = (summary.rejected if summary.bins is None else summary.bins.rejected)[REASON]
     with staged(out, to.overwrite, to.writer) as directory:
-        summary = hand_on(directory, out, ("bins",), summary, to.signer)
+        summary = hand_on(directory, to, ("bins",), summary)
     where = storage.join(out, SUMMARY) if storage.is_remote(out) else str(Path(out) / SUMMARY)
     what = "released records" if released else "reports"
     said = f"{batch.retired}: {number} {what} are counted as {REASON} in {where}"

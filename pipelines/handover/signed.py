@@ -7,15 +7,14 @@ in the place of another, is named before any of it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
 from hushcount.errors import UsageError
 from keys.store import KeyReference
 from pipelines.files import storage
-from pipelines.handover.file_list import all_files, listed_as, listed_files
+from pipelines.handover.file_list import all_files, listed_as
 from pipelines.outputs.received_summary import folder_of, parse_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
@@ -23,12 +22,10 @@ from pipelines.outputs.summary import HopSummary
 SIGNATURE = f"{SUMMARY}.sig"
 
 
-def write_signed(directory: str, folders: Iterable[str], summary: HopSummary, reference: KeyReference) -> HopSummary:
-    """Sign a summary as `write_summary` will write it, and return it with its files listed."""
-    summary = replace(summary, files=listed_files(directory, folders))
-    signature = reference.sign(storage.json_bytes(summary.data()), "summary")
+def sign(directory: str, summary: bytes, reference: KeyReference) -> None:
+    """Write the signature of a summary's file into the directory of the files that it lists."""
+    signature = reference.sign(summary, "summary")
     storage.write_whole(storage.join(directory, SIGNATURE), [signature.model_dump_json().encode() + b"\n"])
-    return summary
 
 
 def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:

@@ -146,7 +146,7 @@ def plan_analyze(
     except RetiredKey as retired:
         return RetiredBatch(retired, campaign, "analyze", input_directory, to, signed_by)
     read = (input_directory, keys, campaign_path, items, found, ledger)
-    require_free(out, overwrite, ("analyze",), read, writer)
+    require_free(out, overwrite, ("analyze",), read)
     dictionary = campaign.read_dictionary()
     revealed = None if found is None else read_found(found, campaign)
     names = results.read_names(items) if items else None

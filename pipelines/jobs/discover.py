@@ -110,7 +110,7 @@ def plan_discover(
         if party != "aux-server":
             raise UsageError(f"party is {party}, but only the auxiliary server signs: leave the key out")
         signer.read_signing()
-    require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path, ledger), writer)
+    require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path, ledger))
     hop, read_folder = ("release", BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
     require_told_apart(upstream.senders, uncapped)

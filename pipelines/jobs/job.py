@@ -122,7 +122,7 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
             summary = replace(summary, ledger=charge.commit(cost, summary.accepted))
         if finished.folders is None:
             return write_summary(directory, summary)
-        return hand_on(directory, to.out, finished.folders, summary, to.signer, to.batch)
+        return hand_on(directory, to, finished.folders, summary)
 
 
 def _run_graph(job: Job, directory: str, charge: Charging, engine: Engine, console: Console | None) -> Finished:

@@ -18,16 +18,7 @@ from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, total_records
 from pipelines.files.blocks import ReadBlocks, WriteShards
-from pipelines.handover.batch_file import (
-    BatchFile,
-    batch_files,
-    collected,
-    is_batch,
-    named_batch,
-    read_batch,
-    released_files,
-)
-from pipelines.handover.parties import require_own_folder
+from pipelines.handover.batch_file import BatchFile, batch_files, collected, released_files
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.job import Finished, Job, Place
@@ -49,6 +40,8 @@ _SHARD_RECORDS = 1 << 17
 _RELEASED = "released"
 """Prefix of a stream's name in the counts of reports that earlier batches released."""
 Files = dict[Stream, list[BlockFile]]
+_Input = tuple[Files, Files, HopSummary | None]
+"""The files of every stream, those that earlier batches released, and the summary of the hop before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +129,7 @@ class ShuffleJob(Job):
 
 def plan_shuffle(
     campaign_path: Path,
-    input_directory: str,
+    source: str | BatchFile,
     out: str,
     *,
     signer: KeyReference | None = None,
@@ -146,30 +139,31 @@ def plan_shuffle(
     """Plan to shuffle every stream of the input, to `reports/` and `discovery/` of sealed reports.
 
     Args:
-        input_directory: `reports/` and `discovery/` of envelopes, as hushcount encode or a collector wrote them; or the
-            file of a batch that hushcount run made, which may have some of the campaign's streams.
+        source: directory with `reports/` and `discovery/` of envelopes, as hushcount encode or a collector wrote them;
+            or a batch of hushcount run, which may have some of the campaign's streams.
         signer: the shuffler's signing key; None: unsigned.
 
     Raises:
         UsageError: a file is missing or invalid, or `out` is taken.
-        NotYet: a batch file lists no segment.
+        NotYet: a batch has no segment.
     """
     campaign = Campaign.read(campaign_path)
-    require_free(out, overwrite, ("shuffle",), (input_directory, campaign_path), writer)
-    files, released, upstream = _find_input(input_directory, campaign)
-    batch = named_batch(input_directory) if is_batch(input_directory) else ""
+    directory = source if isinstance(source, str) else None
+    require_free(out, overwrite, ("shuffle",), (directory, campaign_path))
     if signer is not None:
-        # Before any work: the key can be used, and the next party would accept the folder.
+        # Before any work: the key can be used.
         signer.read_signing()
-        require_own_folder(out, batch)
-    if upstream is not None:
-        senders = upstream.senders
-    else:
+    files, released, upstream = (
+        _batch_input(source, campaign) if isinstance(source, BatchFile) else _directory_input(source, campaign)
+    )
+    if upstream is None:
         paths = [file.path for found in files.values() for file in found]
-        senders = senders_of(input_directory, [storage.relative(path, input_directory) for path in paths])
+        senders = senders_of(str(source), [storage.relative(path, str(source)) for path in paths])
+    else:
+        senders = upstream.senders
     return ShuffleJob(
         campaign=campaign,
-        to=Output(out, overwrite, writer, signer, batch),
+        to=Output(out, overwrite, writer, signer),
         files=files,
         released=released,
         upstream=upstream,
@@ -191,17 +185,17 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
             )
 
 
-def _find_input(source: str, campaign: Campaign) -> tuple[Files, Files, HopSummary | None]:
-    """Return the files of every stream, those that earlier batches released, and the summary of the hop before."""
-    if is_batch(source):
-        batch = read_batch(source, campaign)
-        folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
-        summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
-        streams = tuple(stream for stream in campaign.streams if stream in batch.segments)
-        if not streams:
-            raise NotYet(f"{source} has no segment: nothing was released", campaign.streams)
-        released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
-        return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
+def _batch_input(batch: BatchFile, campaign: Campaign) -> _Input:
+    folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
+    summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
+    streams = tuple(stream for stream in campaign.streams if batch.segments.get(stream))
+    if not streams:
+        raise NotYet(f"batch {batch.name} has no segment: nothing was released", campaign.streams)
+    released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
+    return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
+
+
+def _directory_input(source: str, campaign: Campaign) -> _Input:
     _require_input(source)
     where = folder_of(source)
     files = {stream: find_files(storage.join(where, stream), ENVELOPES[stream]) for stream in campaign.streams}

@@ -1,1 +1,1 @@
-"""The log of a party and campaign: what it decided, entry by entry, and the fold that says what follows (docs/adr/0043)."""
+"""The log of a party and campaign: what it decided, entry by entry, and what that comes to (docs/adr/0043)."""

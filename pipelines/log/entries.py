@@ -1,124 +1,302 @@
 """The entries of a log: each is one decision of a party about one campaign, numbered, and never changed.
 
-An entry is small. What is long, such as a list of segments or a summary, is a file beside the log that its digest names.
+A decision that is too long for an entry, such as a list of many segments, is a file beside it that its digest names.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field, RootModel
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.manifests import WindowName, WindowSeconds
-from hushcount.errors import UsageError
+from hushcount.campaigns.parts import Identifier
+from hushcount.collection.manifests import CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
+from hushcount.collection.windows import window_start
+from hushcount.errors import FormatError, UsageError
 from hushcount.formats.models import Hex32, Part, text_of
-from hushcount.formats.reading import parse_object, validated
-from pipelines.handover.names import BATCH_NAME
+from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, parse_object, validated
+from hushcount.senders import Authentication
+from pipelines.deployment.settings import Party
+from pipelines.handover.batch_file import BatchName, SegmentText
+from pipelines.outputs.summary import RUN_FOLDER
 
 FORMAT = 1
 ENTRY_BYTES = 1 << 18
-"""Longest entry: one request of any store puts it."""
+"""Longest entry: any store puts it in one request."""
 _MOST_NUMBER = 9_999_999_999
-_MOST_TEXT = 1000
+_MOST_MANIFESTS = 1 << 14
+_MOST_ALERTS = 1 << 12
 Id = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
-Folder = Annotated[str, text_of(r"^[0-9a-f]{32}$", "must be the name of a folder, 32 hexadecimal digits")]
-BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a batch: WINDOW-EPOCH-FINGERPRINT")]
+Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attempt's folder")]
+FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a campaign file: EPOCH-FINGERPRINT")]
+WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]
 HopName = Literal["shuffle", "release", "discover", "analyze"]
-Text = Annotated[str, Field(max_length=_MOST_TEXT)]
+Text = Annotated[str, Field(max_length=1000)]
+Reasons = Annotated[dict[SegmentText, Text], Field(max_length=4 * MOST_SEGMENTS)]
+"""Reason by the path of a segment."""
 
 
-def _whole_second(moment: datetime) -> datetime:
-    if moment.tzinfo is None or moment.microsecond:
-        raise ValueError("must be a whole second with a time zone")
-    return moment.astimezone(timezone.utc)
+def whole_second(moment: datetime) -> datetime:
+    """Return a moment in UTC as entries have it: rounded down to the second; ValueError: it has no time zone."""
+    if moment.tzinfo is None:
+        raise ValueError("must have a time zone")
+    return moment.astimezone(timezone.utc).replace(microsecond=0)
 
 
-Moment = Annotated[datetime, AfterValidator(_whole_second)]
+Moment = Annotated[datetime, AfterValidator(whole_second)]
 
 
 class Opened(Part):
     """The first entry of a log: whose it is."""
 
     kind: Literal["opened"] = "opened"
-    party: Literal["shuffler", "aux-server", "analyzer"]
-    campaign: str
-    ledger: Id | None = Field(default=None, description="id of the ledger in which this party charges")
+    party: Party
+    campaign: Identifier
+
+
+class TakenManifest(Part):
+    """A manifest as it was when a closing window took it in.
+
+    Attributes:
+        path: relative to the folder of segments.
+        written: when the store had it, by the store's clock.
+    """
+
+    path: Annotated[str, Field(max_length=255)]
+    written: Moment
+    epoch: int
+    fingerprint: Hex32
+    collector: CollectorName
+    window: WindowName
+    seconds: WindowSeconds
+    authentication: Authentication
+    segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]]
+    refused: Refused
+    damaged: int = Field(ge=0)
 
 
 class Closed(Part):
-    """Every window that ended by `through` is closed; the listing says which manifests, batches and drops that makes."""
+    """A window is closed, and every window that ended before it: this is its input, for good.
+
+    Attributes:
+        manifests: that are taken in; their segments wait until a batch takes them, or they are dropped.
+        batches: paths of segments, by campaign file and stream.
+        aside: segments that are not as their manifests say; they wait until they are, or are dropped.
+        dropped: segments that no window takes any more.
+    """
 
     kind: Literal["closed"] = "closed"
     window: WindowName
     seconds: WindowSeconds
-    through: Moment
-    listing: Hex32
+    manifests: Annotated[tuple[TakenManifest, ...], Field(max_length=_MOST_MANIFESTS)] = ()
+    batches: dict[FileName, dict[Stream, Annotated[tuple[SegmentText, ...], Field(max_length=MOST_SEGMENTS)]]] = Field(
+        default_factory=dict
+    )
+    aside: Reasons = Field(default_factory=dict)
+    dropped: Reasons = Field(default_factory=dict)
 
 
 class Finished(Part):
-    """A hop of a batch is done: this attempt, and no other, is its output."""
+    """A hop of a batch is done: this attempt, and no other, is its output.
+
+    Attributes:
+        folder, summary: None: the batch lacks what the hop reads, and it wrote nothing.
+    """
 
     kind: Literal["done"] = "done"
     batch: BatchName
     hop: HopName
-    folder: Folder | None = Field(description="null: the hop had nothing to read, and wrote nothing")
-    summary: Hex32 | None
-    charge: Mapping[str, Any] | None = None
+    folder: Folder | None = None
+    summary: dict[str, Any] | None = None
 
 
 class GivenBack(Part):
-    """Too few reports of a batch can be forwarded: its segments wait again."""
+    """Too few reports of a batch can be forwarded, or segments of it are not there: its segments wait again."""
 
     kind: Literal["given_back"] = "given_back"
     batch: BatchName
-
-
-class GivenUp(Part):
-    """No result of a batch will be made."""
-
-    kind: Literal["given_up"] = "given_up"
-    batch: BatchName
-    reports: dict[Stream, int]
-    reason: Text
-
-
-class Deleting(Part):
-    """What lies there of a batch or window is being deleted."""
-
-    kind: Literal["deleting"] = "deleting"
-    what: Text
-
-
-class Deleted(Part):
-    """What lay there is gone."""
-
-    kind: Literal["deleted"] = "deleted"
-    what: Text
+    aside: Reasons = Field(default_factory=dict)
 
 
 class Gone(Part):
-    """The files of an output are not where they were written, and nobody of ours deleted them."""
+    """The files of an output are not where they were written, and nobody here deleted them."""
 
     kind: Literal["gone"] = "gone"
     batch: BatchName
     hop: HopName
 
 
+class Deleting(Part):
+    """Outputs, or what lies below them, are being deleted from now on: nothing of them is written again."""
+
+    kind: Literal["deleting"] = "deleting"
+    folder: Text
+    batches: tuple[BatchName, ...] = Field(max_length=MOST_SEGMENTS)
+
+
+class Deleted(Part):
+    """Nothing of these is left: outputs of batches, or windows' folders of segments."""
+
+    kind: Literal["deleted"] = "deleted"
+    folder: Text
+    batches: tuple[BatchName, ...] = Field(default=(), max_length=MOST_SEGMENTS)
+    windows: tuple[WindowFolder, ...] = Field(default=(), max_length=MOST_SEGMENTS)
+
+
 class Confirmed(Part):
     """The operator said that the clock is right."""
 
     kind: Literal["confirmed"] = "confirmed"
-    moment: Moment
 
 
-Decision: TypeAlias = Annotated[
-    Opened | Closed | Finished | GivenBack | GivenUp | Deleting | Deleted | Gone | Confirmed,
-    Field(discriminator="kind"),
-]
-_DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
+class Noted(Part):
+    """An alert stands, and is to be sent."""
+
+    kind: Literal["noted"] = "noted"
+    id: Text
+    alert: Text = Field(description="its kind")
+    subject: Text
+    fact: Text
+    body: Annotated[str, Field(max_length=1 << 16)]
+
+
+class Over(Part):
+    """What alerts said is so no more."""
+
+    kind: Literal["over"] = "over"
+    ids: tuple[Text, ...] = Field(max_length=_MOST_ALERTS)
+
+
+class Told(Part):
+    """What became of one attempt to send an alert.
+
+    Attributes:
+        next_at: when it is tried again; None: it is not.
+    """
+
+    kind: Literal["told"] = "told"
+    id: Text
+    outcome: Literal["sent", "failed", "given_up"]
+    failure: Text = ""
+    next_at: Moment | None = None
+
+
+Decision: TypeAlias = (
+    Opened | Closed | Finished | GivenBack | Gone | Deleting | Deleted | Confirmed | Noted | Over | Told
+)
+_Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
+_KINDS = {"opened", "closed", "done", "given_back", "gone", "deleting", "deleted", "confirmed", "noted", "over", "told"}
+
+
+class _Header(Part):
+    """An entry as it is written.
+
+    Attributes:
+        before: digest of the entry before; None for the first.
+        decision: None: it is the file beside the log that `elsewhere` names by its digest.
+    """
+
+    format: int = Field(ge=1)
+    number: int = Field(ge=1, le=_MOST_NUMBER)
+    id: Id
+    before: Hex32 | None
+    at: Moment
+    decision: dict[str, Any] | None = None
+    elsewhere: Hex32 | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a log.
+
+    Attributes:
+        id: random: who puts an entry knows by it whose it is.
+        before: digest of the entry before; None: this is the first.
+        at: when it was put, by a clock that was trusted then.
+        digest: BLAKE2b-256 of its bytes.
+    """
+
+    number: int
+    id: str
+    before: str | None
+    at: datetime
+    decision: Decision
+    digest: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """The bytes of a new entry, and of the file beside it that it names, if it does."""
+
+    id: str
+    data: bytes
+    beside: bytes | None
+
+
+def write_entry(number: int, before: str | None, at: datetime, decision: Decision) -> Written:
+    """Return the bytes of a new entry with a random id; FormatError: the decision is longer than any listing."""
+    body = decision.model_dump(mode="json", exclude_defaults=True) | {"kind": decision.kind}
+    header = _Header(format=FORMAT, number=number, id=secrets.token_hex(8), before=before, at=at, decision=body)
+    data = _bytes(header)
+    if len(data) <= ENTRY_BYTES:
+        return Written(header.id, data, None)
+    beside = _json(body)
+    if len(beside) > LISTING_BYTES:
+        raise FormatError(f"a decision has {len(beside):,} bytes, must have at most {LISTING_BYTES:,}: report this bug")
+    outside = header.model_copy(update={"decision": None, "elsewhere": digest_of(beside)})
+    return Written(header.id, _bytes(outside), beside)
+
+
+def digest_of(data: bytes) -> str:
+    """Return the BLAKE2b-256 of bytes, in hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
+def read_entry(data: bytes, path: str, beside: Callable[[str], bytes]) -> Entry:
+    """Return the entry in a file's bytes.
+
+    Args:
+        beside: reads the file of a digest beside the log.
+
+    Raises:
+        FormatError: it is no entry, or the file that it names is another.
+        UsageError: a newer version wrote it.
+    """
+    fields = parse_object(data, path)
+    version = fields.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        raise UsageError(f"{path} is of version {version}, this is version {FORMAT}: use the newer hushcount")
+    header = validated(_Header, fields, path, "is no entry of a log")
+    body = header.decision
+    if header.elsewhere is not None:
+        more = beside(header.elsewhere)
+        if digest_of(more) != header.elsewhere:
+            raise FormatError(f"{path} names a file beside it with another content: restore that file")
+        body = parse_object(more, path)
+    if body is None:
+        raise FormatError(f"{path} holds no decision: restore it")
+    if body.get("kind") not in _KINDS:
+        raise UsageError(f"{path} is of kind {body.get('kind')!a}, which a newer hushcount wrote: use that one")
+    decision: Decision = validated(_Body, body, path, "is no entry of a log").root
+    if isinstance(decision, Closed):
+        try:
+            for name in (decision.window, *(one.window for one in decision.manifests)):
+                window_start(name)
+        except ValueError as error:
+            raise FormatError(f"{path}: {error}") from None
+    return Entry(header.number, header.id, header.before, header.at, decision, digest_of(data))
+
+
+def _bytes(header: _Header) -> bytes:
+    return _json(header.model_dump(mode="json", exclude_none=True) | {"before": header.before})
+
+
+def _json(fields: Mapping[str, Any]) -> bytes:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"

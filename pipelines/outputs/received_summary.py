@@ -21,6 +21,7 @@ _READ = (
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
 )  # fmt: skip
 """What is read of a summary; it may say more."""
+_COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
 
 
 def _checked(counts: HopCounts) -> HopCounts:
@@ -41,9 +42,7 @@ def _whole(summary: HopSummary) -> HopSummary:
     return summary
 
 
-# A hop in a state may have had nothing to read.
-_Counts = RootModel[HopCounts]
-_CountsFile = RootModel[Annotated[HopCounts, AfterValidator(_checked)]]
+_CountsPart = RootModel[Annotated[HopCounts, AfterValidator(_checked)]]
 _SummaryFile = RootModel[Annotated[HopSummary, AfterValidator(_whole)]]
 
 
@@ -57,14 +56,10 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
     return _read(parse_object(raw, path), path)
 
 
-def read_counts(path: str) -> HopCounts:
-    """Return the counts of a hop in a file; UsageError if it is missing, or they do not add up."""
-    return validated(_CountsFile, storage.read_json(path), path, "does not say what a hop counted").root
-
-
-def parse_counts(text: str) -> HopCounts:
-    """Return the counts of a hop in a text of the state."""
-    return validated(_Counts, parse_object(text.encode(), "state"), "state").root
+def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
+    """Return the counts in the fields of a summary; FormatError, which names it, if they do not add up."""
+    given = {field: summary[field] for field in _COUNTED if field in summary}
+    return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
 
 def _read(data: Mapping[str, Any], path: str) -> HopSummary:

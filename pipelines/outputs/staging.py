@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,34 +26,32 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
-def _nobody_else() -> None:
-    """Who works by hand has no lock to lose."""
-
-
 @dataclass(frozen=True)
 class Writer:
     """Who writes an output.
 
     Attributes:
-        token: of a run (docs/adr/0024); 0: somebody by hand.
-        prove: raises LostLock if another run has taken over.
-        folder: name of the folder in the output that a job elsewhere has written; None: a new one.
+        private: whether nobody else reads the directory: it is written in place, and whoever finds its summary finds
+            all of it.
+        batch: name of the batch; empty: the last name of the output.
+        folder: in an output in a store: name of the folder that a job elsewhere has written; None: a new one.
     """
 
-    token: int = 0
-    prove: Callable[[], None] = _nobody_else
+    private: bool = False
+    batch: str = ""
     folder: str | None = None
 
     def new_folder(self) -> str:
         """Return the name of a folder that no other writer has."""
-        return self.folder or self.unique()
-
-    def unique(self) -> str:
-        """Return a name of this writer, with random digits."""
-        return f"{self.token:010d}-{secrets.token_hex(8)}"
+        return self.folder or new_folder()
 
 
 BY_HAND = Writer()
+
+
+def new_folder() -> str:
+    """Return a name that no folder had before."""
+    return secrets.token_hex(8)
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,12 @@ class Output:
         overwrite: whether a result there may be replaced.
         writer: who writes it.
         signer: key that signs what the next party reads; None: unsigned.
-        batch: name of the batch; empty: the last name of `out`.
     """
 
     out: str
     overwrite: bool = False
     writer: Writer = BY_HAND
     signer: KeyReference | None = None
-    batch: str = ""
 
 
 @contextmanager
@@ -87,15 +82,17 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
 
     Raises:
         UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
-        LostLock: another run has taken over.
     """
-    require_free(out, overwrite, writer=writer)
+    require_free(out, overwrite)
+    if writer.private:
+        storage.make_directory(out)
+        yield out
+        return
     if storage.is_remote(out):
         replaced, directory = _replaced(out), storage.join(out, writer.new_folder())
         try:
             with silent_clients():
                 yield directory
-                writer.prove()
                 _mark(directory, out)
                 for path in replaced:
                     storage.remove(path)
@@ -114,7 +111,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
             raise
         return
     target = Path(out).resolve()
-    partial = target.parent / f".{target.name}.{writer.unique()}{storage.PARTIAL}"
+    partial = target.parent / f".{target.name}.{new_folder()}{storage.PARTIAL}"
     try:
         # Whoever is told to end as soon as it is there removes it too.
         try:
@@ -127,7 +124,6 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
         yield str(made)
         if made != partial:
             _mark(str(made), str(partial))
-        writer.prove()
         # Nobody else may look into it until it is complete.
         permissions.share_as_parent(partial)
         _put(partial, target, overwrite)
@@ -175,46 +171,11 @@ def _folder_of(path: str, out: str) -> str | None:
     return name if re.fullmatch(RUN_FOLDER, name) else None
 
 
-def folders_of_runs(out: str) -> list[str]:
-    """Return the folders of runs in an output in a store, also those without a summary."""
-    if not storage.is_remote(out):
-        return []
-    names = {_folder_of(path, out) for path in storage.list_objects(out)}
-    return [storage.join(out, name) for name in sorted(name for name in names if name is not None)]
-
-
-def _token(folder: str) -> int:
-    return int(folder.partition("-")[0])
-
-
-def sweep(out: str, writer: Writer) -> None:
-    """Remove the files that killed jobs left in an output.
-
-    In a store: folders without a summary, of runs with a smaller token. A run that has written its summary may be about
-    to move it to `out`, because it proved its lock before this run took it.
-    """
-    if storage.is_remote(out):
-        paths = storage.list_objects(out)
-        # After the listing: a summary that moved since then is now the one of `out`.
-        keep = {named_folder(out), *(_folder_of(path, out) for path in paths if path.endswith(f"/{SUMMARY}"))}
-        for folder in {_folder_of(path, out) for path in paths} - keep:
-            if folder is not None and _token(folder) < writer.token:
-                storage.remove_directory(storage.join(out, folder))
-        return
-    target = Path(out)
-    for partial in target.parent.glob(f".{glob.escape(target.name)}.*{storage.PARTIAL}"):
-        name = partial.name[len(target.name) + 2 : -len(storage.PARTIAL)]
-        # A later run may still write to its own.
-        if re.fullmatch(RUN_FOLDER, name) is None or _token(name) <= writer.token:
-            shutil.rmtree(partial)
-
-
 def require_free(
     out: str,
     overwrite: bool,
     hops: tuple[str, ...] = (),
     inputs: Iterable[str | Path | None] = (),
-    writer: Writer = BY_HAND,
 ) -> None:
     """Check before any work that `out` may be written.
 
@@ -223,7 +184,6 @@ def require_free(
         overwrite: whether a result there may be replaced.
         hops: hops with results that may be replaced; empty: all.
         inputs: files and directories that the job reads; `out` may not be one of them or contain one.
-        writer: a run may find folders of other runs in a store, which it does not touch.
 
     Raises:
         UsageError: it is a file, a result without `overwrite`, or a directory of other files, or it contains an input.
@@ -240,7 +200,7 @@ def require_free(
             raise UsageError(f"output directory {out} holds a result of hushcount {hop}: give another directory")
         return
     if storage.is_remote(out):
-        if any(not writer.token or _folder_of(path, out) is None for path in storage.list_objects(out)):
+        if storage.list_objects(out):
             raise UsageError(
                 f"output directory {out} holds objects that are no complete result: see that no job still writes "
                 "there, then remove them"

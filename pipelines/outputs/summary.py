@@ -22,8 +22,8 @@ from hushcount.wire.tags import MOST_PLACES
 from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, Opening, StreamCounts
 
-RUN_FOLDER = r"[0-9]{10}-[0-9a-f]{16}"
-"""Name of the folder of a run in an output: its token, and random digits."""
+RUN_FOLDER = r"[0-9a-f]{16}"
+"""Name of the folder of an attempt in an output: random digits."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,245 @@
+"""Fold a log, entry by entry: each kind of decision has one function here, which says what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.epochs import FINGERPRINT_DIGITS
+from hushcount.collection.windows import Window, window_start
+from hushcount.errors import FormatError
+from pipelines.deployment.settings import Party
+from pipelines.handover.names import Batch
+from pipelines.log import entries
+from pipelines.log.closing import Segment
+from pipelines.log.entries import Entry
+from pipelines.log.fold import Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
+from pipelines.outputs.counts import HopCounts
+from pipelines.outputs.received_summary import counts_in
+from pipelines.outputs.summary import digest_of_json
+
+LOG = "log"
+"""The key of a published summary that names the entry by which its hop is done."""
+
+
+def published(summary: dict[str, Any], number: int, entry: str) -> dict[str, Any]:
+    """Return a summary as it is published: it names the entry that it comes from, by number and digest."""
+    return {**summary, LOG: {"number": number, "entry": entry}}
+
+
+@dataclass
+class Folding:
+    """A fold while entries are added to it; what it held before stays as it was."""
+
+    party: Party
+    campaign: str
+    head: Head = field(default_factory=Head)
+    _fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        self._state = _State(Fold(self.campaign) if self._fold is None else self._fold)
+
+    @property
+    def fold(self) -> Fold:
+        """What the entries come to."""
+        if self._fold is None:
+            self._fold = self._state.fold({self.party: self.head})
+        return self._fold
+
+    def add(self, entry: Entry) -> None:
+        """Add the next entry.
+
+        Raises:
+            FormatError: it does not follow the entry before, or decides what cannot be decided then.
+        """
+        head = self.head
+        if (entry.number, entry.before) != (head.number + 1, head.digest):
+            raise FormatError(
+                f"entry {entry.number} of the log of {self.party} and {self.campaign} does not follow entry "
+                f"{head.number}: something else wrote there; restore the log"
+            )
+        try:
+            self._state.add(entry)
+        except KeyError as error:
+            raise FormatError(
+                f"entry {entry.number} of the log of {self.party} and {self.campaign} is about {error.args[0]!a}, of "
+                "which no entry before speaks: restore the log"
+            ) from None
+        self.head, self._fold = Head(entry.number, entry.digest), None
+
+
+class _State:
+    """The parts of a fold, which change."""
+
+    def __init__(self, fold: Fold) -> None:
+        self._before = fold
+        self._campaign = fold.campaign
+        self._latest, self._closed = fold.latest, fold.closed
+        self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
+        self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
+        self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
+        self._deleted, self._alerts = dict(fold.deleted), dict(fold.alerts)
+
+    def fold(self, heads: dict[Party, Head]) -> Fold:
+        return Fold(
+            self._campaign,
+            heads,
+            self._latest,
+            self._closed,
+            dict(self._windows),
+            dict(self._waiting),
+            dict(self._aside),
+            dict(self._dropped),
+            dict(self._batches),
+            {batch: dict(hops) for batch, hops in self._done.items()},
+            dict(self._deleted),
+            dict(self._alerts),
+        )
+
+    def add(self, entry: Entry) -> None:  # noqa: PLR0912  # one branch for each kind
+        self._latest = entry.at if self._latest is None else max(self._latest, entry.at)
+        match entry.decision:
+            case entries.Opened() as opened:
+                if opened.campaign != self._campaign:
+                    raise FormatError(f"the log is of campaign {opened.campaign}, not of {self._campaign}: restore it")
+            case entries.Closed() as closed:
+                self._close(closed, entry.at)
+            case entries.Finished() as finished:
+                self._finish(finished, entry)
+            case entries.GivenBack() as back:
+                self._give_back(back.batch, self._batches[back.batch].segments.keys())
+                self._aside |= back.aside
+            case entries.Gone() as gone:
+                hops = self._done[gone.batch]
+                hops[gone.hop] = replace(hops[gone.hop], gone=True)
+            case entries.Deleting() as deleting:
+                for batch in deleting.batches:
+                    self._deleted.setdefault(f"{deleting.folder} {batch}", False)
+            case entries.Deleted() as deleted:
+                self._delete(deleted)
+            case entries.Confirmed():
+                pass
+            case entries.Noted() as noted:
+                self._alerts[noted.id] = Outgoing(
+                    noted.id, noted.alert, noted.subject, noted.fact, noted.body, entry.at, next_at=entry.at
+                )
+            case entries.Over() as over:
+                for id in over.ids:
+                    self._alerts[id] = replace(self._alerts[id], standing=False)
+            case entries.Told() as told:
+                self._tell(told, entry.at)
+
+    def _close(self, closed: entries.Closed, at: datetime) -> None:
+        start = window_start(closed.window)
+        window = Window(start, start + timedelta(seconds=closed.seconds))
+        for manifest in closed.manifests:
+            self._take_in(manifest)
+        known = self._windows.get(closed.window, Collected(window))
+        self._windows[closed.window] = replace(known, closed_at=at)
+        self._closed = window.end if self._closed is None else max(self._closed, window.end)
+        self._aside = {path: reason for path, reason in self._aside.items() if path in closed.aside}
+        self._aside |= closed.aside
+        for file, streams in closed.batches.items():
+            epoch, _, fingerprint = file.partition("-")
+            batch = Batch(self._campaign, closed.window, int(epoch), fingerprint)
+            taken: dict[Stream, tuple[Segment, ...]] = {
+                stream: tuple(self._waiting.pop(path) for path in paths) for stream, paths in streams.items()
+            }
+            every = [segment for segments in taken.values() for segment in segments]
+            self._batches[batch.name] = Batched(
+                batch,
+                window,
+                min([window.start, *(segment.window.start for segment in every)]),
+                {stream: sum(one.records for one in segments) for stream, segments in taken.items()},
+                taken,
+            )
+        for path, reason in closed.dropped.items():
+            segment = self._waiting.pop(path)
+            self._aside.pop(path, None)
+            self._dropped[path] = Dropped(segment.window.name, segment.stream, segment.records, reason)
+
+    def _take_in(self, manifest: entries.TakenManifest) -> None:
+        folder = manifest.path.rpartition("/")[0]
+        start = window_start(manifest.window)
+        window = Window(start, start + timedelta(seconds=manifest.seconds))
+        file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
+        segments = [
+            Segment(
+                f"{folder}/{stream}/{part.name}",
+                file,
+                window,
+                stream,
+                part.records,
+                part.bytes,
+                part.digest,
+                manifest.authentication,
+            )
+            for stream, parts in manifest.segments.items()
+            for part in parts
+        ]
+        self._waiting |= {segment.path: segment for segment in segments}
+        known = self._windows.get(manifest.window, Collected(window))
+        reports = dict(known.reports)
+        for segment in segments:
+            reports[segment.stream] = reports.get(segment.stream, 0) + segment.records
+        refused = {
+            reason: known.refused.get(reason, 0) + manifest.refused.get(reason, 0)
+            for reason in {**known.refused, **manifest.refused}
+        }
+        self._windows[manifest.window] = Collected(
+            # Collectors with other settings may disagree: the window is over when the longest is.
+            max(known.window, window),
+            known.closed_at,
+            reports,
+            refused,
+            {**known.damaged, manifest.path: manifest.damaged} if manifest.damaged else known.damaged,
+            tuple(sorted({*known.collectors, manifest.collector})),
+            (*known.files, manifest.path, *(segment.path for segment in segments)),
+        )
+
+    def _finish(self, finished: entries.Finished, entry: Entry) -> None:
+        hops = self._done.setdefault(finished.batch, {})
+        if finished.hop in hops:
+            raise FormatError(f"entry {entry.number}: {finished.hop} of batch {finished.batch} is done twice")
+        summary = finished.summary
+        counts, charge, digest = HopCounts.of(finished.hop, {}), None, None
+        if summary is not None:
+            where = f"entry {entry.number}"
+            counts, charge = counts_in(summary, where), summary.get("ledger")
+            digest = digest_of_json(published(summary, entry.number, entry.digest))
+        hops[finished.hop] = Hopped(
+            entry.number, entry.digest, entry.at, finished.folder, digest, counts, charge
+        )
+        if finished.hop == "shuffle" and finished.batch in self._batches:
+            batch = self._batches[finished.batch]
+            self._give_back(finished.batch, batch.segments.keys() - counts.streams.keys())
+            self._batches[finished.batch] = replace(self._batches[finished.batch], segments={})
+
+    def _give_back(self, name: str, streams: Iterable[Stream]) -> None:
+        """Let these streams of a batch wait again; a batch without any stands no more."""
+        batch, left = self._batches[name], set(streams)
+        for stream in left:
+            self._waiting |= {segment.path: segment for segment in batch.segments[stream]}
+        kept = {stream: segments for stream, segments in batch.segments.items() if stream not in left}
+        collected = {stream: number for stream, number in batch.collected.items() if stream not in left}
+        self._batches[name] = replace(batch, segments=kept, collected=collected, given_back=not kept)
+
+    def _delete(self, deleted: entries.Deleted) -> None:
+        for batch in deleted.batches:
+            self._deleted[f"{deleted.folder} {batch}"] = True
+        gone = tuple(f"{folder}/" for folder in deleted.windows)
+        for name, window in self._windows.items() if gone else ():
+            left = tuple(path for path in window.files if not path.startswith(gone))
+            if left != window.files:
+                self._windows[name] = replace(window, files=left)
+
+    def _tell(self, told: entries.Told, at: datetime) -> None:
+        alert = replace(self._alerts[told.id], attempts=self._alerts[told.id].attempts + 1)
+        if told.outcome == "failed":
+            self._alerts[told.id] = replace(alert, failure=told.failure, next_at=told.next_at)
+            return
+        settled = replace(alert, state=told.outcome, failure=told.failure, next_at=None, settled=at)
+        self._alerts[told.id] = settled

@@ -1,0 +1,187 @@
+"""The log of one party and campaign in the store: read on, and put the next entry if nobody else did.
+
+Entries are `log/PARTY/CAMPAIGN/0000000001.json` and so on. A checkpoint is the fold at one of them: who finds one reads
+only the entries behind it. Whatever is read can be read again: a process keeps nothing that a restart would lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pydantic import TypeAdapter, ValidationError
+
+from hushcount.errors import FormatError, HushcountError
+from hushcount.formats.reading import LISTING_BYTES, TABLE_BYTES
+from pipelines.deployment.settings import Deployment, Party
+from pipelines.files import storage
+from pipelines.files.storage_errors import StorageError
+from pipelines.log.entries import ENTRY_BYTES, Decision, Entry, Opened, digest_of, read_entry, whole_second, write_entry
+from pipelines.log.fold import Fold, Head, merged
+from pipelines.log.folding import Folding
+
+_EVERY = 100
+"""So many entries lie between two checkpoints at most, if a party's run gets that far."""
+_KEPT = 2
+_CHECKPOINT = ".checkpoint.json"
+_FOLD = TypeAdapter(Fold)
+
+
+class Changed(HushcountError):
+    """The log is not what this process read of it: something else wrote there, or it was restored."""
+
+
+class Log:
+    """A log, as far as this process has read it."""
+
+    def __init__(self, deployment: Deployment, party: Party, campaign: str) -> None:
+        self.party: Party = party
+        self.campaign = campaign
+        self._folder = deployment.folder("log", party, campaign)
+        self._folding = Folding(party, campaign)
+        self._checkpoint = 0
+
+    @property
+    def fold(self) -> Fold:
+        """What was read comes to."""
+        return self._folding.fold
+
+    @property
+    def head(self) -> Head:
+        """The newest entry that was read."""
+        return self._folding.head
+
+    def read(self) -> Fold:
+        """Read all entries that are there by now, and return what they come to.
+
+        Raises:
+            FormatError: an entry is damaged, or does not follow the one before.
+            UsageError: a newer version wrote one.
+            StorageError, OSError: the store cannot be read.
+        """
+        if self.head.number == 0:
+            self._begin_at_checkpoint()
+        while (entry := self._next()) is not None:
+            self._folding.add(entry)
+        return self.fold
+
+    def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
+        """Put a decision as the next entry, made anew as long as others put theirs first.
+
+        Args:
+            decision: what the log as it is then still allows; None: nothing is to be put.
+            at: the present.
+
+        Returns:
+            The entry; None: nothing was put.
+
+        Raises:
+            Changed: the newest entry is not what was read.
+            FormatError, UsageError, StorageError, OSError: as `read`.
+        """
+        if self.read() == Fold(self.campaign, {self.party: Head()}):
+            self._put(Opened(party=self.party, campaign=self.campaign), at)
+        while (wanted := decision(self.fold)) is not None:
+            if (entry := self._put(wanted, at)) is not None:
+                self._save()
+                return entry
+        return None
+
+    def entry(self, number: int) -> Entry:
+        """Return an entry that was read before; raises as `read`."""
+        path = self._path(number)
+        return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
+
+    def _put(self, decision: Decision, at: datetime) -> Entry | None:
+        """Try to put the next entry, and read on; None: another's is there now."""
+        head = self.head
+        # A restored log, or another's, must not get an entry that follows what is no more there.
+        if head.number and digest_of(storage.read_bytes(self._path(head.number), ENTRY_BYTES)) != head.digest:
+            raise Changed(
+                f"entry {head.number} of the log in {self._folder} is another one than before: it was restored while "
+                "this run was at work; run again"
+            )
+        written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
+        if written.beside is not None:
+            storage.write_whole(self._beside_path(digest_of(written.beside)), [written.beside])
+        failure = StorageError(f"{self._path(head.number + 1)} was put, and is not there: see what removes it")
+        try:
+            storage.put_absent(self._path(head.number + 1), written.data)
+        except StorageError as error:
+            # Only the answer may be lost: the entry that is there by now says whose it is.
+            failure = error
+        entry = self._next()
+        if entry is None:
+            raise failure
+        self._folding.add(entry)
+        if entry.id == written.id:
+            return entry
+        self.read()
+        return None
+
+    def _next(self) -> Entry | None:
+        path = self._path(self.head.number + 1)
+        data = storage.read_if_there(path, ENTRY_BYTES)
+        return None if data is None else read_entry(data, path, self._beside)
+
+    def _beside(self, digest: str) -> bytes:
+        return storage.read_bytes(self._beside_path(digest), LISTING_BYTES)
+
+    def _path(self, number: int) -> str:
+        return storage.join(self._folder, f"{number:010d}.json")
+
+    def _beside_path(self, digest: str) -> str:
+        return storage.join(self._folder, "lists", f"{digest}.json")
+
+    def _checkpoints(self) -> list[tuple[int, str]]:
+        """Return number and path of the checkpoints, the newest first."""
+        paths = [path for path, _ in storage.list_files(storage.join(self._folder, "checkpoints"), _CHECKPOINT)]
+        named = ((path.rpartition("/")[2].removesuffix(_CHECKPOINT), path) for path in paths)
+        return sorted(((int(name), path) for name, path in named if name.isdecimal()), reverse=True)
+
+    def _begin_at_checkpoint(self) -> None:
+        """Begin at the newest checkpoint that is of the entry that it names; one that is not is passed over."""
+        for number, path in self._checkpoints():
+            try:
+                fold = _FOLD.validate_json(storage.read_bytes(path, TABLE_BYTES))
+                head = fold.heads[self.party]
+                data = storage.read_bytes(self._path(number), ENTRY_BYTES)
+            except (ValidationError, KeyError, FormatError, FileNotFoundError):
+                continue
+            if head == Head(number, digest_of(data)):
+                self._folding = Folding(self.party, self.campaign, head, fold)
+                self._checkpoint = number
+                return
+
+    def _save(self) -> None:
+        """Write a checkpoint if the last one is long ago, and remove older ones."""
+        number = self.head.number
+        if number - self._checkpoint < _EVERY:
+            return
+        path = storage.join(self._folder, "checkpoints", f"{number:010d}{_CHECKPOINT}")
+        storage.put_absent(path, _FOLD.dump_json(self.fold))
+        self._checkpoint = number
+        for _, old in self._checkpoints()[_KEPT:]:
+            storage.remove(old)
+
+
+class Logs:
+    """The logs of the parties of a deployment: each is read from where this process read it before."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._logs: dict[tuple[Party, str], Log] = {}
+
+    def of(self, party: Party, campaign: str) -> Log:
+        """Return the log of a party and campaign; making it reads and writes nothing."""
+        if (party, campaign) not in self._logs:
+            self._logs[party, campaign] = Log(self._deployment, party, campaign)
+        return self._logs[party, campaign]
+
+    def read(self, campaign: str) -> Fold:
+        """Return what the logs of the parties here say of a campaign by now; raises as `Log.read`."""
+        return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
+
+    def decide(self, campaign: str, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
+        """Put a decision that is no party's own into the log of the first party here; as `Log.decide`."""
+        return self.of(self._deployment.file.parties[0], campaign).decide(decision, at)
