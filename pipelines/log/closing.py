@@ -10,14 +10,18 @@ the first window that ends with it or later.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
-from hushcount.campaigns.campaign import Stream
-from hushcount.collection.windows import Window, window_at
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.epochs import FINGERPRINT_DIGITS
+from hushcount.collection.manifests import Manifest
+from hushcount.collection.windows import Window, window_at, window_start
 from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
+from pipelines.log.entries import TakenManifest
 
 File = tuple[int, str]
 """Epoch and first digits of the fingerprint of a campaign file."""
@@ -31,6 +35,7 @@ class Segment:
     Attributes:
         path: in the folder of segments.
         window: in which its reports came.
+        records, bytes, digest: of its file.
     """
 
     path: str
@@ -53,15 +58,38 @@ class Listed:
     """
 
     path: str
-    window: Window
-    collector: str
     written: datetime
-    segments: tuple[Segment, ...]
+    manifest: Manifest
+
+    @cached_property
+    def window(self) -> Window:
+        return window_of(self.manifest)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        return segments_of(self.path, self.manifest)
+
+
+def window_of(manifest: Manifest | TakenManifest) -> Window:
+    """Return the window of a manifest, as its collector ended it."""
+    start = window_start(manifest.window)
+    return Window(start, start + timedelta(seconds=manifest.seconds))
+
+
+def segments_of(path: str, manifest: Manifest | TakenManifest) -> tuple[Segment, ...]:
+    """Return the segments that a manifest lists; `path` is its own, in the folder of segments."""
+    folder, window, way = path.rpartition("/")[0], window_of(manifest), manifest.authentication
+    file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
+    return tuple(
+        Segment(f"{folder}/{stream}/{part.name}", file, window, stream, part.records, part.bytes, part.digest, way)
+        for stream, parts in manifest.segments.items()
+        for part in parts
+    )
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a deployment says of windows; `minimum` batch of each stream, by campaign file.
+    """What a deployment says of windows, and the campaign files that say what a batch needs.
 
     Attributes:
         collectors: who is waited for; empty: nobody is known, and each window waits for its patience.
@@ -71,7 +99,7 @@ class Rule:
     grace: timedelta
     patience: timedelta
     collectors: frozenset[str]
-    minimum: Mapping[File, Mapping[Stream, int]]
+    files: Mapping[File, Campaign]
 
 
 @dataclass(frozen=True)
@@ -90,14 +118,9 @@ class Closing:
     dropped: Mapping[Segment, str]
 
 
-def next_closing(
-    closed: datetime | None,
-    waiting: Iterable[Segment],
-    listed: Sequence[Listed],
-    rule: Rule,
-    now: datetime,
-    faulty: Container[str] = (),
-) -> Closing | None:
+def next_window(
+    closed: datetime | None, waiting: Iterable[Segment], listed: Sequence[Listed], rule: Rule, now: datetime
+) -> Window | None:
     """Return the next window to close; None: none is due.
 
     Args:
@@ -105,23 +128,31 @@ def next_closing(
         waiting: segments that closed windows took in and no batch took.
         listed: the manifests that are new.
         now: a moment that has certainly come.
-        faulty: paths of segments that are not as their manifests say: they wait until they are, or are dropped.
     """
-    waiting = tuple(waiting)
-    window = min(
-        [
-            *(_taken_by(one.window.end, closed, rule) for one in listed),
-            *(_taken_by(one.window.end + rule.grace, closed, rule) for one in waiting),
-        ],
-        default=None,
-    )
-    if window is None or window.end > now:
+    ends = [*(one.window.end for one in listed), *(one.window.end + rule.grace for one in waiting)]
+    if not ends:
         return None
-    manifests = tuple(one for one in listed if _taken_by(one.window.end, closed, rule) <= window)
-    there = {one.collector for one in manifests if _taken_by(one.window.end, closed, rule) == window}
+    window = _first_open(min(ends), closed, rule)
+    there = {one.manifest.collector for one in listed if _first_open(one.window.end, closed, rule) == window}
     complete = bool(rule.collectors) and there >= rule.collectors
-    if not complete and window.end + rule.patience > now:
-        return None
+    due = window.end if complete else window.end + rule.patience
+    return window if due <= now else None
+
+
+def closing_of(
+    window: Window,
+    closed: datetime | None,
+    waiting: Iterable[Segment],
+    listed: Sequence[Listed],
+    rule: Rule,
+    faults: Mapping[str, str],
+) -> Closing:
+    """Return what closing a window does, which `next_window` returned for the same log and store.
+
+    Args:
+        faults: what is wrong with each segment that is not as its manifest says, by path: it waits, or is dropped.
+    """
+    manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
         segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of {one.window.name}"
         for one in manifests
@@ -129,34 +160,43 @@ def next_closing(
         for segment in one.segments
     }
     offered = [*waiting, *(segment for one in manifests for segment in one.segments if segment not in late)]
-    batches = _batches([segment for segment in offered if segment.path not in faulty], rule)
+    batches = _batches((segment for segment in offered if segment.path not in faults), rule.files)
     taken = {segment for streams in batches.values() for segments in streams.values() for segment in segments}
     over = {
-        segment: f"grace ended before {window.name} did, and no window took it"
+        segment: f"its file {faults[segment.path]}"
+        if segment.path in faults
+        else f"grace ended before {window.name} did, and no batch took it"
         for segment in offered
         if segment not in taken and segment.window.end + rule.grace <= window.end
     }
     return Closing(window, manifests, batches, late | over)
 
 
-def _taken_by(moment: datetime, closed: datetime | None, rule: Rule) -> Window:
-    """Return the first open window that ends at a moment or later."""
-    first = moment if closed is None else max(moment, closed + _SECOND)
-    return window_at(first - _SECOND, rule.length)
+def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
+    """Return the first open window that ends at a moment or later.
+
+    After a change of the length it begins where the last window ended, so that no two windows have one name.
+    """
+    last = (end if closed is None else max(end, closed + _SECOND)) - _SECOND
+    window = window_at(last, rule.length)
+    return window if closed is None else Window(max(window.start, min(closed, last)), window.end)
 
 
-def _batches(segments: Iterable[Segment], rule: Rule) -> dict[File, dict[Stream, tuple[Segment, ...]]]:
+def _batches(
+    segments: Iterable[Segment], files: Mapping[File, Campaign]
+) -> dict[File, dict[Stream, tuple[Segment, ...]]]:
     """Return the batches that reach their minimum: of each stream the oldest segments, of a window the largest first.
 
     Those that stay, because a batch lists no more, are few reports.
     """
     ready: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for segment in segments:
-        if segment.stream in rule.minimum.get(segment.file, ()):
+        campaign = files.get(segment.file)
+        if campaign is not None and segment.stream in campaign.streams:
             ready[segment.file, segment.stream].append(segment)
     found: dict[File, dict[Stream, tuple[Segment, ...]]] = defaultdict(dict)
     for (file, stream), waiting in sorted(ready.items()):
         first = sorted(waiting, key=lambda one: (one.window.end, -one.records, one.path))[:MOST_SEGMENTS]
-        if sum(one.records for one in first) >= rule.minimum[file][stream]:
+        if sum(one.records for one in first) >= files[file].shuffle.minimum_batch:
             found[file][stream] = tuple(first)
     return dict(found)

@@ -39,7 +39,7 @@ class Hopped:
         folder: of the attempt; None: the hop had nothing to read, and wrote nothing.
         summary: digest of the summary as it is published; None without one.
         counts: what it counted; no streams if it had nothing to read.
-        charge: what the summary says of the ledger; None: nothing was charged.
+        charge: what the summary says of its charge, as `pipelines.ledger.proofs.noted`; None: nothing was charged.
         gone: whether its files were found missing.
     """
 

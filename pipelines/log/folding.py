@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import FormatError
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
+from pipelines.ledger.proofs import noted
 from pipelines.log import entries
-from pipelines.log.closing import Segment
+from pipelines.log.closing import Segment, segments_of, window_of
 from pipelines.log.entries import Entry
 from pipelines.log.fold import Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
 from pipelines.outputs.counts import HopCounts
@@ -162,24 +162,7 @@ class _State:
             self._dropped[path] = Dropped(segment.window.name, segment.stream, segment.records, reason)
 
     def _take_in(self, manifest: entries.TakenManifest) -> None:
-        folder = manifest.path.rpartition("/")[0]
-        start = window_start(manifest.window)
-        window = Window(start, start + timedelta(seconds=manifest.seconds))
-        file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
-        segments = [
-            Segment(
-                f"{folder}/{stream}/{part.name}",
-                file,
-                window,
-                stream,
-                part.records,
-                part.bytes,
-                part.digest,
-                manifest.authentication,
-            )
-            for stream, parts in manifest.segments.items()
-            for part in parts
-        ]
+        window, segments = window_of(manifest), segments_of(manifest.path, manifest)
         self._waiting |= {segment.path: segment for segment in segments}
         known = self._windows.get(manifest.window, Collected(window))
         reports = dict(known.reports)
@@ -208,11 +191,9 @@ class _State:
         counts, charge, digest = HopCounts.of(finished.hop, {}), None, None
         if summary is not None:
             where = f"entry {entry.number}"
-            counts, charge = counts_in(summary, where), summary.get("ledger")
+            counts, charge = counts_in(summary, where), noted(summary)
             digest = digest_of_json(published(summary, entry.number, entry.digest))
-        hops[finished.hop] = Hopped(
-            entry.number, entry.digest, entry.at, finished.folder, digest, counts, charge
-        )
+        hops[finished.hop] = Hopped(entry.number, entry.digest, entry.at, finished.folder, digest, counts, charge)
         if finished.hop == "shuffle" and finished.batch in self._batches:
             batch = self._batches[finished.batch]
             self._give_back(finished.batch, batch.segments.keys() - counts.streams.keys())

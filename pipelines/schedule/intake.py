@@ -1,0 +1,145 @@
+"""From what collectors left in the store to batches: list manifests, and close a window when it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from hushcount.collection.epochs import folder_name
+from hushcount.collection.manifests import SUFFIX, Manifest
+from hushcount.errors import UsageError
+from hushcount.formats.reading import LISTING_BYTES
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+from pipelines.handover.file_list import fault_of
+from pipelines.handover.upstream import placed_manifest
+from pipelines.log.closing import Listed, Rule, Segment, closing_of, next_window
+from pipelines.log.entries import Closed, TakenManifest
+from pipelines.log.fold import Fold
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What lies in the store that no closed window has taken in.
+
+    Attributes:
+        problems: a sentence for each manifest that cannot be taken.
+    """
+
+    listed: tuple[Listed, ...]
+    problems: tuple[str, ...]
+
+
+def new_manifests(
+    deployment: Deployment, campaign: str, known: Container[str]
+) -> Iterator[tuple[str, Manifest | Exception]]:
+    """Yield each manifest that is not known, or why it cannot be read, by its path in the folder of segments."""
+    root = deployment.folder("segments")
+    for path, _ in storage.list_tree(storage.join(root, campaign), f"*/*/*{SUFFIX}"):
+        # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
+        relative = storage.relative(path, root)
+        if relative not in known:
+            try:
+                data = storage.read_bytes(path, LISTING_BYTES)
+                manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
+            except Exception as error:
+                manifest = error
+            yield relative, manifest
+
+
+def intake_of(deployment: Deployment, fold: Fold) -> Intake:
+    """Return the manifests that no closed window has taken in yet."""
+    listed: list[Listed] = []
+    problems = []
+    known = fold.files
+    for relative, manifest in new_manifests(deployment, fold.campaign, known):
+        if not isinstance(manifest, Manifest):
+            problems.append(f"{relative}: {told(manifest)}")
+            continue
+        written = storage.modified(deployment.folder("segments", *relative.split("/")))
+        one = Listed(relative, datetime.fromtimestamp(written, timezone.utc).replace(microsecond=0), manifest)
+        paths = {segment.path for segment in one.segments}
+        if known & paths:
+            problems.append(
+                f"{relative}: names a segment of another manifest: remove the wrong one of both, then list the "
+                "segments that are in no manifest with hushcount segments relist"
+            )
+            continue
+        known |= paths
+        listed.append(one)
+    return Intake(tuple(listed), tuple(problems))
+
+
+def rule_of(deployment: Deployment, epochs: Epochs) -> Rule:
+    """Return the rule by which the windows of a campaign close."""
+    windows = deployment.windows
+    collectors = frozenset(deployment.file.collectors)
+    return Rule(windows.length, windows.grace, windows.patience, collectors, epochs.campaigns)
+
+
+def closed_next(
+    deployment: Deployment, fold: Fold, listed: Sequence[Listed], rule: Rule, now: datetime
+) -> tuple[Closed, list[str]] | None:
+    """Return the entry that closes the next window, and a sentence for each segment that is put aside; None: none is due.
+
+    Every segment that a batch would take is compared with its manifest: one that differs waits, or is dropped.
+    """
+    window = next_window(fold.closed, fold.waiting.values(), listed, rule, now)
+    if window is None:
+        return None
+    good: set[str] = set()
+    faults: dict[str, str] = {}
+    for segment in fold.waiting.values():
+        if segment.path in fold.aside and (fault := fault_in(deployment, segment)) is not None:
+            faults[segment.path] = fault
+    while True:
+        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults)
+        taken = [one for streams in closing.batches.values() for segments in streams.values() for one in segments]
+        unseen = [segment for segment in taken if segment.path not in good]
+        if not unseen:
+            break
+        for segment in unseen:
+            if (fault := fault_in(deployment, segment)) is None:
+                good.add(segment.path)
+            else:
+                faults[segment.path] = fault
+    dropped = {segment.path: reason for segment, reason in closing.dropped.items()}
+    aside = {path: reason for path, reason in faults.items() if path not in dropped}
+    entry = Closed(
+        window=window.name,
+        seconds=int(window.length.total_seconds()),
+        manifests=tuple(_taken(one) for one in closing.manifests),
+        batches={
+            folder_name(*file): {stream: tuple(one.path for one in segments) for stream, segments in streams.items()}
+            for file, streams in closing.batches.items()
+        },
+        aside=aside,
+        dropped=dropped,
+    )
+    return entry, said_aside({path: reason for path, reason in aside.items() if path not in fold.aside})
+
+
+def said_aside(aside: dict[str, str]) -> list[str]:
+    """Return a sentence for each segment that is put aside."""
+    said = "it was put aside, the rest went on; restore it"
+    return [f"{path} {reason}: {said}" for path, reason in sorted(aside.items())]
+
+
+def fault_in(deployment: Deployment, segment: Segment) -> str | None:
+    """Return how the file of a segment differs from what its manifest says; None: it does not."""
+    path = deployment.folder("segments", *segment.path.split("/"))
+    try:
+        return fault_of(path, segment.bytes, segment.digest)
+    except (UsageError, FileNotFoundError):
+        if storage.exists(path):
+            raise
+        return "is missing"
+
+
+def _taken(one: Listed) -> TakenManifest:
+    manifest = one.manifest
+    fields = {name: getattr(manifest, name) for name in TakenManifest.model_fields if name not in ("path", "written")}
+    return TakenManifest(path=one.path, written=one.written, **fields)

@@ -1,0 +1,78 @@
+"""From an attempt to an output: nobody reads it before its `done` entry stands; any run goes on where one stopped.
+
+An attempt lies in `attempts/PARTY/CAMPAIGN/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own summary
+last, and then the output's summary.json is written, which names the entry: by it others know that it is complete.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.handover.names import Batch
+from pipelines.handover.parties import signer_of
+from pipelines.log.entries import Finished, Gone
+from pipelines.log.fold import Fold
+from pipelines.log.folding import published
+from pipelines.log.hops import CHAIN, output_of
+from pipelines.log.log import Log
+from pipelines.outputs.staging import SUMMARY, new_folder
+
+
+def new_attempt(deployment: Deployment, log: Log) -> str:
+    """Return the directory of a new attempt, which is not made yet."""
+    return deployment.folder("attempts", log.party, log.campaign, new_folder())
+
+
+def publish(deployment: Deployment, log: Log, batch: Batch, hop: str, at: datetime) -> bool:
+    """Bring the output of a hop that is done to where its readers look; return whether its files are there.
+
+    What another run moved or wrote meanwhile is the same: this may be called at any time, by any number of runs.
+    """
+    done = log.fold.hops_of(batch.name)[hop]
+    if done.folder is None or done.gone or log.fold.is_deleting(CHAIN[hop].folder, batch.name):
+        return True
+    out = output_of(deployment, hop, batch)
+    target = storage.join(out, done.folder)
+    source = deployment.folder("attempts", log.party, log.campaign, done.folder)
+    storage.move_directory(source, target, SUMMARY)
+    if not storage.exists(storage.join(target, SUMMARY)):
+        log.decide(lambda fold: _gone(fold, batch, hop), at)
+        return False
+    decision = log.entry(done.number).decision
+    if isinstance(decision, Finished) and decision.summary is not None:
+        summary = storage.json_bytes(published(decision.summary, done.number, done.entry))
+        role = CHAIN[hop].signer
+        signer = None if role is None or "files" not in decision.summary else signer_of(deployment.sign_with, role)
+        if signer is not None:
+            # The shuffler has no package of keys unless it signs.
+            from pipelines.handover.signed import sign
+
+            sign(target, summary, signer)
+        storage.write_whole(storage.join(out, SUMMARY), [summary])
+    return True
+
+
+def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: datetime) -> list[str]:
+    """Publish what is done and lacks its summary; return a sentence for each output with files that are gone.
+
+    Args:
+        batches: whose outputs may lack it.
+    """
+    problems = []
+    for name in sorted(batches):
+        batch = Batch.named(log.campaign, name)
+        for hop, done in log.fold.hops_of(name).items() if batch is not None else ():
+            mark = storage.join(output_of(deployment, hop, batch), SUMMARY)
+            if done.folder is not None and not storage.exists(mark) and not publish(deployment, log, batch, hop, at):
+                problems.append(
+                    f"{log.campaign}/{name}: what {hop} wrote is gone, and nobody here deleted it: restore "
+                    f"{output_of(deployment, hop, batch)}"
+                )
+    return problems
+
+
+def _gone(fold: Fold, batch: Batch, hop: str) -> Gone | None:
+    done = fold.hops_of(batch.name)[hop]
+    return None if done.gone or fold.is_deleting(CHAIN[hop].folder, batch.name) else Gone(batch=batch.name, hop=hop)
