@@ -1,26 +1,23 @@
-"""What the audit looks at: a deployment, one of its campaigns, the state and the store, at one moment."""
+"""What the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal
-
-from sqlalchemy import Connection, Row, Select, Table, func, select
+from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError
-from hushcount.formats.reading import parse_object
-from pipelines.batches.rows import closed_windows, known_windows
-from pipelines.batches.state import HOPS, MANIFESTS, SEGMENTS
-from pipelines.batches.waiting import stored_segments
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.names import SegmentPath
+from pipelines.log.fold import Fold
+from pipelines.log.log import Logs
+from pipelines.log.waiting import stored_segments
+from pipelines.schedule.intake import Intake, intake_of
 
 Verdict = Literal["good", "warning", "bad"]
 
@@ -49,14 +46,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class StreamRow:
-    """What one job counted of one batch's stream; `rejected` by reason. As the state has it: it may not add up."""
+    """What one job counted of one batch's stream; `rejected` by reason."""
 
     batch: str
     hop: str
     stream: Stream
     received: int
     accepted: int
-    rejected: dict[str, int]
+    rejected: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -68,16 +65,16 @@ class View:
         now: the present.
         campaigns: its valid campaigns, with their files.
         faults: what is wrong with each other campaign.
-        connection: to a snapshot of the state; None: the state is not open.
         one: the campaign that is looked at; None: the deployment as a whole.
+        logs: what this process has read of the logs; None: nothing yet.
     """
 
     deployment: Deployment
     now: datetime
     campaigns: Sequence[Epochs] = ()
     faults: Mapping[str, str] = field(default_factory=dict)
-    connection: Connection | None = None
     one: Epochs | None = None
+    logs: Logs | None = None
 
     def each(self) -> Iterator[View]:
         """Yield a view of each campaign."""
@@ -91,13 +88,6 @@ class View:
         return self.one
 
     @property
-    def state(self) -> Connection:
-        """The snapshot of the state."""
-        if self.connection is None:
-            raise HushcountError("a check of the state was made without it: report this bug")
-        return self.connection
-
-    @property
     def campaign(self) -> str:
         """Id of the campaign."""
         return self.epochs.campaign
@@ -108,45 +98,23 @@ class View:
         return "shuffler" in self.deployment.file.parties
 
     @cached_property
-    def windows(self) -> dict[str, Window]:
-        """The known windows, by name."""
-        return known_windows(self.state, self.campaign)
-
-    @cached_property
-    def _closed(self) -> set[str]:
-        return closed_windows(self.state, self.campaign)
-
-    def rows(self, query: Select[Any], table: Table) -> Sequence[Row[Any]]:
-        """Return the campaign's rows of a table."""
-        return self.state.execute(query.where(table.c.campaign == self.campaign)).all()
-
-    @cached_property
-    def manifests(self) -> Sequence[Row[Any]]:
-        """The rows of all registered manifests, oldest window first."""
-        return self.rows(select(MANIFESTS).order_by(MANIFESTS.c.window, MANIFESTS.c.path), MANIFESTS)
-
-    @cached_property
-    def sums(self) -> Sequence[Row[Any]]:
-        """The `records` of all segments, added up by window, stream, state and batch."""
-        by = (SEGMENTS.c.window, SEGMENTS.c.stream, SEGMENTS.c.state, SEGMENTS.c.batch)
-        return self.rows(select(*by, func.sum(SEGMENTS.c.records).label("records")).group_by(*by), SEGMENTS)
-
-    @cached_property
-    def hops(self) -> Sequence[Row[Any]]:
-        """The rows of all hops that have run, by batch."""
-        return self.rows(select(HOPS).order_by(HOPS.c.batch), HOPS)
+    def fold(self) -> Fold:
+        """What the logs of the parties here say of the campaign."""
+        return (self.logs or Logs(self.deployment)).read(self.campaign)
 
     @cached_property
     def counts(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:
-        """What each hop counted, by batch, hop and stream."""
-        found: dict[str, dict[str, dict[Stream, StreamRow]]] = defaultdict(dict)
-        for row in self.hops:
-            streams = parse_object(row.counts.encode(), "state")["streams"]
-            found[row.batch][row.hop] = {
-                name: StreamRow(row.batch, row.hop, name, part["received"], part["accepted"], part["rejected"])
-                for name, part in streams.items()
+        """What each hop counted, by batch, hop and stream; oldest batch first."""
+        return {
+            batch: {
+                name: {
+                    stream: StreamRow(batch, name, stream, part.received, part.accepted, part.rejected)
+                    for stream, part in hop.counts.streams.items()
+                }
+                for name, hop in hops.items()
             }
-        return found
+            for batch, hops in sorted(self.fold.done.items())
+        }
 
     @cached_property
     def rescued(self) -> list[tuple[str, str, int]]:
@@ -154,12 +122,27 @@ class View:
 
         What happened before says nothing of the machine that opens now.
         """
-        numbers = []
-        for row in {row.hop: row for row in self.hops}.values():
-            opening = parse_object(row.counts.encode(), "state").get("opening") or {}
-            if number := opening.get("rescued", 0):
-                numbers.append((row.batch, row.hop, number))
-        return numbers
+        newest = {name: (batch, hop) for batch, hops in sorted(self.fold.done.items()) for name, hop in hops.items()}
+        return [
+            (batch, name, opening.rescued)
+            for name, (batch, hop) in newest.items()
+            if (opening := hop.counts.opening) is not None and opening.rescued
+        ]
+
+    @cached_property
+    def intake(self) -> Intake:
+        """The manifests that no closed window has taken in; nothing where the shuffler does not run."""
+        # The fold comes first: what a run takes in meanwhile may be in both, and is not in neither.
+        fold = self.fold
+        return intake_of(self.deployment, fold) if self.shuffles else Intake((), ())
+
+    @cached_property
+    def windows(self) -> dict[str, Window]:
+        """The windows that closed ones took in and those of new manifests, by name; if they disagree, the longest."""
+        found = self.fold.known_windows
+        for one in self.intake.listed:
+            found[one.window.name] = max(one.window, found.get(one.window.name, one.window))
+        return found
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
@@ -168,11 +151,13 @@ class View:
 
     @cached_property
     def unlisted(self) -> dict[SegmentPath, int]:
-        """Those of them that no registered manifest lists."""
-        listed = {path for (path,) in self.rows(select(SEGMENTS.c.path), SEGMENTS)}
-        return {segment: size for segment, size in self.stored.items() if str(segment) not in listed}
+        """Those of them that no manifest lists."""
+        known = self.fold.files | {segment.path for one in self.intake.listed for segment in one.segments}
+        return {segment: size for segment, size in self.stored.items() if str(segment) not in known}
 
     def is_over(self, window: str) -> bool:
         """Return whether the manifests of a window should be there; raises ValueError if it is not a window's name."""
-        times = self.deployment.windows
-        return window in self._closed or window_start(window) + times.length + times.patience < self.now
+        times, closed = self.deployment.windows, self.fold.closed
+        known = self.windows.get(window)
+        end = window_start(window) + times.length if known is None else known.end
+        return (closed is not None and end <= closed) or end + times.patience < self.now

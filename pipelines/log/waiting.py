@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Literal
 
-from sqlalchemy import Connection, func, select
-
-from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import COLLECTION_FILE, folder_name
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
-from pipelines.batches.rows import closed_windows, in_state, known_windows
-from pipelines.batches.state import SEGMENTS
 from pipelines.deployment.settings import Deployment, WindowsPart
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.handover.names import SegmentPath
+from pipelines.log.closing import File, Segment
+from pipelines.log.fold import Fold
 
 _TIME = "%Y-%m-%d %H:%M UTC"
 Verdict = Literal["warning", "bad"]
@@ -50,27 +48,23 @@ class Waiting:
 
 
 def waiting_of(
-    connection: Connection,
-    campaign: str,
-    files: Mapping[tuple[int, str], Campaign],
+    fold: Fold,
+    files: Mapping[File, Campaign],
     windows: WindowsPart,
     now: datetime,
 ) -> list[Waiting]:
-    """Return what waits of a campaign; `files` are its campaign files by epoch and digits of the fingerprint."""
-    known, closed = known_windows(connection, campaign), closed_windows(connection, campaign)
-    by = (SEGMENTS.c.epoch, SEGMENTS.c.fingerprint, SEGMENTS.c.stream, SEGMENTS.c.window)
-    numbers: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
-    sums = select(*by, func.sum(SEGMENTS.c.records)).where(in_state(campaign, "waiting")).group_by(*by)
-    for epoch, fingerprint, stream, window, records in connection.execute(sums):
-        numbers[epoch, fingerprint, stream][window] = int(records)
+    """Return what waits of a campaign, by its campaign files."""
+    campaign = fold.campaign
+    numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
+    for path, segment in fold.waiting.items():
+        # What is put aside waits for its file, and for no window.
+        if path not in fold.aside:
+            numbers[segment.file, segment.stream].append(segment)
     found = []
-    for (epoch, fingerprint, stream), by_window in sorted(numbers.items()):
-        # Reports of an open window do not wait: a batch may take them when it closes.
-        left = {window: number for window, number in by_window.items() if window in closed}
-        if not left:
-            continue
-        oldest = min(left, key=lambda name: known[name].end)
-        ends = known[oldest].end + windows.grace
+    for ((epoch, fingerprint), stream), segments in sorted(numbers.items()):
+        first, total = min(one.window for one in segments), sum(one.records for one in segments)
+        oldest = sum(one.records for one in segments if one.window == first)
+        ends = first.end + windows.grace
         file = files.get((epoch, fingerprint))
         taken = file is not None and stream in file.streams
         if file is None:
@@ -79,9 +73,9 @@ def waiting_of(
             why = "their campaign file has no such stream: see which collector stored them"
         else:
             floor = file.shuffle.minimum_batch
-            if (missing := floor - sum(by_window.values())) > 0:
+            if (missing := floor - total) > 0:
                 unless = f"at least {missing:,} more come by then"
-            elif _is_full(connection, campaign, epoch, fingerprint, stream):
+            elif _was_full(fold, segments):
                 unless = (
                     "a window that closes by then takes them: the last batch took all the segments that it can, "
                     f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
@@ -89,24 +83,29 @@ def waiting_of(
             else:
                 unless = "a window that closes by then brings enough that can be forwarded"
             why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
-        # The last of the windows that end in time.
-        last = window_at(ends, windows.length)
-        verdict: Verdict = "warning" if taken and now < last.start - windows.length else "bad"
-        total = sum(left.values())
+        # The last window that takes them is the first that ends when their grace does, or later.
+        last = window_at(ends - timedelta(seconds=1), windows.length)
+        verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
-            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {left[oldest]:,} of window {oldest} are dropped as "
+            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.name} are dropped as "
             f"too_late after {ends.astimezone(timezone.utc):{_TIME}}{',' if taken else ':'} {why}"
         )
-        found.append(Waiting(epoch, stream, total, oldest, left[oldest], ends.isoformat(), verdict, says))
+        found.append(Waiting(epoch, stream, total, first.name, oldest, ends.isoformat(), verdict, says))
     return found
 
 
-def _is_full(connection: Connection, campaign: str, epoch: int, fingerprint: str, stream: str) -> bool:
-    """Return whether the newest batch of a stream took as many segments as it could."""
-    mine = (SEGMENTS.c.epoch == epoch, SEGMENTS.c.fingerprint == fingerprint, SEGMENTS.c.stream == stream)
-    numbers = select(func.count()).where(in_state(campaign, "batched"), *mine).group_by(SEGMENTS.c.batch)
-    newest = connection.execute(numbers.order_by(SEGMENTS.c.batch.desc()).limit(1)).scalar()
-    return (newest or 0) >= MOST_SEGMENTS
+def _was_full(fold: Fold, waiting: list[Segment]) -> bool:
+    """Return whether the newest batch listed all that it can, and so left these segments, enough for another batch.
+
+    It was offered them, and its own did not go back.
+    """
+    mine = [batch for batch in fold.batches.values() if batch.batch.file == waiting[0].file]
+    newest = max(mine, key=lambda batch: batch.window, default=None)
+    return (
+        newest is not None
+        and waiting[0].stream in newest.collected
+        and newest.window.end >= max(one.window.end for one in waiting)
+    )
 
 
 def stored_segments(deployment: Deployment, campaign: str | None = None) -> Iterator[tuple[SegmentPath, int]]:
