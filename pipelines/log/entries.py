@@ -25,6 +25,7 @@ from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, parse_object
 from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.batch_file import BatchName, SegmentText
+from pipelines.log.hops import HopName
 from pipelines.outputs.summary import RUN_FOLDER
 
 FORMAT = 1
@@ -37,7 +38,6 @@ Id = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
 Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attempt's folder")]
 FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a campaign file: EPOCH-FINGERPRINT")]
 WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]
-HopName = Literal["shuffle", "release", "discover", "analyze"]
 Text = Annotated[str, Field(max_length=1000)]
 Reasons = Annotated[dict[SegmentText, Text], Field(max_length=4 * MOST_SEGMENTS)]
 """Reason by the path of a segment."""

@@ -12,9 +12,11 @@ from typing import Any, Literal
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import Window
+from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.log.closing import Segment
+from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
@@ -161,7 +163,7 @@ class Fold:
     aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     batches: Mapping[str, Batched] = field(default_factory=dict)
-    done: Mapping[str, Mapping[str, Hopped]] = field(default_factory=dict)
+    done: Mapping[str, Mapping[HopName, Hopped]] = field(default_factory=dict)
     deleted: Mapping[str, bool] = field(default_factory=dict)
     alerts: Mapping[str, Outgoing] = field(default_factory=dict)
 
@@ -190,7 +192,14 @@ class Fold:
         """The batches that stand, oldest window first."""
         return sorted(one.batch for one in self.batches.values() if not one.given_back)
 
-    def hops_of(self, batch: str) -> Mapping[str, Hopped]:
+    def named(self, name: str) -> Batch:
+        """Return the batch of a name that the log has; HushcountError: no batch can have it."""
+        batch = Batch.named(self.campaign, name)
+        if batch is None:
+            raise HushcountError(f"the log of {self.campaign} speaks of batch {name}, which is none: restore the log")
+        return batch
+
+    def hops_of(self, batch: str) -> Mapping[HopName, Hopped]:
         """Return the hops of a batch that are done."""
         return self.done.get(batch, {})
 
@@ -244,7 +253,7 @@ class Fold:
 
 def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
     """Return what the logs of several parties say together: no two of them decide about the same thing."""
-    done: dict[str, dict[str, Hopped]] = defaultdict(dict)
+    done: dict[str, dict[HopName, Hopped]] = defaultdict(dict)
     for fold in folds:
         for batch, hops in fold.done.items():
             done[batch] |= hops

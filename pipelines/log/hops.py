@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from pipelines.deployment.settings import Deployment, Party
@@ -12,6 +12,9 @@ from pipelines.handover.names import Batch
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
+
+
+HopName = Literal["shuffle", "release", "discover", "analyze"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,10 @@ class Hop:
         signer: role of the key that signs its output for another party; None: it has none.
     """
 
-    name: str
+    name: HopName
     party: Party
     folder: str
-    input: str | None = None
+    input: HopName | None = None
     stream: Stream | None = None
     signer: SigningRole | None = None
 
@@ -38,20 +41,20 @@ _HOPS = (
     Hop("discover", "analyzer", "found", input="release", stream="discovery"),
     Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
 )
-CHAIN: Mapping[str, Hop] = {hop.name: hop for hop in _HOPS}
+CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in their order."""
-HANDED_ON: Mapping[str, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
+HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
 """Those that write for another party; retention deletes what they wrote."""
-READERS: Mapping[Stream, str] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
+READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
 """The hop that reads what the shuffler handed on of a stream."""
 
 
-def hop_names(campaign: Campaign, parties: Container[Party]) -> list[str]:
+def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
     """Return the hops of a campaign's batches that these parties run, in their order."""
     streams = {None, *campaign.streams}
     return [hop.name for hop in _HOPS if hop.stream in streams and hop.party in parties]
 
 
-def output_of(deployment: Deployment, hop: str, batch: Batch) -> str:
+def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:
     """Return the directory that a hop writes of a batch."""
     return deployment.folder(CHAIN[hop].folder, batch.campaign, batch.name)

@@ -1,143 +1,252 @@
-"""The jobs of one batch, in their order: each runs where its output is not there yet."""
+"""The jobs of one batch, in their order: each makes an attempt, which is the output once the log says so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
-from sqlalchemy import Engine as Database
 
-from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
 from hushcount.errors import RetiredKey
-from pipelines.batches import rows
-from pipelines.batches.hops import CHAIN, HANDED_ON, hop_names, output_of
-from pipelines.batches.lock import writer_of
-from pipelines.batches.rebuild import taken_up
-from pipelines.batches.writing import write_batch
-from pipelines.deployment.settings import Deployment, Party
+from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
+from pipelines.handover.batch_file import BatchFile, BatchSegment
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import hand_on, signer_of, verified_by
+from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.job import Job
 from pipelines.jobs.job import run as run_job
-from pipelines.outputs.counts import HopCounts
+from pipelines.log.closing import Segment
+from pipelines.log.fold import Batched, Fold
+from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import SUMMARY, Output, Writer, staged, sweep
+from pipelines.outputs.staging import SUMMARY, Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
-Job = Callable[[], HopCounts | None]
-"""Runs a hop, or takes up its complete output; None: its input is not there yet."""
 
+@dataclass(frozen=True)
+class Task:
+    """A batch that is to be taken on, and with what.
 
-def hops_of(
-    state: Database,
-    deployment: Deployment,
-    campaign: Campaign,
-    path: Path,
-    batch: Batch,
-    engine: Engine,
-    console: Console | None,
-) -> Iterator[tuple[str, Job | None]]:
-    """Yield the hops that run here and are not finished in their order, each with its job.
-
-    A hop has no job if the batch lacks its stream: it is passed over. Each is yielded after the one before has run,
-    because the shuffler's output says which streams there are.
-
-    A party's image holds its own packages only: a job imports what it needs of others' when it runs.
+    Attributes:
+        path, campaign: its campaign file.
+        fold: of the campaign.
     """
-    where = {hop.folder: output_of(deployment, hop.name, batch) for hop in CHAIN.values()}
-    writer = writer_of(state)
-    with state.begin() as connection:
-        window = rows.known_windows(connection, batch.campaign).get(batch.window)
-    # A collector writes a manifest when its window has ended: that moment has come, whatever the clock here says.
-    # A party that reads no manifests knows the window from the name of the batch.
-    known = window_start(batch.window) + deployment.windows.length if window is None else window.end
-    shared: dict[str, Any] = {"ledger": deployment.ledger, "known": known, "writer": writer}
 
-    def shuffled(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.shuffle import plan_shuffle
+    deployment: Deployment
+    campaign: Campaign
+    path: Path
+    batch: Batch
+    fold: Fold
+    engine: Engine
+    console: Console | None
 
-        source = write_batch(state, deployment, campaign, batch)
-        signer = signer_of(deployment.sign_with, "shuffler")
-        return run_job(plan_shuffle(path, source, where["shuffled"], signer=signer, writer=writer), engine, console)
+    def output(self, hop: HopName) -> str:
+        """Return where a hop's output lies."""
+        return output_of(self.deployment, hop, self.batch)
 
-    def discovered(
-        party: Party, source: str, role: SigningRole, out: str, console: Console | None = None, **more: Any
-    ) -> HopSummary:
-        from pipelines.jobs.discover import plan_discover
+    @property
+    def hops(self) -> list[HopName]:
+        """The hops that run here, in their order."""
+        return hop_names(self.campaign, self.deployment.file.parties)
 
-        more |= {"party": party, "uncapped": deployment.file.uncapped_discovery, "signed_by": trusted(deployment, role)}
-        return run_job(
-            plan_discover(path, where[source], deployment.keys, where[out], **more, **shared), engine, console
-        )
+    @property
+    def known(self) -> Any:
+        """A moment that has come whatever the clock says: the batch was made when its window had ended."""
+        made = self.fold.batches.get(self.batch.name)
+        # A party that reads no manifests knows the window from the name of the batch.
+        return window_start(self.batch.window) + self.deployment.windows.length if made is None else made.window.end
 
-    def released(retired: RetiredKey | None) -> HopSummary:
-        from pipelines.handover.retired import RetiredBatch, account_retired
 
-        signer = signer_of(deployment.sign_with, "aux_signer")
-        if retired is not None:
-            # The analyzer could not open a release: nothing is released, and nothing charged.
-            to, signed_by = Output(where["released"], writer=writer, signer=signer), trusted(deployment, "shuffler")
-            account_retired(RetiredBatch(retired, campaign, "release", where["shuffled"], to, signed_by))
-        return discovered("aux-server", "shuffled", "shuffler", "released", console, signer=signer)
+@dataclass(frozen=True)
+class Step:
+    """What is next for a batch: a hop; `passes` if the batch lacks what it reads, so that it has nothing to do."""
 
-    def found(_: RetiredKey | None) -> HopSummary:
-        from pipelines.handover.evaluator import evaluator_here
+    hop: HopName
+    passes: bool
 
-        return discovered("analyzer", "released", "aux_signer", "found", evaluator=evaluator_here(deployment))
 
-    def analyzed(_: RetiredKey | None) -> HopSummary:
-        from pipelines.jobs.analyze import plan_analyze
-        from pipelines.jobs.found import FOUND
-        from pipelines.jobs.groups import NamedGroups
+def next_step(task: Task) -> Step | None:
+    """Return the next hop of a batch here; None: all are done, or its input is not there yet.
 
-        # A discovery of too few reports has a summary and no values.
-        values = where["found"] if storage.exists(storage.join(folder_of(where["found"]), FOUND)) else None
-        groups = NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True)
-        nothing_found = campaign.discovery is not None and values is None
-        job = plan_analyze(
-            path, where["shuffled"], deployment.keys, where["results"], found=values, nothing_found=nothing_found,
-            groups=groups, signed_by=trusted(deployment, "shuffler"), **shared,
-        )  # fmt: skip
-        return run_job(job, engine, console)
-
-    jobs = {"shuffle": shuffled, "release": released, "discover": found, "analyze": analyzed}
-    here = hop_names(campaign, deployment.file.parties)
-    for hop in here:
-        with state.begin() as connection:
-            counted, held = rows.counts_of(connection, batch), rows.segments_of(connection, batch).keys()
-        if hop in counted:
-            continue
-        # None: the shuffler has not handed on anything yet.
-        streams = None if hop == "shuffle" else _streams_of(deployment, campaign, where["shuffled"], counted)
-        if streams is not None and CHAIN[hop].stream not in streams:
-            yield hop, None
-            continue
+    Raises:
+        UsageError, SignatureError: what the shuffler handed on cannot be read.
+    """
+    done = task.fold.hops_of(task.batch.name)
+    for hop in (hop for hop in task.hops if hop not in done):
+        if hop == "shuffle":
+            return Step(hop, False)
+        streams = _streams(task)
+        if streams is None:
+            return None
+        if CHAIN[hop].stream not in streams:
+            return Step(hop, True)
         source = CHAIN[hop].input
-        before = None if source is None else where[CHAIN[source].folder]
-        if hop == "analyze" and "discovery" in (streams or ()):
-            before = where["found"]
-        wanted = held if streams is None else streams
-        left = [
-            one for one in here[here.index(hop) :] if one == hop or (one not in counted and CHAIN[one].stream in wanted)
-        ]
-        done = partial(taken_up, deployment, campaign, batch, hop, here, counted)
-        needs = partial(require_keys, deployment, campaign, left)
-        yield hop, partial(_step, deployment, hop, where[CHAIN[hop].folder], before, done, needs, jobs[hop], writer)
+        # Counts are shown beside what was found.
+        before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
+        if before is not None and not storage.exists(storage.join(task.output(before), SUMMARY)):
+            return None
+        return Step(hop, False)
+    return None
 
 
-def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[str]) -> RetiredKey | None:
+def carry_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
+    """Run a hop into the directory of an attempt; return its summary, and a sentence if nobody can open the batch.
+
+    Raises:
+        NotYet: too few reports can be forwarded.
+        HushcountError: it failed, or a key that it or a later hop needs is missing.
+    """
+    retired = require_keys(task, _left(task, hop))
+    role = CHAIN[hop].signer
+    signer = None if role is None else signer_of(task.deployment.sign_with, role)
+    to = Output(attempt, writer=Writer(private=True, batch=task.batch.name), signer=signer)
+    try:
+        planned = _JOBS[hop](task, to, retired)
+        if isinstance(planned, RetiredBatch):
+            return _counted(planned)
+        return run_job(planned, task.engine, None if hop == "discover" else task.console), ""
+    except Withheld as few:
+        with staged(to.out, False, to.writer) as directory:
+            return hand_on(directory, to, ("bins",), few.summary), ""
+
+
+def _counted(batch: RetiredBatch) -> tuple[HopSummary, str]:
+    try:
+        account_retired(batch)
+    except CountedRetired as counted:
+        return counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key"
+
+
+def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
+    """Return the input of a shuffle: what the batch's entry fixed, and the earlier batches that it may repeat.
+
+    A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
+    a batch within the grace period: before this one or, if this one had to wait for something, after it.
+    """
+    windows = {made.batch.window: made.window, **{one.window.name: one.window for one in made.all_segments}}
+    return BatchFile(
+        campaign=made.batch.campaign,
+        epoch=made.batch.epoch,
+        fingerprint=campaign.fingerprint.hex(),
+        window=made.batch.window,
+        windows={name: int(window.length.total_seconds()) for name, window in sorted(windows.items())},
+        segments_folder=deployment.folder("segments"),
+        shuffled_folder=deployment.folder("shuffled", made.batch.campaign),
+        earlier=_earlier(deployment, fold, made),
+        segments={
+            stream: tuple(_listed(segment) for segment in sorted(segments, key=lambda one: one.path))
+            for stream, segments in made.segments.items()
+        },
+    )
+
+
+def _listed(segment: Segment) -> BatchSegment:
+    return BatchSegment(
+        path=segment.path,
+        window=segment.window.name,
+        records=segment.records,
+        bytes=segment.bytes,
+        digest=segment.digest,
+        authentication=segment.authentication,
+    )
+
+
+def _earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
+    grace = deployment.windows.grace
+    # Late segments are compared as if they had come in time.
+    return tuple(
+        name
+        for name, other in sorted(fold.batches.items())
+        if other.batch.file == made.batch.file
+        and other.batch.window != made.batch.window
+        and other.window.end + grace >= made.oldest
+        and made.window.end + grace >= other.window.start
+        # A lost output is named too: reports that cannot be compared must not be forwarded.
+        and fold.hops_of(name).get("shuffle") is not None
+        and not fold.is_deleting("shuffled", name)
+    )
+
+
+def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> Job:
+    from pipelines.jobs.shuffle import plan_shuffle
+
+    source = batch_file(task.deployment, task.fold, task.campaign, task.fold.batches[task.batch.name])
+    return plan_shuffle(task.path, source, to.out, signer=to.signer, writer=to.writer)
+
+
+def _release(task: Task, to: Output, retired: RetiredKey | None) -> Job | RetiredBatch:
+    if retired is not None:
+        # The analyzer could not open a release: nothing is released, and nothing charged.
+        signed_by = trusted(task.deployment, "shuffler")
+        return RetiredBatch(retired, task.campaign, "release", task.output("shuffle"), to, signed_by)
+    return _discovery(task, to, "aux-server", "shuffle", "shuffler", signer=to.signer)
+
+
+def _discover(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch:
+    from pipelines.handover.evaluator import evaluator_here
+
+    return _discovery(task, to, "analyzer", "release", "aux_signer", evaluator=evaluator_here(task.deployment))
+
+
+def _discovery(
+    task: Task, to: Output, party: Literal["aux-server", "analyzer"], source: HopName, role: SigningRole, **more: Any
+) -> Job | RetiredBatch:
+    from pipelines.jobs.discover import plan_discover
+
+    return plan_discover(
+        task.path, task.output(source), task.deployment.keys, to.out, party=party, writer=to.writer,
+        uncapped=task.deployment.file.uncapped_discovery, signed_by=trusted(task.deployment, role),
+        ledger=task.deployment.ledger, known=task.known, **more,
+    )  # fmt: skip
+
+
+def _analyze(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch:
+    from pipelines.jobs.analyze import plan_analyze
+    from pipelines.jobs.found import FOUND
+    from pipelines.jobs.groups import NamedGroups
+
+    deployment, found = task.deployment, folder_of(task.output("discover"))
+    # A discovery of too few reports has a summary and no values.
+    values = task.output("discover") if storage.exists(storage.join(found, FOUND)) else None
+    return plan_analyze(
+        task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
+        nothing_found=task.campaign.discovery is not None and values is None,
+        groups=NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True),
+        signed_by=trusted(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, writer=to.writer,
+    )  # fmt: skip
+
+
+_JOBS: dict[HopName, Callable[[Task, Output, RetiredKey | None], Job | RetiredBatch]] = {
+    "shuffle": _shuffle,
+    "release": _release,
+    "discover": _discover,
+    "analyze": _analyze,
+}
+
+
+def _left(task: Task, hop: HopName) -> Iterator[HopName]:
+    """Yield the hop and those behind it that will run here."""
+    done, streams = task.fold.hops_of(task.batch.name), _streams(task)
+    wanted: Collection[str] = task.fold.batches[task.batch.name].segments if streams is None else streams
+    for one in task.hops[task.hops.index(hop) :]:
+        if one == hop or (one not in done and CHAIN[one].stream in wanted):
+            yield one
+
+
+def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     """Read every key that the hops need before the first of them runs, and return that the analyzer's was retired.
 
     Then nothing is to be released, as if the evaluator that must verify it has destroyed its key. Without this check a
@@ -148,68 +257,45 @@ def require_keys(deployment: Deployment, campaign: Campaign, hops: Collection[st
         UsageError: one is missing or damaged, or cannot be used.
         Unanswered: the evaluator of an oblivious campaign does not answer.
     """
+    deployment, campaign, wanted = task.deployment, task.campaign, set(hops)
     for hop in HANDED_ON.values():
-        signer = signer_of(deployment.sign_with, hop.signer) if hop.name in hops and hop.signer else None
+        signer = signer_of(deployment.sign_with, hop.signer) if hop.name in wanted and hop.signer else None
         if signer is not None:
             signer.read_signing()
-    if not {"release", "discover", "analyze"} & set(hops):
+    if not {"release", "discover", "analyze"} & wanted:
         return None
     # The shuffler has no package of keys.
     from keys.store import campaign_key
 
     namer = None
-    if "discover" in hops:
+    if "discover" in wanted:
         from pipelines.handover import evaluator
 
         namer = evaluator.namer(campaign, evaluator.evaluator_here(deployment))
-    if "release" in hops:
+    if "release" in wanted:
         with suppress(RetiredKey):
             campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
-    if {"discover", "analyze"} & set(hops):
+    if {"discover", "analyze"} & wanted:
         try:
             campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
             # What is shuffled can wait for the evaluator; what is released cannot be taken back.
-            if namer is not None and "shuffle" not in hops:
+            if namer is not None and "shuffle" not in wanted:
                 namer.require(campaign)
         except RetiredKey as retired:
             return retired
     return None
 
 
-def _step(
-    deployment: Deployment,
-    hop: str,
-    out: str,
-    before: str | None,
-    done: Job,
-    needs: Callable[[], RetiredKey | None],
-    job: Callable[[RetiredKey | None], HopSummary],
-    writer: Writer,
-) -> HopCounts | None:
-    """Take up a hop's output, or run it if its input is there, and all keys that it and the later hops need here."""
-    counted = done()
-    if counted is not None or (before is not None and not storage.exists(storage.join(before, SUMMARY))):
-        return counted
-    retired = needs()
-    sweep(out, writer)
-    try:
-        return job(retired)
-    except Withheld as few:
-        with staged(out, False, writer) as directory:
-            signer = signer_of(deployment.sign_with, "aux_signer") if hop == "release" else None
-            return hand_on(directory, out, ("bins",), few.summary, signer)
-
-
-def _streams_of(
-    deployment: Deployment, campaign: Campaign, shuffled: str, known: Mapping[str, HopCounts]
-) -> Collection[str] | None:
+def _streams(task: Task) -> Collection[Stream] | None:
     """Return the streams that the shuffler handed on of a batch; None: it has not handed it on yet."""
-    if "shuffle" in known:
+    shuffled = task.fold.hops_of(task.batch.name).get("shuffle")
+    if shuffled is not None:
         # It ran here, and its output may be deleted by now.
-        return known["shuffle"].streams
-    if not storage.exists(storage.join(shuffled, SUMMARY)):
+        return shuffled.counts.streams
+    out = task.output("shuffle")
+    if "shuffle" in task.hops or not storage.exists(storage.join(out, SUMMARY)):
         return None
-    return read_upstream(shuffled, "shuffle", campaign, trusted(deployment, "shuffler")).streams
+    return read_upstream(out, "shuffle", task.campaign, trusted(task.deployment, "shuffler")).streams
 
 
 def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:

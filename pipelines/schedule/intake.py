@@ -83,7 +83,7 @@ def rule_of(deployment: Deployment, epochs: Epochs) -> Rule:
 def closed_next(
     deployment: Deployment, fold: Fold, listed: Sequence[Listed], rule: Rule, now: datetime
 ) -> tuple[Closed, list[str]] | None:
-    """Return the entry that closes the next window, and a sentence for each segment that is put aside; None: none is due.
+    """Return the entry that closes the next window, and a sentence for each segment that is put aside; or None.
 
     Every segment that a batch would take is compared with its manifest: one that differs waits, or is dropped.
     """

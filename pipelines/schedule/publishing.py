@@ -1,31 +1,35 @@
 """From an attempt to an output: nobody reads it before its `done` entry stands; any run goes on where one stopped.
 
-An attempt lies in `attempts/PARTY/CAMPAIGN/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own summary
-last, and then the output's summary.json is written, which names the entry: by it others know that it is complete.
+An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH/HOP/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own
+summary last, and then the output's summary.json is written, which names the entry: others know by it that it is whole.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from pipelines.deployment.settings import Deployment
+from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import signer_of
 from pipelines.log.entries import Finished, Gone
 from pipelines.log.fold import Fold
 from pipelines.log.folding import published
-from pipelines.log.hops import CHAIN, output_of
+from pipelines.log.hops import CHAIN, HopName, output_of
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY, new_folder
 
 
-def new_attempt(deployment: Deployment, log: Log) -> str:
+def new_attempt(deployment: Deployment, party: Party, batch: Batch, hop: HopName) -> str:
     """Return the directory of a new attempt, which is not made yet."""
-    return deployment.folder("attempts", log.party, log.campaign, new_folder())
+    return storage.join(_attempts(deployment, party, batch, hop), new_folder())
 
 
-def publish(deployment: Deployment, log: Log, batch: Batch, hop: str, at: datetime) -> bool:
+def _attempts(deployment: Deployment, party: Party, batch: Batch, hop: HopName) -> str:
+    return deployment.folder("attempts", party, batch.campaign, batch.name, hop)
+
+
+def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: datetime) -> bool:
     """Bring the output of a hop that is done to where its readers look; return whether its files are there.
 
     What another run moved or wrote meanwhile is the same: this may be called at any time, by any number of runs.
@@ -35,8 +39,8 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: str, at: dateti
         return True
     out = output_of(deployment, hop, batch)
     target = storage.join(out, done.folder)
-    source = deployment.folder("attempts", log.party, log.campaign, done.folder)
-    storage.move_directory(source, target, SUMMARY)
+    attempts = _attempts(deployment, log.party, batch, hop)
+    storage.move_directory(storage.join(attempts, done.folder), target, SUMMARY)
     if not storage.exists(storage.join(target, SUMMARY)):
         log.decide(lambda fold: _gone(fold, batch, hop), at)
         return False
@@ -51,6 +55,8 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: str, at: dateti
 
             sign(target, summary, signer)
         storage.write_whole(storage.join(out, SUMMARY), [summary])
+    # No other attempt can be the output any more.
+    storage.remove_directory(attempts)
     return True
 
 
@@ -62,8 +68,8 @@ def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: dat
     """
     problems = []
     for name in sorted(batches):
-        batch = Batch.named(log.campaign, name)
-        for hop, done in log.fold.hops_of(name).items() if batch is not None else ():
+        batch = log.fold.named(name)
+        for hop, done in log.fold.hops_of(name).items():
             mark = storage.join(output_of(deployment, hop, batch), SUMMARY)
             if done.folder is not None and not storage.exists(mark) and not publish(deployment, log, batch, hop, at):
                 problems.append(
@@ -73,6 +79,6 @@ def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: dat
     return problems
 
 
-def _gone(fold: Fold, batch: Batch, hop: str) -> Gone | None:
+def _gone(fold: Fold, batch: Batch, hop: HopName) -> Gone | None:
     done = fold.hops_of(batch.name)[hop]
     return None if done.gone or fold.is_deleting(CHAIN[hop].folder, batch.name) else Gone(batch=batch.name, hop=hop)

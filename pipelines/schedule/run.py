@@ -1,61 +1,62 @@
 """hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
 
-Outputs appear whole, and a hop with a complete output does not run again. So a run may be killed anywhere, and started
-twice.
+Each decision is an entry of the log before anybody acts on it, so that a run may be killed anywhere, and any number of
+runs may be at work at once: who finds that another was first reads on and decides anew (docs/adr/0043).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TypeVar
 
 from rich.console import Console
-from sqlalchemy import Connection
-from sqlalchemy import Engine as Database
-from sqlalchemy.exc import OperationalError
 
-from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import HushcountError, LostLock, NotYet, RetiredKey
-from pipelines.batches import rows
-from pipelines.batches.hops import hop_names
-from pipelines.batches.intake import close_due, register_new, take_back_restored
-from pipelines.batches.lock import alone, prove
-from pipelines.batches.rebuild import enter_deleted, outputs, take_up_batches
-from pipelines.batches.retention import delete_old
-from pipelines.batches.state import opened, snapshot
-from pipelines.batches.waiting import unclaimed, waiting_of
-from pipelines.batches.writing import batch_path
+from hushcount.errors import HushcountError, NotYet
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
-from pipelines.handover.retired import CountedRetired
-from pipelines.outputs.counts import HopCounts
+from pipelines.log.closing import Listed
+from pipelines.log.entries import Closed, Confirmed, Decision, Finished, GivenBack
+from pipelines.log.fold import Fold
+from pipelines.log.hops import CHAIN, HopName, hop_names
+from pipelines.log.log import Log, Logs
+from pipelines.log.outputs import outputs
+from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.schedule.forgotten import charge_forgotten
-from pipelines.schedule.hops import Job, hops_of
+from pipelines.outputs.summary import HopSummary
+from pipelines.schedule.charges import charge_lacking
+from pipelines.schedule.clock import told_time
+from pipelines.schedule.hops import Task, carry_out, next_step
+from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
+from pipelines.schedule.lease import leased
+from pipelines.schedule.publishing import new_attempt, publish, publish_missing
 from pipelines.schedule.report import Done
-from pipelines.schedule.witnesses import told_time, trust
+from pipelines.schedule.retention import delete_old
 
 Say = Callable[[str], None]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What the steps of a run share."""
+    """What the steps of a run share.
+
+    Attributes:
+        now: the moment to work by: the clock's, unless that is far ahead.
+        is_ahead: whether it is.
+        listed: the manifests of a campaign that no closed window has taken in, by its id.
+    """
 
     deployment: Deployment
-    state: Database
+    logs: Logs
     now: datetime
-    """The moment to work by: the clock's, unless that is far ahead."""
     is_ahead: bool
+    listed: dict[str, tuple[Listed, ...]]
     done: Done
     engine: Engine
     console: Console | None
@@ -66,10 +67,17 @@ class _Work:
         """Whether the shuffler runs here."""
         return "shuffler" in self.deployment.file.parties
 
-    def read(self, query: Callable[[Connection, str], _T], campaign: str) -> _T:
-        """Return what the state says of a campaign."""
-        with self.state.begin() as connection:
-            return query(connection, campaign)
+    def of(self, hop: HopName, campaign: str) -> Log:
+        """Return the log of the party that runs a hop."""
+        return self.logs.of(CHAIN[hop].party, campaign)
+
+    @contextmanager
+    def contained(self, where: str) -> Iterator[None]:
+        """Make a problem of whatever a block raises."""
+        try:
+            yield
+        except Exception as error:
+            self.done.problems.append(f"{where}: {told(error)}")
 
 
 def run(
@@ -80,128 +88,249 @@ def run(
     clock_is_right: bool = False,
     console: Console | None = None,
     say: Say | None = None,
+    logs: Logs | None = None,
 ) -> Done:
     """Do all that is due.
 
     Args:
         say: is told each step before it begins, and may raise what is no Exception to end the run there.
+        wait: whether to wait for the end of another run.
         clock_is_right: whether the operator confirms a clock that is far ahead of everything else.
+        logs: of the deployment, as an earlier look of this process has read them.
 
     Raises:
-        HushcountError: another run is at work, or the state, the deployment or its campaigns cannot be used.
+        AnotherRun: another run is at work.
+        HushcountError: the store, the deployment or its campaigns cannot be used.
     """
-    moment, done = now or datetime.now(timezone.utc), Done()
-    with opened(deployment.state) as database, alone(database, deployment.state, wait) as state:
-        engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        work = _Work(deployment, state, moment, False, done, engine, console, say or (lambda _: None))
+    moment, done, logs = now or datetime.now(timezone.utc), Done(), logs or Logs(deployment)
+    with leased(deployment, wait):
         campaigns, faults = read_epochs(deployment.campaigns)
-        for campaign, fault in faults.items():
-            done.problems.append(f"{campaign}: {fault}")
-        # All manifests are registered before anything is done by the clock: they tell the time.
-        registered = _each(work, campaigns, _register)
-        _each(_timed(work, clock_is_right), registered, _run_campaign)
-        with _contained(work, "segments"):
+        done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
+        engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
+        through, listed = _looked(deployment, logs, campaigns, done)
+        folds = [logs.read(epochs.campaign) for epochs in through]
+        time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
+        done.problems += time_.problems
+        is_ahead = time_.clock.is_far and not clock_is_right
+        work = _Work(
+            deployment, logs, time_.present if is_ahead else moment, is_ahead, listed, done, engine, console,
+            say or (lambda _: None),
+        )  # fmt: skip
+        if is_ahead and any(each for each in listed.values()) | any(fold.waiting for fold in folds):
+            done.problems.append(time_.says)
+        for epochs in through:
+            with work.contained(epochs.campaign):
+                if clock_is_right and time_.clock.is_far:
+                    logs.decide(epochs.campaign, lambda fold: _confirmed(fold, moment), moment)
+                _run_campaign(work, epochs)
+        with work.contained("segments"):
             done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
     return done
 
 
-def _each(work: _Work, campaigns: Iterable[Epochs], step: Callable[[_Work, Epochs], None]) -> list[Epochs]:
-    """Take a step for each campaign, and return those for which it did not fail."""
-    through = []
+def _looked(
+    deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
+) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]]]:
+    """Read the log and list the manifests of each campaign; return the campaigns of which both could be done."""
+    through: list[Epochs] = []
+    listed: dict[str, tuple[Listed, ...]] = {}
     for epochs in campaigns:
-        with _contained(work, epochs.campaign):
-            step(work, epochs)
+        try:
+            fold = logs.read(epochs.campaign)
+            if "shuffler" in deployment.file.parties:
+                intake = intake_of(deployment, fold)
+                done.problems += intake.problems
+                listed[epochs.campaign] = intake.listed
             through.append(epochs)
-    return through
+        except Exception as error:
+            done.problems.append(f"{epochs.campaign}: {told(error)}")
+    return through, listed
 
 
-def _timed(work: _Work, confirmed: bool) -> _Work:
-    """Return the work with the moment to work by: a clock that is far ahead decides nothing final."""
-    told = told_time(work.state, work.deployment, work.now)
-    work.done.problems += told.problems
-    if confirmed or not told.clock.is_far:
-        trust(work.state, told.clock, confirmed=confirmed)
-        return work
-    work.done.problems.append(told.says)
-    return replace(work, now=told.present, is_ahead=True)
-
-
-def _register(work: _Work, epochs: Epochs) -> None:
-    if work.shuffles:
-        work.done.problems += register_new(work.state, work.deployment, epochs.campaign)
-
-
-@contextmanager
-def _contained(work: _Work, where: str) -> Iterator[None]:
-    """Make a problem of whatever a block raises; only a database that is away or lost ends the run."""
-    try:
-        yield
-    except (OperationalError, LostLock):
-        raise
-    except Exception as error:
-        work.done.problems.append(f"{where}: {told(error)}")
+def _confirmed(fold: Fold, moment: datetime) -> Confirmed | None:
+    return None if fold.latest is not None and fold.latest >= moment.replace(microsecond=0) else Confirmed()
 
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
-    campaign = epochs.campaign
-    aside, gone = work.read(_aside, campaign), work.read(rows.dropped, campaign)
-    analyzed = work.read(rows.analyzed_batches, campaign)
+    campaign, deployment = epochs.campaign, work.deployment
+    before = work.logs.read(campaign)
+    for party in deployment.file.parties:
+        log = work.logs.of(party, campaign)
+        work.done.problems += publish_missing(deployment, log, _unpublished(work, log), work.now)
+    if deployment.ledger is not None:
+        work.done.problems += charge_lacking(deployment, epochs, before)
     failed: set[str] = set()
-    if work.shuffles:
-        work.done.problems += take_back_restored(work.state, work.deployment, campaign, work.now)
-        _note(work, take_up_batches(work.state, work.deployment, epochs, work.now), failed)
-    _note(work, enter_deleted(work.state, work.deployment, campaign), failed)
-    work.done.problems += charge_forgotten(work.state, work.deployment, epochs, _batches(work, epochs))
     # Before a window closes: what is left out of a batch can join the next one.
     _advance_all(work, epochs, failed)
-    if work.shuffles:
-        for window in close_due(work.state, work.deployment, epochs, work.now, work.say):
-            work.done.closed.append(f"{campaign}/{window}")
-            # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
-            _advance_all(work, epochs, failed)
-    for path, reason in sorted(work.read(_aside, campaign).items() - aside.items()):
-        work.done.problems.append(f"{path} {reason}: it was put aside, the rest went on; restore it")
-    with _contained(work, f"{campaign}: not all estimates were written"):
-        _export(work, epochs, analyzed)
+    while work.shuffles and _close(work, epochs):
+        # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
+        _advance_all(work, epochs, failed)
+    with work.contained(f"{campaign}: not all estimates were written"):
+        _export(work, epochs, before)
     _follow(work, epochs)
     _delete(work, epochs)
-    for path, (number, reason) in sorted(work.read(rows.dropped, campaign).items() - gone.items()):
-        work.done.dropped.append(f"{path}: {number:,} reports are too late, and in no result: {reason}")
-    with work.state.begin() as connection:
-        waiting = waiting_of(connection, campaign, epochs.campaigns, work.deployment.windows, work.now)
-    work.done.waiting += [one.says for one in waiting]
+    fold = work.logs.read(campaign)
+    for path, one in sorted(fold.dropped.items()):
+        if path not in before.dropped:
+            work.done.dropped.append(f"{path}: {one.reports:,} reports are too late, and in no result: {one.reason}")
+    if work.shuffles:
+        waiting = waiting_of(fold, epochs.campaigns, deployment.windows, work.now)
+        work.done.waiting += [one.says for one in waiting]
 
 
-def _note(work: _Work, faults: dict[str, str], failed: set[str]) -> None:
-    """Report the faults of batches, by their names, and leave those as they are."""
-    failed.update(faults)
-    work.done.problems += faults.values()
+def _unpublished(work: _Work, log: Log) -> set[str]:
+    """Return the batches with a hop of a party that is done and has no summary in the store."""
+    there: dict[HopName, set[str]] = {}
+    found = set()
+    for name, hops in log.fold.done.items():
+        for hop, done in hops.items():
+            if done.folder is None or done.gone or log.fold.is_deleting(CHAIN[hop].folder, name):
+                continue
+            if hop not in there:
+                listed = outputs(work.deployment, CHAIN[hop].folder, log.campaign)
+                there[hop] = {batch.name for batch, _ in listed}
+            found |= set() if name in there[hop] else {name}
+    return found
+
+
+def _close(work: _Work, epochs: Epochs) -> bool:
+    """Close the next window that is due; return whether there was one."""
+    campaign = epochs.campaign
+    log, rule = work.of("shuffle", campaign), rule_of(work.deployment, epochs)
+    chosen: list[tuple[Closed, list[str]]] = []
+
+    def wanted(fold: Fold) -> Decision | None:
+        files = fold.files
+        listed = [one for one in work.listed[campaign] if one.path not in files]
+        closing = closed_next(work.deployment, fold, listed, rule, work.now)
+        if closing is None:
+            return None
+        chosen[:] = [closing]
+        work.say(f"{campaign}: closing {closing[0].window}")
+        return closing[0]
+
+    if log.decide(wanted, work.now) is None:
+        return False
+    ((entry, aside),) = chosen
+    work.done.closed.append(f"{campaign}/{entry.window}")
+    work.done.problems += aside
+    return True
 
 
 def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
     """Take every batch as far as it goes, except those that failed before in this run."""
-    finished = work.read(rows.hops_done, epochs.campaign)
     for batch in _batches(work, epochs):
-        if batch.name in failed:
-            continue
-        failed.add(batch.name)
-        with _contained(work, f"{batch.campaign}/{batch.name}"):
-            _advance(work, epochs, batch, finished.get(batch.name, set()))
-            failed.remove(batch.name)
+        if batch.name not in failed:
+            failed.add(batch.name)
+            with work.contained(f"{batch.campaign}/{batch.name}"):
+                while _advance(work, epochs, batch):
+                    pass
+                failed.remove(batch.name)
 
 
-def _aside(connection: Connection, campaign: str) -> dict[str, str]:
-    """Return the fault of each segment that was put aside, by its path."""
-    return {segment.path: reason for segment, reason in rows.quarantined(connection, campaign)}
+def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
+    """Return the batches of a campaign that a hop here has not passed, oldest first: the shuffler's, or handed on."""
+    fold, parties = work.logs.read(epochs.campaign), work.deployment.file.parties
+    if work.shuffles:
+        batches = fold.made_batches
+    else:
+        batches = [batch for batch, _ in outputs(work.deployment, "shuffled", epochs.campaign)]
+    campaigns = epochs.campaigns
+    return [
+        batch
+        for batch in batches
+        if batch.file not in campaigns
+        or not fold.hops_of(batch.name).keys() >= set(hop_names(campaigns[batch.file], parties))
+    ]
 
 
-def _export(work: _Work, epochs: Epochs, before: set[Batch]) -> None:
+def _advance(work: _Work, epochs: Epochs, batch: Batch) -> bool:
+    """Run the next hop of a batch, if there is one and its input is there; return whether it is done now."""
+    if batch.file not in epochs.files:
+        raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
+    path, campaign = epochs.files[batch.file]
+    fold = work.logs.read(epochs.campaign)
+    if batch.name in fold.batches and fold.batches[batch.name].given_back:
+        return False
+    task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console)
+    step = next_step(task)
+    if step is None:
+        return False
+    log = work.of(step.hop, batch.campaign)
+    if step.passes:
+        # Every reader then knows that the batch has passed the hop.
+        log.decide(lambda fold: _finished(fold, Finished(batch=batch.name, hop=step.hop)), work.now)
+        return True
+    if step.hop == "shuffle" and (aside := _faults(task)):
+        work.done.problems += said_aside(aside)
+        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name, aside=aside)), work.now)
+        return False
+    return _attempt(work, task, step.hop, log)
+
+
+def _faults(task: Task) -> dict[str, str]:
+    """Return what is wrong with each segment of a batch that is not as its manifest says any more."""
+    segments = task.fold.batches[task.batch.name].all_segments
+    found = {segment.path: fault_in(task.deployment, segment) for segment in segments}
+    return {path: fault for path, fault in found.items() if fault is not None}
+
+
+def _attempt(work: _Work, task: Task, hop: HopName, log: Log) -> bool:
+    """Carry out a hop, and let the log say whether it is the output; return whether the hop is done."""
+    batch, name = task.batch, f"{task.batch.campaign}/{task.batch.name} {hop}"
+    work.say(f"{batch.campaign}/{batch.name}: {hop}")
+    began, attempt = time.monotonic(), new_attempt(work.deployment, log.party, batch, hop)
+    try:
+        summary, problem = carry_out(task, hop, attempt)
+    except NotYet:
+        storage.remove_directory(attempt)
+        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name)), work.now)
+        return False
+    except Exception:
+        storage.remove_directory(attempt)
+        if hop in log.read().hops_of(batch.name):
+            # Another run was faster, and removed the other attempts.
+            return True
+        raise
+    finished = Finished(batch=batch.name, hop=hop, folder=attempt.rpartition("/")[2], summary=summary.data())
+    entry = log.decide(lambda fold: _finished(fold, finished), work.now)
+    if entry is None:
+        storage.remove_directory(attempt)
+        return hop in log.fold.hops_of(batch.name)
+    publish(work.deployment, log, batch, hop, work.now)
+    _said(work, task, hop, summary, problem)
+    work.done.hops.append(name)
+    work.done.seconds[name] = time.monotonic() - began
+    return True
+
+
+def _said(work: _Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
+    """Report a hop without a result; not again the hop that reads its output."""
+    where = f"{task.batch.campaign}/{task.batch.name}"
+    work.done.problems += [f"{where}: {problem}"] if problem else []
+    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
+        work.done.problems.append(f"{where}: {sentence(task.campaign, summary)}")
+
+
+def _finished(fold: Fold, finished: Finished) -> Finished | None:
+    """Return the entry, if the log allows it: the hop is not done, and its batch stands."""
+    made = fold.batches.get(finished.batch)
+    stands = finished.hop != "shuffle" or (made is not None and not made.given_back)
+    return finished if stands and finished.hop not in fold.hops_of(finished.batch) else None
+
+
+def _given_back(fold: Fold, back: GivenBack) -> GivenBack | None:
+    return back if fold.is_undone(back.batch) else None
+
+
+def _export(work: _Work, epochs: Epochs, before: Fold) -> None:
     """Write the estimates of new results into the data set, and those that it lacks."""
     if "analyzer" in work.deployment.file.parties:
         # It reads tables, which other parties need no package for.
         from pipelines.exports.store import keep_up
 
-        work.done.problems += keep_up(work.state, work.deployment, epochs, before, work.say)
+        fold = work.logs.read(epochs.campaign)
+        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.say)
 
 
 def _follow(work: _Work, epochs: Epochs) -> None:
@@ -218,11 +347,9 @@ def _follow(work: _Work, epochs: Epochs) -> None:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
-    prove(work.state)
-    # It only looks, and may take long: planning, and waiting for who publishes by hand.
-    with _contained(work, f"{epochs.campaign}: no next epoch"), snapshot(work.state) as connection:
+    with work.contained(f"{epochs.campaign}: no next epoch"):
         before = len(waiting(epochs))
-        published = follow(connection, work.deployment, epochs, part, work.now)
+        published = follow(work.logs.read(epochs.campaign), work.deployment, epochs, part, work.now)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
         if part.review and (found := len(waiting(epochs)) - before) > 0:
@@ -233,64 +360,8 @@ def _delete(work: _Work, epochs: Epochs) -> None:
     """Delete what retention does not keep of the batches that all hops here have passed."""
     if work.deployment.file.retention == RetentionPart():
         return
-    with _contained(work, f"{epochs.campaign}: not all that is old was deleted"):
-        for what in delete_old(work.state, work.deployment, epochs, work.now):
+    files = work.logs.read(epochs.campaign).files
+    left = [one.window.start for one in work.listed.get(epochs.campaign, ()) if one.path not in files]
+    with work.contained(f"{epochs.campaign}: not all that is old was deleted"):
+        for what in delete_old(work.logs, work.deployment, epochs, min(left, default=None), work.now):
             work.done.deleted.append(what)
-
-
-def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
-    """Return the batches of a campaign: the shuffler's from its state, else those that the shuffler handed on."""
-    if work.shuffles:
-        return work.read(rows.made_batches, epochs.campaign)
-    return [batch for batch, _ in outputs(work.deployment, "shuffled", epochs.campaign)]
-
-
-def _advance(work: _Work, epochs: Epochs, batch: Batch, finished: set[str]) -> None:
-    """Run the hops of a batch that have not run yet, one after another, as far as its input is there."""
-    if batch.file not in epochs.files:
-        raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
-    path, campaign = epochs.files[batch.file]
-    if finished.issuperset(hop_names(campaign, work.deployment.file.parties)):
-        return
-    for hop, job in hops_of(work.state, work.deployment, campaign, path, batch, work.engine, work.console):
-        if job is None:
-            # As a hop that counted nothing: every reader then knows that the batch has passed it.
-            with work.state.begin() as connection:
-                rows.record(connection, batch, hop, HopCounts.of(hop, {}))
-            continue
-        prove(work.state)
-        work.say(f"{batch.campaign}/{batch.name}: {hop}")
-        began = time.monotonic()
-        try:
-            counted = _of_what_stays(work, batch, job)
-        except RetiredKey as retired:
-            # Counted to the last report, and not tried again.
-            work.done.problems.append(f"{batch.campaign}/{batch.name}: {retired}")
-            counted = retired.summary if isinstance(retired, CountedRetired) else None
-        if counted is None:
-            return
-        _say_withheld(work, campaign, batch, hop, counted)
-        with work.state.begin() as connection:
-            rows.record(connection, batch, hop, counted)
-        name = f"{batch.campaign}/{batch.name} {hop}"
-        work.done.hops.append(name)
-        work.done.seconds[name] = time.monotonic() - began
-
-
-def _say_withheld(work: _Work, campaign: Campaign, batch: Batch, hop: str, counted: HopCounts) -> None:
-    """Report a hop that accepted too few reports; not again the hop that reads its output."""
-    if is_withheld(counted) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
-        work.done.problems.append(f"{batch.campaign}/{batch.name}: {sentence(campaign, counted)}")
-
-
-def _of_what_stays(work: _Work, batch: Batch, job: Job) -> HopCounts | None:
-    """Return what a job counted; None: its input is not there, or none of its streams has enough reports to forward."""
-    try:
-        return job()
-    except NotYet as few:
-        prove(work.state)
-        # Its file first: as long as that is there, the batch stands.
-        storage.remove(batch_path(work.deployment, batch))
-        with work.state.begin() as connection:
-            rows.take_out(connection, batch, few.streams)
-        return None

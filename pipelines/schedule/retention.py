@@ -1,0 +1,173 @@
+"""Retention: delete what has lain in the store longer than the deployment keeps it; the numbers stay.
+
+Only what every hop that runs here has passed goes, and only when no batch can come any more that must be compared with
+it. The log says that a deletion began, and that it ended: any run goes on where one stopped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from re import escape, fullmatch
+
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.manifests import SUFFIX
+from hushcount.collection.windows import window_start
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.handover.names import Batch
+from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
+from pipelines.log.entries import Decision, Deleted, Deleting
+from pipelines.log.fold import Fold
+from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
+from pipelines.log.log import Logs
+from pipelines.outputs.staging import SUMMARY
+
+_TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
+_IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class _Old:
+    """What a hop wrote of some batches, and nobody needs any more.
+
+    Attributes:
+        what: FOLDER, or FOLDER/dead_letter.
+    """
+
+    hop: Hop
+    what: str
+    batches: tuple[str, ...]
+
+
+def delete_old(
+    logs: Logs, deployment: Deployment, epochs: Epochs, listed: datetime | None, now: datetime
+) -> Iterator[str]:
+    """Delete what the deployment's retention does not keep; yield what is gone.
+
+    As CAMPAIGN/BATCH FOLDER, or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
+
+    Args:
+        listed: start of the oldest window with a manifest that no closed window has taken in; None: there is none.
+
+    Raises:
+        HushcountError: a file cannot be deleted; the next call goes on.
+        OSError: the same.
+    """
+    campaign, keep = epochs.campaign, deployment.file.retention.segments
+    for old in _old(deployment, epochs, logs.read(campaign), listed, now):
+        log = logs.of(old.hop.party, campaign)
+        log.decide(partial(_deleting, old), now)
+        for name in old.batches:
+            done = log.fold.hops_of(name).get(old.hop.name)
+            out = deployment.folder(old.hop.folder, campaign, name)
+            if old.what == old.hop.folder:
+                # Its summary first: a party that looks for batches must not find half of one.
+                if storage.exists(mark := storage.join(out, SUMMARY)):
+                    storage.remove(mark)
+                storage.remove_directory(out)
+            elif done is not None and done.folder is not None:
+                storage.remove_directory(storage.join(out, done.folder, DEAD_LETTERS))
+            yield f"{campaign}/{name} {old.what}"
+        log.decide(partial(_deleted, old), now)
+    if keep is not None and "shuffler" in deployment.file.parties:
+        folders = _delete_segments(deployment, logs.read(campaign), now - keep)
+        if folders:
+            gone = Deleted(folder="segments", windows=tuple(folders))
+            logs.of("shuffler", campaign).decide(partial(_if_there, gone), now)
+        yield from (f"{folder} segments" for folder in folders)
+
+
+def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | None, now: datetime) -> Iterator[_Old]:
+    part, parties = deployment.file.retention, deployment.file.parties
+    horizon = min(now, _earliest_needed(fold), listed or _NEVER)
+    through = _through(deployment, epochs, fold)
+    wanted = [(hop, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
+    wanted += [(hop, f"{hop.folder}/{DEAD_LETTERS}", part.dead_letters) for hop in CHAIN.values()]
+    for hop, what, keep in wanted:
+        if hop.party not in parties or keep is None:
+            continue
+        old = [
+            batch.name
+            for batch in through
+            if _end(deployment, fold, batch) + keep < horizon and not fold.deleted.get(f"{what} {batch.name}")
+        ]
+        if old:
+            yield _Old(hop, what, tuple(old))
+
+
+def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
+    """Return when the window of a batch ended."""
+    made = fold.batches.get(batch.name)
+    # A party that reads no manifests takes windows to be as long as they are now.
+    return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
+
+
+def _through(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[Batch]:
+    """Return the batches that every hop that runs here has passed."""
+    through = []
+    for name, finished in fold.done.items():
+        batch = fold.named(name)
+        campaign = epochs.campaigns.get(batch.file)
+        if campaign and finished.keys() >= set(hop_names(campaign, deployment.file.parties)):
+            through.append(batch)
+    return sorted(through)
+
+
+def _earliest_needed(fold: Fold) -> datetime:
+    """Return the start of the earliest window with something still to shuffle."""
+    undone = [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
+    return min([*undone, *(segment.window.start for segment in fold.waiting.values())], default=_NEVER)
+
+
+def _deleting(old: _Old, fold: Fold) -> Decision | None:
+    new = tuple(name for name in old.batches if not fold.is_deleting(old.what, name))
+    return Deleting(folder=old.what, batches=new) if new else None
+
+
+def _deleted(old: _Old, fold: Fold) -> Decision | None:
+    left = tuple(name for name in old.batches if not fold.deleted.get(f"{old.what} {name}"))
+    return Deleted(folder=old.what, batches=left) if left else None
+
+
+def _if_there(gone: Deleted, fold: Fold) -> Decision | None:
+    folders = tuple(f"{folder}/" for folder in gone.windows)
+    return gone if any(path.startswith(folders) for path in fold.files) else None
+
+
+def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> list[str]:
+    """Delete the folders of windows that ended before a moment and have nothing that waits; return them.
+
+    Manifests go last: they lead the next run to what a killed deletion left, so no mark is needed. Files that a killed
+    collector wrote half go too.
+    """
+    root = deployment.folder("segments")
+    needed = {segment.path for segment in fold.waiting.values()}
+    for name, one in fold.batches.items():
+        if fold.is_undone(name):
+            needed |= {segment.path for segment in one.all_segments}
+    ended = {name for name, window in fold.known_windows.items() if window.end < before}
+    known = fold.files - needed
+    files: dict[str, list[str]] = defaultdict(list)
+    for path in storage.list_objects(storage.join(root, fold.campaign)) if ended else ():
+        relative = storage.relative(path, root)
+        if fullmatch(_IN_WINDOW, relative):
+            files["/".join(relative.split("/")[:3])].append(relative)
+    gone = []
+    for folder, paths in sorted(files.items()):
+        # A file that no closed window took in, or that waits, keeps its folder.
+        finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
+        if folder.rpartition("/")[2] not in ended or not known >= finished:
+            continue
+        # The deeper ones are segments.
+        for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
+            storage.remove(storage.join(root, path))
+        for name in (*ENVELOPES, ""):
+            storage.remove_empty(storage.join(root, folder, name))
+        gone.append(folder)
+    return gone
