@@ -11,11 +11,11 @@ from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from pipelines.asking.items import item_rows
 from pipelines.asking.sources import Source
-from pipelines.batches.rebuild import outputs
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import found_items, read_decisions
 from pipelines.files import storage
 from pipelines.jobs.found import FOUND
+from pipelines.log.outputs import outputs
 from pipelines.outputs.received_summary import folder_of
 
 SCHEMA = pa.schema(

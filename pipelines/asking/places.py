@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.questions.counted import Counted
-from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.jobs import results
+from pipelines.log.outputs import outputs
 from pipelines.outputs.received_summary import folder_of
 
 

@@ -46,10 +46,9 @@ def export(
 
 
 def _of_store(deployment: Deployment, campaign: str | None) -> Answer:
-    from pipelines.batches.looking import looked
-    from pipelines.batches.rows import known_windows
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.exports.store import export as write_all
+    from pipelines.log.log import Logs
 
     campaigns, faults = read_epochs(deployment.campaigns)
     if campaign is not None:
@@ -61,9 +60,9 @@ def _of_store(deployment: Deployment, campaign: str | None) -> Answer:
         campaigns, faults = [epochs for epochs in campaigns if epochs.campaign == campaign], {}
     problems = [f"{name}: {fault}" for name, fault in faults.items()]
     written: list[str] = []
+    logs = Logs(deployment)
     for epochs in campaigns:
-        with looked(deployment.state) as connection:
-            windows = known_windows(connection, epochs.campaign)
+        windows = logs.read(epochs.campaign).known_windows
         paths, wrong = write_all(deployment, epochs, windows, lambda batch: note(f"{batch.campaign}/{batch.name}"))
         written += paths
         problems += wrong

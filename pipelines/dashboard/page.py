@@ -8,7 +8,6 @@ from datetime import datetime
 from hushcount.errors import HushcountError
 from pipelines.asking.sources import of_epochs
 from pipelines.audit.view import View
-from pipelines.batches.looking import looked
 from pipelines.console.tables import stamp
 from pipelines.dashboard.campaign import Shown
 from pipelines.dashboard.differences import changes_of, comparison
@@ -23,7 +22,7 @@ from pipelines.pages.page import render
 
 
 def page_of(deployment: Deployment, now: datetime, last: int) -> str:
-    """Return the page as HTML; it reads results, state and ledger, and changes nothing.
+    """Return the page as HTML; it reads results, logs and ledger, and changes nothing.
 
     Args:
         last: windows of each campaign, the newest.
@@ -34,11 +33,10 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     campaigns, faults = read_epochs(deployment.campaigns)
     panels: list[Panel] = []
     counted: list[Shown] = []
-    with looked(deployment.state) as state:
-        for view in View(deployment, now, campaigns, connection=state).each():
-            panel, shown = _campaign(view, view.epochs, f"campaign-{len(panels)}", last)
-            panels.append(panel)
-            counted += [] if shown is None else [shown]
+    for view in View(deployment, now, campaigns).each():
+        panel, shown = _campaign(view, view.epochs, f"campaign-{len(panels)}", last)
+        panels.append(panel)
+        counted += [] if shown is None else [shown]
     compared = comparison(counted)
     panels += [] if compared is None else [compared]
     lead = (

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.signatures import signature_path
@@ -29,9 +27,6 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
 from keys.store import PublicFile, read_public
-from pipelines.batches.hops import hop_names
-from pipelines.batches.rebuild import outputs
-from pipelines.batches.rows import hops_done, made_batches, streams_done
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
@@ -51,13 +46,14 @@ from pipelines.epochs.items import (
 from pipelines.epochs.signing import Signer, signer_of
 from pipelines.handover.names import Batch
 from pipelines.jobs.new_campaign import create_campaign
+from pipelines.log.fold import Fold
+from pipelines.log.hops import hop_names
+from pipelines.log.outputs import outputs
 
 _FILE_MODE = 0o644
 
 
-def follow(
-    connection: Connection, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime
-) -> EpochPart | None:
+def follow(fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
     Nothing is published before the newest epoch begins, after one with an end, or before the newest has its least
@@ -87,15 +83,19 @@ def follow(
     decisions = read_decisions(epochs.directory)
     rejected = frozenset(decisions.rejected)
     settled = frozenset((*decisions.approved, *listed))
-    tracked = _up_to_date(connection, deployment, epochs, part, taken_over.without(rejected), rejected, settled)
+    tracked = _up_to_date(fold, deployment, epochs, part, taken_over.without(rejected), rejected, settled)
     if tracked != before:
-        write_tracked(epochs.directory / ITEMS_FILE, tracked)
+        with publishing(epochs.directory):
+            if not _are(epochs, before):
+                # Another run of this party was here meanwhile: the next run goes on.
+                return None
+            write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
     if newest.begins > now or newest.ends is not None:
         return None
     keys = _keys(deployment, campaign, now)
     # Clients do not report listed items for discovery: without estimates nothing shows whether they are still used.
-    windows = () if campaign.mechanism is None else _windows(connection, deployment, epochs.campaign, tracked)
+    windows = () if campaign.mechanism is None else _windows(fold, deployment, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
     given = [one.item for one in tracked.items if one.source == "given"]
     wanted = decisions.admitted(kept, given, listed, part.most_additions, not part.review)
@@ -109,7 +109,7 @@ def follow(
     keys, _ = with_evaluator(deployment, epochs, part, keys, now)
     signer = signer_of(deployment, path, campaign, part, now)
     with publishing(epochs.directory), _made(campaign, keys, wanted, part, share, signer) as (following, made):
-        if read_collection(epochs.directory / COLLECTION_FILE) != epochs.collection:
+        if not _are(epochs, tracked):
             # Somebody published meanwhile: the next run follows that epoch.
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
@@ -135,6 +135,12 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
         return f"epoch {following.epoch} can be planned, {signed}{evaluated}"
 
 
+def _are(epochs: Epochs, tracked: TrackedItems) -> bool:
+    """Return whether collection and items of a campaign are still these."""
+    there = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
+    return there == tracked and read_collection(epochs.directory / COLLECTION_FILE) == epochs.collection
+
+
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
     """Return what all epochs before the newest list, from the last of the `known` fingerprints on.
 
@@ -148,7 +154,7 @@ def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
 
 
 def _up_to_date(
-    connection: Connection,
+    fold: Fold,
     deployment: Deployment,
     epochs: Epochs,
     part: NextEpochPart,
@@ -157,12 +163,12 @@ def _up_to_date(
     settled: Set[str],
 ) -> TrackedItems:
     """Return the items after all batches that the analyzer finished, and the share that the newest one shows."""
-    streams = streams_done(connection, epochs.campaign)
-    for batch in _finished(connection, epochs):
+    for batch in _finished(fold, epochs):
         if batch in tracked.batches:
             continue
-        found = deployment.folder("found", epochs.campaign, batch) if "discovery" in streams[batch] else None
-        results = deployment.folder("results", epochs.campaign, batch) if "reports" in streams[batch] else None
+        streams = fold.streams_of(batch)
+        found = deployment.folder("found", epochs.campaign, batch) if "discovery" in streams else None
+        results = deployment.folder("results", epochs.campaign, batch) if "reports" in streams else None
         if not has_results(found, results):
             continue
         newest = batch > max(tracked.batches, default="")
@@ -176,24 +182,23 @@ def _up_to_date(
     return tracked
 
 
-def _finished(connection: Connection, epochs: Epochs) -> Iterator[str]:
+def _finished(fold: Fold, epochs: Epochs) -> Iterator[str]:
     """Yield the batches that every hop of the analyzer has passed, oldest first."""
-    for name, hops in sorted(hops_done(connection, epochs.campaign).items()):
+    for name, hops in sorted(fold.done.items()):
         batch = Batch.named(epochs.campaign, name)
         campaign = None if batch is None else epochs.campaigns.get(batch.file)
-        if campaign is not None and hops.issuperset(hop_names(campaign, ("analyzer",))):
+        if campaign is not None and hops.keys() >= {*hop_names(campaign, ("analyzer",))}:
             yield name
 
 
-def _windows(connection: Connection, deployment: Deployment, campaign: str, tracked: TrackedItems) -> tuple[str, ...]:
+def _windows(fold: Fold, deployment: Deployment, tracked: TrackedItems) -> tuple[str, ...]:
     """Return the windows with estimates and without an unfinished batch, ascending."""
-    batches = {batch.name for batch in made_batches(connection, campaign)} | hops_done(connection, campaign).keys()
+    batches = {batch.name for batch in fold.made_batches} | fold.done.keys()
     if "shuffler" not in deployment.file.parties:
-        batches |= {batch.name for batch, _ in outputs(deployment, "shuffled", campaign)}
+        batches |= {batch.name for batch, _ in outputs(deployment, "shuffled", fold.campaign)}
     unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
     # Without estimates a batch does not show that an item is unseen.
-    streams = streams_done(connection, campaign)
-    estimated = {batch for batch in tracked.batches if "reports" in streams.get(batch, {"reports"})}
+    estimated = {one for one in tracked.batches if one not in fold.done or "reports" in fold.streams_of(one)}
     return tuple(sorted({_window(batch) for batch in estimated} - unfinished))
 
 

@@ -13,21 +13,20 @@ from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import Engine as Database
 
 from hushcount.collection.epochs import folder_name
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.reading import TABLE_BYTES
 from hushcount.results import FOLDER, VERSION, file_name, version_of
-from pipelines.batches import rows
-from pipelines.batches.lock import prove
-from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.exports.table import Result, parquet_bytes
 from pipelines.files import storage
-from pipelines.files.storage_errors import told
+from pipelines.files.storage_errors import StorageError, told
 from pipelines.handover.names import Batch
+from pipelines.log.fold import Fold
+from pipelines.log.outputs import outputs
 
 
 def write(result: Result, root: str) -> str | None:
@@ -41,32 +40,32 @@ def write(result: Result, root: str) -> str | None:
     path = storage.join(root, result.file_name)
     if table is None:
         return None
+    data = parquet_bytes(table)
+    try:
+        storage.write_whole(path, [data])
+    except (StorageError, OSError):
+        # Another run that wrote it has taken this one's temporary file for that of a killed run.
+        if storage.read_if_there(path, TABLE_BYTES) != data:
+            raise
     # What a killed run had written of it.
     folder, name = posixpath.split(path)
     for left in storage.list_files(folder, storage.TEMPORARY):
         if left[0].rpartition("/")[2].startswith(f".{name}."):
             storage.remove(left[0])
-    storage.write_whole(path, [parquet_bytes(table)])
     return path
 
 
 def keep_up(
-    state: Database, deployment: Deployment, epochs: Epochs, before: Collection[Batch], say: Callable[[str], None]
+    fold: Fold, deployment: Deployment, epochs: Epochs, before: Collection[Batch], say: Callable[[str], None]
 ) -> list[str]:
     """Write the files that the data set lacks or has in an older version; return a sentence for each that it cannot.
 
     Args:
         before: batches that were analyzed before this run; the files of the others are written in any case.
         say: is told each batch before its file is written.
-
-    Raises:
-        LostLock: another run has taken over.
     """
-    with state.begin() as connection:
-        analyzed = rows.analyzed_batches(connection, epochs.campaign)
-        windows = rows.known_windows(connection, epochs.campaign)
     there = {path for path, _ in storage.list_tree(_folder(deployment, epochs), "window=*/*.parquet")}
-    paths = {batch: _path(deployment, batch) for batch in sorted(analyzed, reverse=True)}
+    paths = {batch: _path(deployment, batch) for batch in sorted(fold.analyzed, reverse=True)}
     oldest = min((path for path in paths.values() if path in there), default=None)
     current = oldest is not None and _version(oldest) >= VERSION
     missing = [
@@ -76,11 +75,10 @@ def keep_up(
     ]
 
     def ready(batch: Batch) -> None:
-        prove(state)
         say(f"{batch.campaign}/{batch.name}: {FOLDER}")
 
-    _, faults = _written(deployment, epochs, missing[:-1], windows, ready)
-    return faults or _written(deployment, epochs, missing[-1:], windows, ready)[1]
+    _, faults = _written(deployment, epochs, missing[:-1], fold.known_windows, ready)
+    return faults or _written(deployment, epochs, missing[-1:], fold.known_windows, ready)[1]
 
 
 def export(

@@ -17,11 +17,11 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
 from keys.rotation import rotate
-from pipelines.batches.state import opened
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.publish import publish
 from pipelines.epochs.items import TrackedItem, TrackedItems, write_tracked
 from pipelines.epochs.next_epoch import follow
+from pipelines.log.fold import Fold
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, summary, write_lines
 from tests.support.next_epoch import AT_ONCE, NEW, after_newest, collection, follow_with, items, newest, sent, tracked
@@ -197,17 +197,16 @@ def test_an_item_that_aged_out_and_was_put_back_by_hand_is_given_and_stays(site:
     first = (newest(site).fingerprint.hex(),)
     write_tracked(folder / "items.json", TrackedItems(items=(*given, old), batches=batches, epochs=first))
     listed = write_lines(site.root / "back.txt", ["alpha", "beta", "gamma", NEW])
-    with opened(deployment.state) as state, state.begin() as connection:
-        assert follow(connection, deployment, read_campaign(folder), part, at(3.1)) is None
-        assert tracked(site).items[-1] == old
-        for epoch in (2, 3):
-            by_hand = new_campaign(
-                site.root / "words.json", site.keys, *after_newest(site), dictionary=listed, discovery=1.0
-            ).rename(site.root / f"{epoch}.json")
-            publish(deployment, by_hand, at(2 + epoch), at(3.2))
-        for day in (5.1, 6.1):
-            assert follow(connection, deployment, read_campaign(folder), part, at(day)) is None
-            assert {*tracked(site).items} == {*given, old.model_copy(update={"source": "given"})}
+    assert follow(Fold("words"), deployment, read_campaign(folder), part, at(3.1)) is None
+    assert tracked(site).items[-1] == old
+    for epoch in (2, 3):
+        by_hand = new_campaign(
+            site.root / "words.json", site.keys, *after_newest(site), dictionary=listed, discovery=1.0
+        ).rename(site.root / f"{epoch}.json")
+        publish(deployment, by_hand, at(2 + epoch), at(3.2))
+    for day in (5.1, 6.1):
+        assert follow(Fold("words"), deployment, read_campaign(folder), part, at(day)) is None
+        assert {*tracked(site).items} == {*given, old.model_copy(update={"source": "given"})}
 
 
 def test_nothing_is_published_after_an_epoch_that_was_given_an_end(site: Site) -> None:
@@ -232,8 +231,7 @@ def test_an_epoch_of_a_run_of_several_windows_begins_after_it_was_published(site
     seen = TrackedItem(item=NEW, source="discovered", first_seen=window_name(-6), last_seen=window_name(-6))
     write_tracked(folder / "items.json", TrackedItems(items=(*given, seen)))
     earliest = window_at(datetime.now(timezone.utc), DAY).end
-    with opened(deployment.state) as state, state.begin() as connection:
-        following = follow(connection, deployment, read_campaign(folder), deployment.file.next_epoch["words"], at(-4.5))
+    following = follow(Fold("words"), deployment, read_campaign(folder), deployment.file.next_epoch["words"], at(-4.5))
     assert following is not None
     # The test itself may see midnight.
     assert following.begins in (earliest, window_at(datetime.now(timezone.utc), DAY).end)
@@ -252,10 +250,9 @@ def test_an_epoch_that_somebody_publishes_meanwhile_is_left_to_the_next_run(site
         site.root / "words.json", site.keys, *after_newest(site), dictionary=site.words, discovery=1.0
     )
     publish(deployment, second, now=at(1.5))
-    with opened(deployment.state) as state, state.begin() as connection:
-        assert follow(connection, deployment, epochs, part, at(1.5)) is None
-        assert [one.epoch for one in collection(site).epochs] == [1, 2]
-        third = follow(connection, deployment, read_campaign(folder), part, at(2.5))
+    assert follow(Fold("words"), deployment, epochs, part, at(1.5)) is None
+    assert [one.epoch for one in collection(site).epochs] == [1, 2]
+    third = follow(Fold("words"), deployment, read_campaign(folder), part, at(2.5))
     assert third is not None
     assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
 

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from pipelines.audit.doctor import examine
 from pipelines.audit.foresight import spent_in
-from pipelines.batches.state import HOPS, opened
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.publish import publish
 from pipelines.epochs.next_epoch import follow
 from pipelines.jobs.found import write_found
+from pipelines.log.entries import Finished
+from pipelines.log.log import Log
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, refused
 from tests.support.next_epoch import after_newest, items, newest
 from tests.support.site import Site, at
 
-COUNTS = json.dumps(HopCounts.of("discover", {"discovery": StreamCounts(50, 50, {})}).data())
+COUNTS = HopCounts.of("discover", {"discovery": StreamCounts(50, 50, {})}).data()
 
 
 class Attacked(Site):
@@ -46,7 +45,7 @@ class Attacked(Site):
         config = self.config.read_text().partition("[next_epoch.")[0]
         self.config.write_text(f"{config}[next_epoch.found]\n{tail}")
 
-    def day(self, connection: Connection, day: int, *found: str) -> bool:
+    def day(self, day: int, *found: str) -> bool:
         """Let a window's batch reveal values, as 50 forged reports of each do; return whether an epoch came of it."""
         campaign = newest(self, "found")
         batch = f"{window_name(day)}-{campaign.epoch:06d}-{campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]}"
@@ -54,11 +53,11 @@ class Attacked(Site):
         results.mkdir(parents=True)
         write_found([(item, None) for item in found], str(results))
         (results / "summary.json").write_text("{}")
-        row = {"campaign": "found", "batch": batch, "hop": "discover", "counts": COUNTS, "finished_at": ""}
-        connection.execute(HOPS.insert().values(row))
         deployment = self.deployment
+        log, now = Log(deployment, "analyzer", "found"), at(day + 1.1)
+        log.decide(lambda _: Finished(batch=batch, hop="discover", folder="0" * 16, summary=COUNTS), now)
         part = deployment.file.next_epoch["found"]
-        return follow(connection, deployment, read_campaign(self.folder), part, at(day + 1.1)) is not None
+        return follow(log.fold, deployment, read_campaign(self.folder), part, now) is not None
 
     def review(self, *options: object) -> list[dict[str, str]]:
         told = done("epoch", "review", "--config", self.config, "--campaign", "found", "--json", *options).json
@@ -69,27 +68,19 @@ class Attacked(Site):
         return items(newest(self, "found"))
 
 
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[Connection]:
-    with opened(str(tmp_path / "attacked.db")) as state, state.begin() as connection:
-        yield connection
-
-
-def test_forged_reports_make_no_epoch_and_no_entry_without_the_operator(tmp_path: Path, connection: Connection) -> None:
+def test_forged_reports_make_no_epoch_and_no_entry_without_the_operator(tmp_path: Path) -> None:
     site = Attacked(tmp_path, "")
     for day in range(40):
-        assert not site.day(connection, day, f"forged {day}")
+        assert not site.day(day, f"forged {day}")
     assert site.listed == ("alpha", "beta", "gamma")
     waiting = site.review()
     assert [one["item"] for one in waiting] == [f"forged {day}" for day in range(40)]
     assert {one["first_seen"] for one in waiting[:2]} == {window_name(0), window_name(1)}
 
 
-def test_with_automatic_approval_they_make_one_epoch_a_least_length_and_so_many_entries(
-    tmp_path: Path, connection: Connection
-) -> None:
+def test_with_automatic_approval_they_make_one_epoch_a_least_length_and_so_many_entries(tmp_path: Path) -> None:
     site = Attacked(tmp_path, 'review = false\nleast_length = "10d"\nmost_additions = 3\n')
-    made = [day for day in range(40) if site.day(connection, day, f"forged {day}", f"more {day}")]
+    made = [day for day in range(40) if site.day(day, f"forged {day}", f"more {day}")]
     # Begun at the end of the window in which it is published: ten days and more from each other.
     assert made == [8, 18, 28, 38]
     begun = [part.begins for part in read_campaign(site.folder).collection.epochs]
@@ -97,38 +88,36 @@ def test_with_automatic_approval_they_make_one_epoch_a_least_length_and_so_many_
     assert len(site.listed) == 3 + 3 * len(made)
 
 
-def test_what_the_operator_approves_joins_and_what_is_rejected_stays_out(
-    tmp_path: Path, connection: Connection
-) -> None:
+def test_what_the_operator_approves_joins_and_what_is_rejected_stays_out(tmp_path: Path) -> None:
     site = Attacked(tmp_path, 'least_length = "1d"\n')
-    assert not site.day(connection, 0, "wanted", "vile", "late")
+    assert not site.day(0, "wanted", "vile", "late")
     ids = {one["item"]: one["id"] for one in site.review()}
     assert [one["item"] for one in site.review("--approve", ids["wanted"], "--reject", ids["vile"])] == ["late"]
-    assert site.day(connection, 1, "vile")
+    assert site.day(1, "vile")
     assert site.listed == ("alpha", "beta", "gamma", "wanted")
-    assert not site.day(connection, 2, "vile", "wanted", "late")
+    assert not site.day(2, "vile", "wanted", "late")
     assert [one["item"] for one in site.review()] == ["late"]
     assert site.review("--reject", "all") == []
-    assert not site.day(connection, 3, "late", "vile")
+    assert not site.day(3, "late", "vile")
     assert site.review() == []
     # Second thoughts: what was rejected joins, what had joined leaves.
     site.review("--approve", ids["vile"], "--reject", ids["wanted"])
-    assert site.day(connection, 4, "vile")
+    assert site.day(4, "vile")
     assert site.listed == ("alpha", "beta", "gamma", "vile")
 
 
-def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path, connection: Connection) -> None:
+def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path) -> None:
     site = Attacked(tmp_path, 'least_length = "1d"\n')
-    site.day(connection, 0, "vile")
+    site.day(0, "vile")
     site.review("--reject", "all")
     site.tell('review = false\nleast_length = "1d"\n')
-    assert site.day(connection, 1, "vile", "other")
+    assert site.day(1, "vile", "other")
     assert site.listed == ("alpha", "beta", "gamma", "other")
 
 
-def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path, connection: Connection) -> None:
+def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path) -> None:
     site = Attacked(tmp_path, "")
-    site.day(connection, 0, "caf\u00e9 \u65e5\u672c", "a\ue000b\uf8ff\\x", "\U0010fffd")
+    site.day(0, "caf\u00e9 \u65e5\u672c", "a\ue000b\uf8ff\\x", "\U0010fffd")
     arguments = ("epoch", "review", "--config", site.config, "--campaign", "found")
     said = done(*arguments).out
     for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
@@ -163,16 +152,16 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
 
 
 def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
-    tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipelines.epochs.items.MOST_FOUND", 3)
     site = Attacked(tmp_path, 'least_length = "1d"\n')
-    assert not site.day(connection, 0, "approved")
+    assert not site.day(0, "approved")
     site.review("--approve", "all")
-    assert site.day(connection, 1, "forged 1", "forged 2", "forged 3", "forged 4")
+    assert site.day(1, "forged 1", "forged 2", "forged 3", "forged 4")
     listing = "epoch", "review", "--config", site.config, "--campaign", "found"
     assert "full" in done(*listing).out
-    site.day(connection, 2, "wanted")
+    site.day(2, "wanted")
     assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}
     site.review("--reject", "all")
     assert "full" not in done(*listing).out
