@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
+from pipelines.outputs.received_summary import folder_of
 
 # typer makes all commands anew for each call, which takes longer than many a test.
 testing._get_command = cache(testing._get_command)
@@ -179,17 +180,22 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def files_of(directory: Path) -> Path:
+    """Return where the files of an output are: beside its summary, or in the folder that it names."""
+    return Path(folder_of(str(directory)))
+
+
 def estimates(directory: Path) -> dict[str, dict[str, float]]:
     """Read estimates.parquet: columns by item, at full precision."""
     import pyarrow.parquet as pq
 
-    rows = pq.read_table(directory / "estimates.parquet").to_pylist()
+    rows = pq.read_table(files_of(directory) / "estimates.parquet").to_pylist()
     return {row.pop("item"): row for row in rows}
 
 
 def found(directory: Path) -> list[str]:
     """Read the items of found.csv."""
-    return [row["item"] for row in read_csv(directory / "found.csv")]
+    return [row["item"] for row in read_csv(files_of(directory) / "found.csv")]
 
 
 def files_under(directory: Path) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from pipelines.console.tables import window_names
 from pipelines.dashboard.page import page_of
 from pipelines.jobs import results
 from tests.support.collecting import START, collect, window_name
-from tests.support.jobs import done, new_campaign, refused, write_lines
+from tests.support.jobs import done, files_of, new_campaign, refused, write_lines
 from tests.support.site import Site, at
 
 HALF = 200
@@ -60,7 +60,9 @@ def test_each_window_has_its_counts_with_their_errors(whole: Site, tmp_path: Pat
         (window_name(day), item) for day in (0, 1) for item in ("alpha", "beta", "gamma")
     ]
     for day, row in enumerate(rows[::3]):
-        result = next(csv.DictReader((site.store / "results" / "words" / site.batch(day) / "estimates.csv").open()))
+        result = next(
+            csv.DictReader((files_of(site.store / "results" / "words" / site.batch(day)) / "estimates.csv").open())
+        )
         assert [row[name] for name in SAME] == [result[name] for name in SAME]
         assert int(row["reports"]) == (day + 2) * HALF
         assert row["backfilled"] == "false"
@@ -100,7 +102,7 @@ def test_a_result_in_the_place_of_another_window_is_refused(site: Site, whole: S
 
 
 def test_a_tally_that_cannot_be_is_named(site: Site) -> None:
-    path = site.store / "results" / "words" / site.batch(1) / "tally.npz"
+    path = files_of(site.store / "results" / "words" / site.batch(1)) / "tally.npz"
     campaign = Campaign.read(site.campaign)
     tally = results.read_tally(str(path), campaign)
     for counts in (tally.counts - 10**6, tally.counts + tally.reports):

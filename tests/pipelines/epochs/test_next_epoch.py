@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from hushcount.oracles.catalogue import plan
 from keys.listing import PUBLIC_FILE
 from keys.rotation import rotate
 from pipelines.deployment.campaigns import read_campaign
-from pipelines.deployment.publish import publish
+from pipelines.deployment.publish import publish, publishing
 from pipelines.epochs.items import TrackedItem, TrackedItems, write_tracked
 from pipelines.epochs.next_epoch import follow
 from pipelines.log.fold import Fold
@@ -255,6 +256,25 @@ def test_an_epoch_that_somebody_publishes_meanwhile_is_left_to_the_next_run(site
     third = follow(Fold("words"), deployment, read_campaign(folder), part, at(2.5))
     assert third is not None
     assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
+
+
+def test_a_run_that_another_one_overtook_writes_no_items_over_its(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = site.root / "campaigns" / "words"
+    epochs = read_campaign(folder)
+    given = tuple(TrackedItem(item=item, source="given") for item in epochs.listed)
+    seen = TrackedItem(item=NEW, source="discovered", first_seen=window_name(0), last_seen=window_name(0))
+    others = TrackedItems(items=(*given, seen), epochs=(newest(site).fingerprint.hex(),))
+
+    def overtaken(campaign: Path) -> AbstractContextManager[None]:
+        write_tracked(campaign / "items.json", others)
+        return publishing(campaign)
+
+    part = site.deployment.file.next_epoch["words"]
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.epochs.next_epoch.publishing", overtaken)
+        assert follow(Fold("words"), site.deployment, epochs, part, at(1.5)) is None
+    assert tracked(site) == others
+    assert follow(Fold("words"), site.deployment, epochs, part, at(1.5)) is not None
 
 
 def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:

@@ -12,7 +12,7 @@ from hushcount.discovery.keep_rules import KeepRule
 from pipelines.epochs.items import Decisions, TrackedItem, TrackedItems, found_items, updated
 from pipelines.jobs.found import write_found
 from tests.support.collecting import DAY, START, collect, window_name
-from tests.support.jobs import new_campaign
+from tests.support.jobs import files_of, new_campaign
 from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site
 
@@ -61,7 +61,7 @@ def test_a_discovered_item_joins_the_next_epoch_and_ages_out_when_unseen(site: S
 
 def estimates(site: Site, day: int, epoch: int) -> list[str]:
     folder = site.store / "results" / "words" / site.batch(day, epoch)
-    return (folder / "estimates.csv").read_text().splitlines()
+    return (files_of(folder) / "estimates.csv").read_text().splitlines()
 
 
 @pytest.mark.long

@@ -13,16 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.windows import window_start
 from hushcount.errors import FormatError
 from hushcount.results import FOLDER, VERSION, VERSION_KEY, read, schema
 from pipelines.dashboard.page import page_of
 from pipelines.exports import store as store_module
 from pipelines.exports.store import write
+from pipelines.exports.table import Result
 from pipelines.files import storage
 from tests.pipelines.exports.conftest import HALF
 from tests.support.collecting import DAY, collect, window_name
-from tests.support.jobs import cli, done, estimates, refused, summary
+from tests.support.jobs import cli, done, estimates, files_of, refused, summary
 from tests.support.site import FLOOR, Site, at, values
 
 SAME = (
@@ -129,6 +131,29 @@ def test_a_killed_run_is_repaired_at_every_file(made: Site, tmp_path: Path, monk
     assert files(site) == whole
 
 
+def test_two_runs_write_one_file_at_once_and_neither_fails(
+    made: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = made.store / "results" / "words" / made.batch(0)
+    campaign = Campaign.read(made.campaign.with_name("epoch-000001.json"))
+    result = Result(str(directory), campaign, window_name(0), at(1), made.batch(0))
+    moves: list[str] = []
+
+    def overtaken(source: str, target: str) -> None:
+        moves.append(target)
+        if len(moves) == 1:
+            # The other run writes the file, and takes this one's temporary file for that of a killed run.
+            write(result, str(tmp_path))
+        move(source, target)
+
+    move = storage.rename
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "rename", overtaken)
+        path = write(result, str(tmp_path))
+    assert [path] * 2 == moves
+    assert [str(one) for one in tmp_path.rglob("*") if one.is_file()] == [path]
+
+
 def test_files_of_an_older_version_are_made_again_and_the_oldest_last(
     made: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +179,7 @@ def test_files_of_an_older_version_are_made_again_and_the_oldest_last(
     # A result that cannot be read keeps the oldest from standing for all.
     for path in (site.store / FOLDER / "campaign=words").rglob("*.parquet"):
         path.unlink()
-    broken = site.store / "results" / "words" / site.batch(1) / "tally.npz"
+    broken = files_of(site.store / "results" / "words" / site.batch(1)) / "tally.npz"
     kept = broken.read_bytes()
     broken.write_bytes(b"damaged")
     (problem,) = site.run(2.2).problems
@@ -228,14 +253,14 @@ def test_results_made_by_hand_are_exported_too(made: Site, tmp_path: Path) -> No
 
 def test_what_is_no_estimate_of_ours_is_refused(made: Site, tmp_path: Path) -> None:
     site = made.copied(tmp_path / "site")
-    path = site.store / "results" / "words" / site.batch(0) / "estimates.parquet"
+    result = site.store / "results" / "words" / site.batch(0)
+    path = files_of(result) / "estimates.parquet"
     pq.write_table(pa.table({"item": ["alpha"]}), path)
     failed = cli("export", "--config", site.config, "--campaign", "words")
     assert str(path) in failed.err
     assert "hushcount analyze" in failed.err
-    mark = path.with_name("summary.json")
-    shutil.copy(made.store / "results" / "words" / site.batch(0) / path.name, path)
-    mark.write_text(json.dumps({**summary(path.parent), "confidence": "high"}))
+    shutil.copy(made.root / path.relative_to(site.root), path)
+    (result / "summary.json").write_text(json.dumps({**summary(result), "confidence": "high"}))
     says = ["confidence 'high'"]
     refused("export", "--config", site.config, "--campaign", "words", status=1, says=says)
     assert VERSION == 1
@@ -244,7 +269,8 @@ def test_what_is_no_estimate_of_ours_is_refused(made: Site, tmp_path: Path) -> N
 def test_estimates_with_cells_that_cannot_be_are_refused(made: Site, tmp_path: Path, subtests: pytest.Subtests) -> None:
     whole = made.store / "results" / "words" / made.batch(0)
     result = Path(shutil.copytree(whole, tmp_path / "result"))
-    table = pq.read_table(result / "estimates.parquet")
+    path = files_of(result) / "estimates.parquet"
+    table = pq.read_table(path)
     place = table.schema.get_field_index("count")
     columns = {
         "text": pa.array(["x"] * len(table)),
@@ -254,14 +280,14 @@ def test_estimates_with_cells_that_cannot_be_are_refused(made: Site, tmp_path: P
     changed = {name: table.set_column(place, "count", column) for name, column in columns.items()}
     for name, wrong in {**changed, "twice": pa.concat_tables([table, table])}.items():
         with subtests.test(name=name):
-            pq.write_table(wrong, result / "estimates.parquet")
+            pq.write_table(wrong, path)
             command = ("export", "--campaign", made.campaign, "--out", tmp_path / "own")
-            refused(*command, "--result", result, says=[str(result / "estimates.parquet"), "hushcount analyze"])
+            refused(*command, "--result", result, says=[str(path), "hushcount analyze"])
 
 
 def test_counts_of_discovery_that_cannot_be_are_refused_wherever_they_are_read(made: Site, tmp_path: Path) -> None:
     site = made.copied(tmp_path / "site")
-    (path,) = (site.store / "results" / "settings").glob("*/found.csv")
+    (path,) = (site.store / "results" / "settings").glob("*/*/found.csv")
     with path.open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     for count in ("-1e300", "1e300", "1"):
