@@ -77,8 +77,12 @@ class View:
     logs: Logs | None = None
 
     def each(self) -> Iterator[View]:
-        """Yield a view of each campaign."""
-        return (replace(self, one=epochs) for epochs in self.campaigns)
+        """Yield a view of each campaign: the same ones every time."""
+        return iter(self._views)
+
+    @cached_property
+    def _views(self) -> list[View]:
+        return [replace(self, one=epochs) for epochs in self.campaigns]
 
     @property
     def epochs(self) -> Epochs:
@@ -100,7 +104,8 @@ class View:
     @cached_property
     def fold(self) -> Fold:
         """What the logs of the parties here say of the campaign."""
-        return (self.logs or Logs(self.deployment)).read(self.campaign)
+        logs = Logs(self.deployment) if self.logs is None else self.logs
+        return logs.read(self.campaign)
 
     @cached_property
     def counts(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:

@@ -13,6 +13,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
+from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.log.closing import Segment
@@ -88,7 +89,8 @@ class Collected:
         reports: by stream.
         refused: requests refused at the door, by reason.
         damaged: damaged stretches of journals, by the path of the manifest that says so.
-        collectors: who wrote a manifest.
+        collectors: who wrote a manifest, and the weakest way in which each told clients apart.
+        bytes: of its segments.
         files: its manifests and segments, by their paths in the folder of segments; none once they are deleted.
     """
 
@@ -97,7 +99,8 @@ class Collected:
     reports: Mapping[Stream, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
     damaged: Mapping[str, int] = field(default_factory=dict)
-    collectors: tuple[str, ...] = ()
+    collectors: Mapping[str, Authentication] = field(default_factory=dict)
+    bytes: int = 0
     files: tuple[str, ...] = ()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import FormatError
+from hushcount.senders import weakest
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.ledger.proofs import noted
@@ -172,6 +173,8 @@ class _State:
             reason: known.refused.get(reason, 0) + manifest.refused.get(reason, 0)
             for reason in {**known.refused, **manifest.refused}
         }
+        name = manifest.collector
+        way = weakest([manifest.authentication, known.collectors.get(name, manifest.authentication)])
         self._windows[manifest.window] = Collected(
             # Collectors with other settings may disagree: the window is over when the longest is.
             max(known.window, window),
@@ -179,7 +182,8 @@ class _State:
             reports,
             refused,
             {**known.damaged, manifest.path: manifest.damaged} if manifest.damaged else known.damaged,
-            tuple(sorted({*known.collectors, manifest.collector})),
+            {**known.collectors, name: way},
+            known.bytes + sum(segment.bytes for segment in segments),
             (*known.files, manifest.path, *(segment.path for segment in segments)),
         )
 
