@@ -221,7 +221,6 @@ EXTRA := $(PYTHON) -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.
 lock-images:  ## renew deploy/images/*.lock: wheels for the images' Python (needs uv)
 	{ echo 'apache-beam[gcp]>=2.77,<2.78'; $(EXTRA) gcp; } | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/gcp.lock
 	$(EXTRA) aws | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/aws.lock
-	$(EXTRA) postgres | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/postgres.lock
 	$(EXTRA) telemetry | uv pip compile --universal --python-version 3.13 --only-binary :all: --generate-hashes --quiet -c requirements.lock - -o deploy/images/telemetry.lock
 
 clean:  ## remove what the other targets made

@@ -2,8 +2,8 @@
 #
 #     docker build -f deploy/images/party.Dockerfile --target shuffler -t hushcount-shuffler:0.1.0 .
 #
-# Targets: shuffler, shuffler-signing, evaluator, aux-server, analyzer. EXTRAS="aws postgres gcp telemetry" adds what the
-# locks of these names hold. BUILDER has `strip`, and Python at the path of BASE. `make image-bases` looks up what the digests
+# Targets: shuffler, shuffler-signing, evaluator, aux-server, analyzer. EXTRAS="aws gcp telemetry" adds what the locks of
+# these names hold. BUILDER has `strip`, and Python at the path of BASE. `make image-bases` looks up what the digests
 # of the tags are today; that of BUILDER was not learnt.
 ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
 ARG BUILDER=python:3.13.14-bookworm

@@ -15,7 +15,7 @@ find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' -exe
 rm -rf pyarrow/include pyarrow/src
 rm -f pyarrow/*flight*
 # The bytecode of what each start loads, and no more: a start without it takes 3 s of CPU longer.
-"$1/bin/python" -c 'import apache_beam, pyarrow.parquet, sqlalchemy, uvloop
+"$1/bin/python" -c 'import apache_beam, pyarrow.parquet, uvloop
 from apache_beam.runners.portability import fn_api_runner, local_job_service, portable_runner
 from apache_beam.runners.worker import sdk_worker_main, worker_pool_main'
 "$1/bin/python" -m compileall -q annotated_doc annotated_types click httptools nacl numpy prometheus_client pydantic \

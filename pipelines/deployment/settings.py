@@ -25,7 +25,6 @@ FOLDERS = (
     "segments", "evaluations", "log", "attempts", "shuffled", "released", "found", "results", "estimates",
 )  # fmt: skip
 """The folders of the store; each can be another party's."""
-_DATABASE = "postgresql://"
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
@@ -101,11 +100,6 @@ class DeploymentFile(Part):
 
     format: Literal[1] = Field(default=1, description="version of this format")
     store: str = Field(description="directory, gs:// or s3://; relative to this file")
-    state: str = Field(
-        default="state.db",
-        description="SQLite file, relative to this file, or postgresql://USER@HOST/DATABASE, with the password in the "
-        "file that PGPASSFILE names",
-    )
     campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
     keys: str = Field(
         default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"
@@ -152,8 +146,6 @@ class DeploymentFile(Part):
         strange = [name for name in self.paths if name not in FOLDERS]
         if strange:
             raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
-        if "://" in self.state and not self.state.startswith(_DATABASE):
-            raise ValueError(f"state is a URL, must be a file or begin with {_DATABASE}")
         # A report may come a grace period late, and its copy may be in a window that ended as long before.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
@@ -171,14 +163,12 @@ class Deployment:
     """A deployment with its paths resolved.
 
     Attributes:
-        state: file of the state database, or its URL.
         sign_with: directory of the signing keys of the parties that run here, or env:NAME, or None.
         file: the rest, as it is written.
     """
 
     path: Path
     store: str
-    state: str
     campaigns: Path
     keys: Path | str
     ledger: Path | None
@@ -207,7 +197,6 @@ class Deployment:
         found = cls(
             path=path,
             store=_resolve(base, file.store),
-            state=file.state if "://" in file.state else str(base / file.state),
             campaigns=base / file.campaigns,
             keys=_key_source(base, file.keys),
             ledger=None if file.ledger is None else base / file.ledger,
@@ -226,10 +215,8 @@ class Deployment:
         for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
             if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():
                 raise UsageError(f"deployment file {self.path}: {name} is {where}, must be a directory")
-        files = {"state": None if "://" in self.state else Path(self.state), "ledger": self.ledger}
-        for name, file in files.items():
-            if file is not None and file.exists() and not file.is_file():
-                raise UsageError(f"deployment file {self.path}: {name} is {file}, must be a file")
+        if self.ledger is not None and self.ledger.exists() and not self.ledger.is_file():
+            raise UsageError(f"deployment file {self.path}: ledger is {self.ledger}, must be a file")
 
     @property
     def base(self) -> Path:

@@ -11,8 +11,7 @@ _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(m
 _FILE = """\
 # One machine and one operator, made by hushcount init. Paths are relative to this file.
 # Every key of it: docs/deployment-file.md
-store = "store"  # segments, batches, results
-state = "state.db"  # what was done; a run rebuilds it from the store
+store = "store"  # segments, batches, results, and the log of what was decided
 ledger = "ledger.db"  # charges every release: copy it after every run
 collectors = ["one"]  # a window is due as soon as each of them closed it
 

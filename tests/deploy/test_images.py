@@ -89,7 +89,6 @@ def test_an_extras_packages_are_locked_as_wheels_for_the_images_python(subtests:
     for cloud, libraries in (
         ("gcp", ("google-cloud-kms", "google-cloud-secret-manager", "google-crc32c")),
         ("aws", ("boto3",)),
-        ("postgres", ("psycopg", "psycopg-binary")),
         ("telemetry", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
     ):
         with subtests.test(cloud=cloud):

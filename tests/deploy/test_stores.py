@@ -60,13 +60,13 @@ def test_every_container_is_restricted_and_says_whether_it_is_healthy(subtests: 
                     ), name
 
 
-def test_a_party_reaches_its_database_and_the_store_alone(merged: dict[str, Any]) -> None:
+def test_a_party_reaches_the_store_alone(merged: dict[str, Any]) -> None:
     networks = {name: set(service.get("networks") or ()) for name, service in merged["services"].items()}
     for party in JOBS:
         assert merged["networks"][party].items() >= INSIDE.items()
         inside = {name for name, found in networks.items() if party in found}
         own = {name for name in networks if owner(name) == party}
-        assert inside == own | {"postgres", "store"}
+        assert inside == own | {"store"}
     assert networks["collector"] == {"front", "shuffler"}
     for name in ("shuffler", "shuffler-hand-on", "aux-server", "aux-server-hand-on", "analyzer"):
         assert networks[name] == {owner(name)}
@@ -75,9 +75,7 @@ def test_a_party_reaches_its_database_and_the_store_alone(merged: dict[str, Any]
 def test_each_service_has_the_credentials_of_its_party_and_no_other(merged: dict[str, Any]) -> None:
     for name, service in merged["services"].items():
         secrets = {secret["source"] for secret in service.get("secrets", ())}
-        if name in JOBS:
-            assert secrets == {f"{name}-pgpass", f"{name}-aws"}
-        elif owner(name) in JOBS:
+        if owner(name) in JOBS:
             assert secrets == {f"{owner(name)}-aws"}
         assert not [text for text in (service.get("environment") or {}).values() if len(text or "") > 60]
 
@@ -88,9 +86,9 @@ def test_with_and_without_stores_a_party_has_the_same_settings(subtests: pytest.
             with_stores, plain = (
                 Deployment.read(path).file for path in (COMPOSE / "stores" / f"{party}.toml", COMPOSE / f"{party}.toml")
             )
-            other = {"store", "state", "paths", "engine"}
+            other = {"store", "paths", "engine"}
             assert with_stores.model_dump(exclude=other) == plain.model_dump(exclude=other)
-            assert (with_stores.store, with_stores.state) == (f"s3://{party}", f"postgresql://{party}@postgres/{party}")
+            assert with_stores.store == f"s3://{party}"
 
 
 def test_what_one_party_hands_on_is_where_the_next_one_reads(merged: dict[str, Any]) -> None:
@@ -113,7 +111,7 @@ def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path: Path, merged:
     assert set(made) == {Path(secret["file"]).name for secret in merged["secrets"].values()}
     assert {stat.S_IMODE(os.stat(path).st_mode) for path in made.values()} == {0o600}
     before = {name: path.read_bytes() for name, path in made.items()}
-    assert len({before[f"{party}.pgpass"].rpartition(b":")[2] for party in JOBS}) == len(JOBS)
+    assert len({before[f"{party}.aws"].rpartition(b" = ")[2] for party in JOBS}) == len(JOBS)
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert again.returncode == 1
     assert "secrets exists" in again.stderr

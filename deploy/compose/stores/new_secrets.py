@@ -1,8 +1,8 @@
-"""Make the secrets of stores.yaml in the directory `secrets`: passwords of databases, credentials of buckets.
+"""Make the secrets of stores.yaml in the directory `secrets`: the credentials of buckets.
 
     python stores/new_secrets.py
 
-Each party's container gets its own two files and no other. A second call ends with an error: what exists is in use.
+Each party's container gets its own file and no other. A second call ends with an error: what exists is in use.
 """
 
 from __future__ import annotations
@@ -22,20 +22,11 @@ def main() -> None:
     if FOLDER.exists():
         sys.exit("secrets exists, and what is in it may be in use: move it away to make other secrets")
     FOLDER.mkdir(mode=0o700)
-    roles, accounts = [], {}
+    accounts = {}
     for party in PARTIES:
-        password, key = secrets.token_hex(32), secrets.token_hex(32)
-        # No party's role can connect to another's database.
-        roles += [
-            f"CREATE ROLE \"{party}\" LOGIN PASSWORD '{password}';",
-            f'CREATE DATABASE "{party}" OWNER "{party}";',
-            f'REVOKE ALL ON DATABASE "{party}" FROM PUBLIC;',
-        ]
+        key = secrets.token_hex(32)
         accounts[party] = {"access": party, "secret": key, "role": "user"}
-        _write(f"{party}.pgpass", f"postgres:5432:{party}:{party}:{password}")
         _write(f"{party}.aws", f"[default]\naws_access_key_id = {party}\naws_secret_access_key = {key}")
-    _write("postgres", secrets.token_hex(32))
-    _write("roles.sql", "\n".join(roles))
     _write("store-root", secrets.token_hex(32))
     _write("users.json", json.dumps({"accessAccounts": accounts}, indent=2))
 
