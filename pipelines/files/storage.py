@@ -277,27 +277,6 @@ def rename(source: str, target: str) -> None:
             os.replace(source, target)
 
 
-def move_directory(source: str, target: str, last: str) -> None:
-    """Move all files of a directory, the one named `last` after the others; nothing is done if there is no source.
-
-    Locally in one step, with the permissions of the target's parent; in a store object by object, so that a second
-    call, by whomever, goes on where a killed one stopped.
-    """
-    if not is_remote(source):
-        if not os.path.isdir(source):
-            return
-        permissions.make_folder(Path(target).parent)
-        permissions.share_tree(Path(source), Path(target).parent)
-        # Whoever else moved it meanwhile did the same.
-        with suppress(FileNotFoundError):
-            os.rename(source, target)
-            sync(Path(target).parent)
-        return
-    for path in sorted(list_objects(source), key=lambda path: relative(path, source) == last):
-        with suppress(FileNotFoundError):
-            rename(path, join(target, relative(path, source)))
-
-
 def remove(path: str) -> None:
     """Delete one file."""
     with client(path, "delete"):

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
+from pipelines.files.moving import move_directory
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import signer_of
 from pipelines.log.entries import Finished, Gone
@@ -40,7 +41,7 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
     out = output_of(deployment, hop, batch)
     target = storage.join(out, done.folder)
     attempts = _attempts(deployment, log.party, batch, hop)
-    storage.move_directory(storage.join(attempts, done.folder), target, SUMMARY)
+    move_directory(storage.join(attempts, done.folder), target, SUMMARY)
     if not storage.exists(storage.join(target, SUMMARY)):
         log.decide(lambda fold: _gone(fold, batch, hop), at)
         return False

@@ -1,0 +1,56 @@
+"""Move a directory to another folder of the store, which may be on another disk or in another store."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from hushcount.formats.whole_files import sync
+from pipelines.files import permissions, storage
+
+
+def move_directory(source: str, target: str, last: str) -> None:
+    """Move all files of a directory, the one named `last` after the others; nothing is done if there is no source.
+
+    On one disk in one step, with the permissions of the target's parent. Else file by file: a second call, by whomever,
+    goes on where a killed one stopped, and two at once do no harm, because they move the same files.
+    """
+    if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
+        for path in sorted(storage.list_objects(source), key=lambda path: storage.relative(path, source) == last):
+            with suppress(FileNotFoundError):
+                _move(path, storage.join(target, storage.relative(path, source)))
+        if not storage.is_remote(source):
+            with suppress(FileNotFoundError):
+                storage.remove_directory(source)
+
+
+def _renamed(source: Path, target: Path) -> bool:
+    """Rename a local directory; return whether it is not on another disk than the target."""
+    if not source.is_dir():
+        return True
+    permissions.make_folder(target.parent)
+    try:
+        permissions.share_tree(source, target.parent)
+        os.rename(source, target)
+    except FileNotFoundError:
+        # Whoever moved it meanwhile did the same.
+        return True
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    sync(target.parent)
+    return True
+
+
+def _move(path: str, target: str) -> None:
+    """Move a file: within one store by the store itself; else a copy, and the source stays until all are copied."""
+    schemes = [one.partition("://")[0] if storage.is_remote(one) else "" for one in (path, target)]
+    if schemes[0] == schemes[1] != "":
+        storage.rename(path, target)
+        return
+    storage.copy(path, target)
+    if schemes[0]:
+        storage.remove(path)

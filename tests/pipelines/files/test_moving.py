@@ -1,0 +1,96 @@
+"""What moves a finished attempt to where its readers look: on one disk, between two, and in stores."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pipelines.files import moving, storage
+from pipelines.files.moving import move_directory
+from tests.support.stub_store import StubStore
+
+FILES = {"reports/a.blocks": b"reports", "dead_letter/b.blocks": b"refused", "summary.json": b"{}"}
+
+
+@pytest.fixture(params=["one disk", "two disks", "a store", "from a store", "to a store"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    here, there, store = str(tmp_path / "attempts" / "1"), str(tmp_path / "shuffled" / "b" / "1"), "stub://bucket"
+    StubStore.clear()
+    with tempfile.TemporaryDirectory(dir=other_disk(tmp_path)) as elsewhere:
+        yield {
+            "one disk": (here, there),
+            "two disks": (here, f"{elsewhere}/b/1"),
+            "a store": (f"{store}/attempts/1", f"{store}/b/1"),
+            "from a store": (f"{store}/attempts/1", there),
+            "to a store": (here, f"{store}/b/1"),
+        }[request.param]
+    StubStore.clear()
+
+
+def other_disk(path: Path) -> str:
+    shared = Path("/dev/shm")  # noqa: S108  # in memory wherever Linux runs
+    if not shared.is_dir() or shared.stat().st_dev == path.stat().st_dev:
+        pytest.skip("there is no second disk: moves between two were NOT tested")
+    return str(shared)
+
+
+def made(source: str) -> None:
+    for name, data in FILES.items():
+        storage.write_whole(storage.join(source, *name.split("/")), [data])
+
+
+def held(directory: str) -> dict[str, bytes]:
+    return {storage.relative(path, directory): storage.read_bytes(path) for path in storage.list_objects(directory)}
+
+
+def test_all_files_move_and_nothing_is_left(places: tuple[str, str]) -> None:
+    source, target = places
+    made(source)
+    move_directory(source, target, "summary.json")
+    assert held(target) == FILES
+    assert not storage.exists(source)
+    # Whoever comes later finds nothing to do.
+    move_directory(source, target, "summary.json")
+    assert held(target) == FILES
+
+
+def test_a_move_that_was_killed_goes_on_and_ends_with_the_last_file(
+    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = places
+    made(source)
+    move = moving._move
+
+    def killed(path: str, there: str) -> None:
+        if path.endswith("a.blocks"):
+            raise KeyboardInterrupt
+        move(path, there)
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(moving, "_move", killed)
+        move_directory(source, target, "summary.json")
+    # On one disk there is one step, and nothing to be killed between.
+    assert held(target) in (FILES, {"dead_letter/b.blocks": b"refused"})
+    move_directory(source, target, "summary.json")
+    assert held(target) == FILES
+    assert not storage.exists(source)
+
+
+def test_what_moves_gets_the_readers_of_where_it_goes(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=other_disk(tmp_path)) as elsewhere:
+        for folder in (tmp_path / "shuffled", Path(elsewhere, "shuffled")):
+            folder.mkdir()
+            os.chmod(folder, 0o2750)
+            made(str(tmp_path / "attempts" / "1"))
+            move_directory(str(tmp_path / "attempts" / "1"), str(folder / "b" / "1"), "summary.json")
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "b").rglob("*")}
+            assert modes == {
+                "1": 0o2750, "reports": 0o2750, "a.blocks": 0o640, "summary.json": 0o640,
+                "dead_letter": 0o700, "b.blocks": 0o600,
+            }  # fmt: skip
