@@ -1,6 +1,6 @@
 """From an attempt to an output: nobody reads it before its `done` entry stands; any run goes on where one stopped.
 
-An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH/HOP/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own
+An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own
 summary last, and then the output's summary.json is written, which names the entry: others know by it that it is whole.
 """
 
@@ -27,7 +27,7 @@ def new_attempt(deployment: Deployment, party: Party, batch: Batch, hop: HopName
 
 
 def _attempts(deployment: Deployment, party: Party, batch: Batch, hop: HopName) -> str:
-    return deployment.folder("attempts", party, batch.campaign, batch.name, hop)
+    return deployment.folder("attempts", party, batch.campaign, f"{batch.name}.{hop}")
 
 
 def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: datetime) -> bool:
