@@ -79,7 +79,8 @@ class Log:
             Changed: the newest entry is not what was read.
             FormatError, UsageError, StorageError, OSError: as `read`.
         """
-        if self.read() == Fold(self.campaign, {self.party: Head()}):
+        self.read()
+        if self.head.number == 0:
             self._put(Opened(party=self.party, campaign=self.campaign), at)
         while (wanted := decision(self.fold)) is not None:
             if (entry := self._put(wanted, at)) is not None:

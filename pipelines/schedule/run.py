@@ -156,7 +156,7 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     before = work.logs.read(campaign)
     for party in deployment.file.parties:
         log = work.logs.of(party, campaign)
-        work.done.problems += publish_missing(deployment, log, _unpublished(work, log), work.now)
+        work.done.problems += publish_missing(deployment, log, _unpublished(deployment, log), work.now)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, before)
     failed: set[str] = set()
@@ -178,18 +178,26 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.waiting += [one.says for one in waiting]
 
 
-def _unpublished(work: _Work, log: Log) -> set[str]:
-    """Return the batches with a hop of a party that is done and has no summary in the store."""
-    there: dict[HopName, set[str]] = {}
+def _unpublished(deployment: Deployment, log: Log) -> set[str]:
+    """Return the batches with a hop of a party that is done and has no summary in the store.
+
+    Raises:
+        HushcountError: the store has an output that the log does not know: whoever reads it would count twice.
+    """
     found = set()
-    for name, hops in log.fold.done.items():
-        for hop, done in hops.items():
-            if done.folder is None or done.gone or log.fold.is_deleting(CHAIN[hop].folder, name):
-                continue
-            if hop not in there:
-                listed = outputs(work.deployment, CHAIN[hop].folder, log.campaign)
-                there[hop] = {batch.name for batch, _ in listed}
-            found |= set() if name in there[hop] else {name}
+    for hop in (hop for hop in CHAIN.values() if hop.party == log.party):
+        there = {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
+        done = {name: hops[hop.name] for name, hops in log.fold.done.items() if hop.name in hops}
+        if strange := there - done.keys():
+            raise HushcountError(
+                f"{deployment.folder(hop.folder, log.campaign, min(strange))} is the output of a batch that the log of "
+                f"{log.party} does not know: the log was lost, or is an older copy; nothing is done before it is back"
+            )
+        found |= {
+            name
+            for name, one in done.items()
+            if name not in there and not (one.folder is None or one.gone or log.fold.is_deleting(hop.folder, name))
+        }
     return found
 
 
