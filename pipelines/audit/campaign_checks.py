@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Literal
@@ -11,16 +11,17 @@ from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import SUFFIX, collector_of
 from hushcount.collection.windows import tiling, window_at
 from hushcount.errors import HushcountError
-from hushcount.senders import as_way
-from pipelines.audit.deployment_checks import LAST, SKEW, told_apart
+from hushcount.senders import Authentication, weakest
+from pipelines.audit.deployment_checks import SKEW, told_apart
 from pipelines.audit.orphans import orphans
-from pipelines.audit.reconcile import account_of, rescues, waiting_in
-from pipelines.audit.view import Finding, Verdict, View
+from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
+from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
-from pipelines.schedule.forgotten import look, notes_of
+from pipelines.schedule.charges import lacking
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
@@ -108,13 +109,11 @@ def publisher(view: View) -> Iterator[Finding]:
 def volume(view: View) -> Iterator[Finding]:
     """Check that a window usually brings a batch of each stream, or at least the windows of a grace period do."""
     campaign, windows = view.epochs.newest[1], view.deployment.windows
-    numbers: Counter[tuple[str, str]] = Counter()
-    for row in view.sums:
-        numbers[row.window, row.stream] += int(row.records)
-    latest = sorted({window for window, _ in numbers})[-LAST:]
+    brought = {name: window.reports for name, window in view.fold.windows.items() if window.reports}
+    latest = sorted(brought)[-LAST:]
     for stream in campaign.streams if latest else ():
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
-        sizes = [numbers[window, stream] for window in latest]
+        sizes = [brought[window].get(stream, 0) for window in latest]
         median, known = sorted(sizes)[len(sizes) // 2], min(within, len(sizes))
         # A report waits for those of its grace period. Windows that are not known yet count as the known ones.
         runs = (sizes[first : first + known] for first in range(len(sizes) - known + 1))
@@ -136,12 +135,18 @@ def waiting(view: View) -> Iterator[Finding]:
         yield Finding(f"waiting of {view.campaign}", "good", "nothing waits for a later window")
 
 
+def runs(view: View) -> Iterator[Finding]:
+    """Say whether a window should be closed, and no run closes it."""
+    late = overdue(view)
+    says = "every window that is due is closed" if late is None else late.says
+    yield Finding(f"runs of {view.campaign}", "good" if late is None else "bad", says)
+
+
 def collectors(view: View) -> Iterator[Finding]:
     """Say whether a collector lives in the future, or closes windows no longer."""
     length = view.deployment.windows.length
     present = window_at(view.now, length)
-    # The newest window comes last.
-    for collector, name in sorted({row.collector: row.window for row in view.manifests}.items()):
+    for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
         if window.end > view.now + SKEW:
             says = f"it closed {name}, which has not ended here"
@@ -153,6 +158,17 @@ def collectors(view: View) -> Iterator[Finding]:
             yield Finding(f"clock of {collector}", "good", f"last closed {name}")
 
 
+def _last_of_collectors(view: View) -> dict[str, tuple[str, Authentication]]:
+    """Return the last window that each collector closed, and the weakest way in which it told clients apart then."""
+    ways: dict[str, dict[str, list[Authentication]]] = defaultdict(lambda: defaultdict(list))
+    for name, window in view.fold.windows.items():
+        for collector, way in window.collectors.items():
+            ways[collector][name].append(way)
+    for one in view.intake.listed:
+        ways[one.manifest.collector][one.manifest.window].append(one.manifest.authentication)
+    return {collector: (max(found), weakest(found[max(found)])) for collector, found in sorted(ways.items())}
+
+
 def segments(view: View) -> Iterator[Finding]:
     """Check that every segment is in a manifest, and that every collector has a name of its own."""
     if not view.shuffles:
@@ -160,8 +176,9 @@ def segments(view: View) -> Iterator[Finding]:
     found = orphans(view)
     says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
     yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount segments relist")
-    closed = Counter((row.collector, row.window, row.epoch, row.fingerprint) for row in view.manifests)
-    twice = {collector: window for (collector, window, *_), number in closed.items() if number > 1}
+    there = [path.rpartition("/") for path in view.fold.files | {one.path for one in view.intake.listed}]
+    closed = Counter((collector_of(name), folder) for folder, _, name in there if name.endswith(SUFFIX))
+    twice = {str(collector): folder.split("/")[-1] for (collector, folder), number in closed.items() if number > 1}
     cure = "if two collectors have it, give each its own: a client's cap is counted by each"
     for collector, window in sorted(twice.items()):
         yield Finding(f"name of {collector}", "warning", f"two journals of that name closed {window}", cure)
@@ -169,8 +186,8 @@ def segments(view: View) -> Iterator[Finding]:
 
 def senders(view: View) -> Iterator[Finding]:
     """Check that collectors told clients apart, each in the last window that it closed."""
-    for collector, way in sorted({row.collector: row.authentication for row in view.manifests}.items()):
-        yield told_apart(f"senders of {view.campaign} at {collector}", as_way(way))
+    for collector, (_, way) in _last_of_collectors(view).items():
+        yield told_apart(f"senders of {view.campaign} at {collector}", way)
 
 
 def campaign_files(view: View) -> Iterator[Finding]:
@@ -200,15 +217,16 @@ def opening(view: View) -> Iterator[Finding]:
 
 
 def numbers(view: View) -> Iterator[Finding]:
-    """Say how many differences status shows."""
-    found = len(account_of(view).differences)
+    """Say how many differences status --digests shows: every file is compared, also of windows that are long over."""
+    found = len(account_of(view, digests=True).differences)
     says = f"{found} do not agree" if found else "agree"
-    yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, "hushcount status")
+    cure = "hushcount status --digests"
+    yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, cure)
 
 
 def charges(view: View) -> Iterator[Finding]:
     """Say which charges the ledger lacks of releases that were made: it was restored from an older copy, or lost."""
-    found = look(notes_of(view.state, view.campaign), None, view.deployment, view.epochs)
+    found = lacking(view.deployment, view.epochs, view.fold)
     name = f"charges of {view.campaign}"
     for fault in found.faults:
         yield Finding(name, "bad", fault)

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
-
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, tells_clients_apart
-from pipelines.audit.view import Finding, View
-from pipelines.batches.state import MANIFESTS, SEGMENTS
-from pipelines.batches.waiting import unclaimed
+from pipelines.audit.view import LAST, Finding, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
 from pipelines.ledger.clock import span
 from pipelines.ledger.report import check
-from pipelines.schedule.witnesses import CONFIRM, beside_ledger, beside_store, clock_of
+from pipelines.log.waiting import unclaimed
+from pipelines.schedule.clock import CONFIRM, told_time
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
 SKEW = timedelta(minutes=1)
-LAST = 7
-"""Of so many windows the checks take what is usual."""
 _ROOM = 3.0
 """Windows that must fit on a disk: a batch is there as segments, in the shuffler's hand, and as what it wrote."""
 _WRITES: dict[Party, tuple[str, ...]] = {
-    "shuffler": ("batches", "shuffled"),
-    "aux-server": ("released",),
-    "analyzer": ("found", "results", "estimates"),
+    "shuffler": ("log", "attempts", "shuffled"),
+    "aux-server": ("log", "attempts", "released"),
+    "analyzer": ("log", "attempts", "found", "results", "estimates"),
 }
 
 
@@ -118,7 +114,8 @@ def told_apart(name: str, way: Authentication) -> Finding:
 
 def collectors(view: View) -> Iterator[Finding]:
     """Say which of the collectors that are waited for have never been heard of, once one has."""
-    heard = set(view.state.execute(select(MANIFESTS.c.collector).distinct()).scalars())
+    heard = {name for one in view.each() for window in one.fold.windows.values() for name in window.collectors}
+    heard |= {listed.manifest.collector for one in view.each() for listed in one.intake.listed}
     if heard and "shuffler" in view.deployment.file.parties:
         for name in sorted(set(view.deployment.file.collectors) - heard):
             cure = "start it, or take it out of collectors"
@@ -134,7 +131,7 @@ def segments(view: View) -> Iterator[Finding]:
 
 def store(view: View) -> Iterator[Finding]:
     """Write a file to each folder of the store that the parties here write to, and remove it."""
-    for name in (name for party in view.deployment.file.parties for name in _WRITES[party]):
+    for name in dict.fromkeys(name for party in view.deployment.file.parties for name in _WRITES[party]):
         folder = view.deployment.folder(name)
         probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
         try:
@@ -147,10 +144,11 @@ def store(view: View) -> Iterator[Finding]:
 
 def disk(view: View) -> Iterator[Finding]:
     """Check that each local disk has room for what the largest of the last windows brought."""
-    sums = select(SEGMENTS.c.window, func.sum(SEGMENTS.c.bytes)).group_by(SEGMENTS.c.window)
-    latest = sorted((window, int(size)) for window, size in view.state.execute(sums))[-LAST:]
-    usual = _ROOM * max((size for _, size in latest), default=0)
-    places = {"store": (view.deployment.store, usual), "state": (str(Path(view.deployment.state).parent), usual)}
+    brought: Counter[str] = Counter()
+    for name, window in (item for one in view.each() for item in one.fold.windows.items()):
+        brought[name] += window.bytes
+    usual = _ROOM * max((brought[name] for name in sorted(brought)[-LAST:]), default=0)
+    places = {"store": (view.deployment.store, usual)}
     if (collector := view.deployment.collector) is not None:
         # With less than that the collector refuses reports.
         places["journal"] = (str(view.deployment.base / collector.journal), usual + collector.least_free_bytes)
@@ -163,10 +161,11 @@ def disk(view: View) -> Iterator[Finding]:
 
 def clock(view: View) -> Iterator[Finding]:
     """Say whether the clock is far ahead, and by how much it is off each thing that tells the time."""
-    held = beside_store(
-        beside_ledger(clock_of(view.state, view.deployment, view.now), view.deployment), view.deployment
-    )
+    listed = [one for each in view.each() for one in each.intake.listed]
+    time = told_time(view.deployment, [one.fold for one in view.each()], listed, view.now)
+    held = time.clock
     yield Finding("clock", "bad" if held.is_far else "good", held.says(), CONFIRM)
+    yield from (Finding("clock", "bad", problem) for problem in time.problems)
     told = {witness.name: max(witness.stamps) for witness in held.witnesses if witness.stamps}
     told |= {} if held.trusted is None else {"the last run": held.trusted}
     told |= {} if held.store is None else {"the store": held.store}

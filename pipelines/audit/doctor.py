@@ -11,10 +11,10 @@ from pipelines.audit import campaign_checks as campaign
 from pipelines.audit import deployment_checks as whole
 from pipelines.audit import evaluator_checks, foresight
 from pipelines.audit.view import Finding, View
-from pipelines.batches.looking import looked
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
+from pipelines.log.log import Logs
 
 Checks = tuple[Callable[[View], Iterator[Finding]], ...]
 """In the order in which they are shown; a check that cannot be made is shown by its function's name."""
@@ -31,17 +31,17 @@ _OF_SETTINGS: Checks = (
     whole.sign_with, whole.shuffler_keys, whole.aux_server_keys, whole.opening_engine, whole.groups,
     whole.ledger, whole.authentication, evaluator_checks.evaluator_apart, whole.store,
 )  # fmt: skip
-_OF_STATE: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
+_OF_LOGS: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (
-    campaign.volume, campaign.waiting, campaign.charges, foresight.budget, campaign.collectors, campaign.segments,
-    campaign.senders, campaign.campaign_files, campaign.age_of_segments, campaign.opening, campaign.numbers,
+    campaign.volume, campaign.waiting, campaign.charges, foresight.budget, campaign.runs, campaign.collectors,
+    campaign.segments, campaign.senders, campaign.campaign_files, campaign.age_of_segments, campaign.opening, campaign.numbers,
     evaluator_checks.evaluator_keys,
 )  # fmt: skip
 
 
 def examine(deployment: Deployment, now: datetime | None = None) -> list[Finding]:
     """Return what every check found; a check that cannot be made is bad itself."""
-    return list(_examined(View(deployment, now or datetime.now(timezone.utc))))
+    return list(_examined(View(deployment, now or datetime.now(timezone.utc), logs=Logs(deployment))))
 
 
 def _examined(view: View) -> Iterator[Finding]:
@@ -55,14 +55,18 @@ def _examined(view: View) -> Iterator[Finding]:
     for one in view.each():
         yield from _made(_OF_FILES, one)
     yield from _made(_OF_SETTINGS, view)
-    try:
-        with looked(view.deployment.state) as state:
-            view = replace(view, connection=state)
-            yield from _made(_OF_STATE, view)
-            for one in view.each():
-                yield from _made(_OF_REPORTS, one)
-    except (HushcountError, OSError) as error:
-        yield Finding("state", "bad", told(error))
+    unread = {}
+    for one in view.each():
+        try:
+            _ = one.fold
+        except (HushcountError, OSError) as error:
+            unread[one.campaign] = told(error)
+            yield Finding(f"log of {one.campaign}", "bad", unread[one.campaign])
+    read = [epochs for epochs in view.campaigns if epochs.campaign not in unread]
+    view = replace(view, campaigns=read, faults={**view.faults, **unread})
+    yield from _made(_OF_LOGS, view)
+    for one in view.each():
+        yield from _made(_OF_REPORTS, one)
 
 
 def _made(checks: Checks, view: View) -> Iterator[Finding]:

@@ -9,10 +9,9 @@ from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import EpochPart
 from pipelines.audit.view import Finding, View
-from pipelines.batches.rebuild import outputs
-from pipelines.batches.rows import hops_done, made_batches
 from pipelines.deployment.campaigns import Epochs
 from pipelines.handover.names import Batch
+from pipelines.log.outputs import outputs
 
 _SLACK = timedelta(days=7)
 """So long after it is due a key may be destroyed before it counts as forgotten."""
@@ -125,11 +124,10 @@ def _unverified(view: View) -> list[Batch]:
     """Return the batches whose discovery the analyzer here has not finished."""
     if "analyzer" not in view.deployment.file.parties:
         return []
-    made = made_batches(view.state, view.campaign)
+    made = view.fold.made_batches
     if not view.shuffles:
         made = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
-    done = hops_done(view.state, view.campaign)
-    return [batch for batch in made if "discover" not in done.get(batch.name, set())]
+    return [batch for batch in made if "discover" not in view.fold.hops_of(batch.name)]
 
 
 def _directory_of(view: View, id: str) -> Path | None:

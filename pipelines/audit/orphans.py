@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from pydantic import ValidationError
-from sqlalchemy import Engine as Database
-
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
@@ -27,14 +24,12 @@ from hushcount.formats.models import explain
 from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import WEAKEST
 from pipelines.audit.view import View
-from pipelines.batches.intake import register_new
-from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import SegmentPath
-from pipelines.schedule.witnesses import told_time
+from pipelines.schedule.clock import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
 """Of a segment whose name does not say whose it is."""
@@ -56,7 +51,7 @@ class Relisted:
 
 
 def orphans(view: View) -> dict[SegmentPath, int]:
-    """Return the bytes of each segment that no registered manifest lists though its window is over."""
+    """Return the bytes of each segment that no manifest lists though its window is over."""
     return {
         segment: size
         for segment, size in view.unlisted.items()
@@ -65,19 +60,15 @@ def orphans(view: View) -> dict[SegmentPath, int]:
     }
 
 
-def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetime | None = None) -> Relisted:
-    """Write manifests that list a campaign's orphans, and register them; the next run counts them.
-
-    No run may be at work on the state. `now` is the clock's time by default.
-    """
-    made = Relisted(problems=register_new(state, deployment, epochs.campaign))
-    time = told_time(state, deployment, now or datetime.now(timezone.utc))
-    made.problems += time.problems
+def relist(view: View) -> Relisted:
+    """Write manifests that list a campaign's orphans; the next run takes them in as it does others."""
+    deployment, epochs = view.deployment, view.epochs
+    time = told_time(deployment, [view.fold], view.intake.listed, view.now)
+    made = Relisted(problems=[*view.intake.problems, *time.problems])
     if time.clock.is_far:
         made.problems.append(time.says)
-    with state.begin() as connection:
-        view = View(deployment, time.present, connection=connection, one=epochs)
-        found, windows = orphans(view), view.windows
+    view = replace(view, now=time.present)
+    found, windows = orphans(view), view.windows
     manifests: dict[tuple[str, str, SegmentName, str], dict[Stream, list[SegmentPart]]] = defaultdict(dict)
     for segment, size in found.items():
         try:
@@ -106,7 +97,6 @@ def relist(state: Database, deployment: Deployment, epochs: Epochs, now: datetim
             )
             target = deployment.folder("segments", epochs.campaign, file, window, manifest_name(whose.collector, id))
             storage.write_json(target, manifest.model_dump(mode="json"), LISTING_BYTES)
-    made.problems += register_new(state, deployment, epochs.campaign)
     return made
 
 

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from hushcount.collection.manifests import Manifest
-from hushcount.collection.windows import is_window
+from hushcount.collection.windows import Window, is_window
 from hushcount.errors import HushcountError
-from hushcount.formats.reading import parse_object
 from hushcount.reasons import DAMAGE
 from pipelines.audit.view import StreamRow, View
-from pipelines.batches.hops import CHAIN, READERS
-from pipelines.batches.intake import new_manifests
-from pipelines.batches.rows import deleted_folders, made_batches
-from pipelines.batches.state import SEGMENTS
-from pipelines.batches.waiting import Waiting, waiting_of
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
-from pipelines.files.storage_errors import cause, told
+from pipelines.files.storage_errors import told
 from pipelines.handover.parties import batch_name
+from pipelines.log.closing import next_window
+from pipelines.log.fold import Hopped
+from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
+from pipelines.log.waiting import Waiting, waiting_of
 from pipelines.outputs.counts import SEALED
-from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import SUMMARY, named_folder
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import digest_of_json
+from pipelines.schedule.intake import rule_of
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
+
+
+STORED = "stored"
+"""The state of reports in manifests that no closed window has taken in."""
+_TIME = "%Y-%m-%d %H:%M UTC"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class WindowCounts:
     window: str
     stream: str
     received: int
-    states: dict[str, int]
+    states: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Account:
         refused: what collectors refused at the door, by window and reason.
         waiting: what no batch has taken yet though its window has closed, and when it is dropped.
         differences: a sentence for each place where the numbers, or the files, disagree; it names the file.
+        latest: when a run wrote the newest entry of a log, in ISO 8601; None: none has.
     """
 
     campaign: str
@@ -66,6 +68,12 @@ class Account:
     refused: dict[str, dict[str, int]] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    latest: str | None = None
+
+    @property
+    def stored(self) -> int:
+        """The reports that no run has taken in."""
+        return sum(one.states.get(STORED, 0) for one in self.windows)
 
 
 def account_of(view: View, *, digests: bool = False) -> Account:
@@ -73,34 +81,69 @@ def account_of(view: View, *, digests: bool = False) -> Account:
 
     Args:
         view: of the campaign.
-        digests: whether to compare everything that was handed on with its signature; otherwise only new files.
+        digests: whether to compare every output with its entry in the log, and every file that was handed on with its
+            signature; otherwise only outputs of the latest windows and of unfinished batches, and only new files.
     """
-    places: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row in sorted(view.sums, key=lambda row: row.state):
-        places[row.window, row.stream][row.state] += int(row.records)
-    refused: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in view.manifests:
-        if reasons := parse_object(row.refused.encode(), "state"):
-            refused[row.window].update(reasons)
+    latest = view.fold.latest
     return Account(
         view.campaign,
-        [WindowCounts(*place, states.total(), dict(states)) for place, states in sorted(places.items())],
+        _windows(view),
         _hops(view),
-        {window: dict(reasons) for window, reasons in refused.items()},
+        _refused(view),
         waiting_in(view),
         [
             *_hop_differences(view),
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
+            *(one.says for one in [overdue(view)] if one is not None),
             *_output_differences(view, digests),
         ],
+        None if latest is None else latest.isoformat(),
+    )
+
+
+def _windows(view: View) -> list[WindowCounts]:
+    places = {place: Counter(states) for place, states in view.fold.counts_by_window.items()}
+    for one in view.intake.listed:
+        for segment in one.segments:
+            places.setdefault((segment.window.name, segment.stream), Counter())[STORED] += segment.records
+    return [WindowCounts(*place, states.total(), dict(states)) for place, states in sorted(places.items())]
+
+
+def _refused(view: View) -> dict[str, dict[str, int]]:
+    numbers = {name: Counter(window.refused) for name, window in view.fold.windows.items() if window.refused}
+    for one in view.intake.listed:
+        if one.manifest.refused:
+            numbers.setdefault(one.window.name, Counter()).update(one.manifest.refused)
+    return {window: dict(reasons) for window, reasons in sorted(numbers.items())}
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """A window that should be closed, and is not: no run is at work, or something keeps it from closing the window."""
+
+    window: Window
+    says: str
+
+
+def overdue(view: View) -> Overdue | None:
+    """Return the first window that ended longer ago than the patience, and that no run has closed; None: none did."""
+    fold, rule = view.fold, rule_of(view.deployment, view.epochs)
+    window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
+    if window is None or window.end + rule.patience >= view.now:
+        return None
+    number = sum(segment.records for one in view.intake.listed for segment in one.segments)
+    since = "no run has written to the log" if fold.latest is None else f"no run has since {fold.latest:{_TIME}}"
+    return Overdue(
+        window,
+        f"{view.campaign}: window {window.name} should be closed since {window.end + rule.patience:{_TIME}}, and is "
+        f"not; {number:,} reports are stored, and {since}: see that hushcount run is at work, and what it says",
     )
 
 
 def waiting_in(view: View) -> list[Waiting]:
     """Return what waits; nothing if the shuffler does not run here."""
-    files = view.epochs.campaigns
-    return waiting_of(view.state, view.campaign, files, view.deployment.windows, view.now) if view.shuffles else []
+    return waiting_of(view.fold, view.epochs.campaigns, view.deployment.windows, view.now) if view.shuffles else []
 
 
 def rescues(view: View) -> Iterator[str]:
@@ -119,24 +162,15 @@ def _hops(view: View) -> list[StreamRow]:
 def _hop_differences(view: View) -> Iterator[str]:
     """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree."""
     for one in _hops(view):
-        rejected, at = sum(one.rejected.values()), f"{one.batch} {one.hop}: "
         if lost := sum(one.rejected.get(reason, 0) for reason in DAMAGE):
-            yield f"{at}{lost:,} {one.stream} were lost in damaged blocks or cut files"
-        if one.received != one.accepted + rejected:
-            sums = f"accepted {one.accepted:,} and rejected {rejected:,}"
-            yield f"{at}{one.stream} received {one.received:,} is not {sums}"
-    collected: dict[str, Counter[Stream]] = defaultdict(Counter)
-    for row in view.sums:
-        if row.state == "batched":
-            collected[row.batch][row.stream] += int(row.records)
-    # A party without a state of segments knows only the hops.
-    for batch in (batch.name for batch in made_batches(view.state, view.campaign)):
-        hops = view.counts.get(batch, {})
-        if (shuffled := hops.get("shuffle")) is None:
+            yield f"{one.batch} {one.hop}: {lost:,} {one.stream} were lost in damaged blocks or cut files"
+    for batch, hops in view.counts.items():
+        made, shuffled = view.fold.batches.get(batch), hops.get("shuffle")
+        if made is None or shuffled is None:
             continue
-        for stream in sorted(shuffled.keys() | collected[batch].keys()):
+        for stream in sorted(shuffled.keys() | made.collected.keys()):
             received = shuffled[stream].received if stream in shuffled else 0
-            if received != (stored := collected[batch][stream]):
+            if received != (stored := made.collected.get(stream, 0)):
                 yield f"{batch}: {stream} shuffled: {received:,} received, {stored:,} collected"
         for stream, hop in READERS.items():
             if stream in hops.get(hop, {}) and stream in shuffled:
@@ -146,17 +180,16 @@ def _hop_differences(view: View) -> Iterator[str]:
 
 
 def _manifest_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every manifest that cannot be read, and for every one whose collector lost something."""
-    for relative, manifest in new_manifests(view.deployment, view.campaign, {row.path for row in view.manifests}):
-        if not isinstance(manifest, Manifest):
-            yield f"{view.deployment.folder('segments', *relative.split('/'))}: {cause(manifest)}"
-    for row in view.manifests:
-        if row.damaged > 0:
-            yield (
-                f"{view.deployment.folder('segments', *row.path.split('/'))}: {row.damaged:,} stretches of the "
-                "collector's journal were damaged, and acknowledged reports may have been: look into damaged/ beside "
-                "its journal"
-            )
+    """Yield a sentence for every manifest that cannot be taken, and for every one whose collector lost something."""
+    root = view.deployment.folder("segments")
+    yield from (storage.join(root, problem) for problem in view.intake.problems)
+    damaged = {path: number for window in view.fold.windows.values() for path, number in window.damaged.items()}
+    damaged |= {one.path: one.manifest.damaged for one in view.intake.listed if one.manifest.damaged}
+    for path, number in damaged.items():
+        yield (
+            f"{storage.join(root, path)}: {number:,} stretches of the collector's journal were damaged, and "
+            "acknowledged reports may have been: look into damaged/ beside its journal"
+        )
 
 
 def _segment_differences(view: View) -> Iterator[str]:
@@ -165,57 +198,70 @@ def _segment_differences(view: View) -> Iterator[str]:
     A segment that was put aside can be restored until its grace period ends. After that its reports are lost, and only
     its column says so.
     """
-    root, grace = view.deployment.folder("segments"), view.deployment.windows.grace
+    root, fold = view.deployment.folder("segments"), view.fold
     sizes = {str(segment): size for segment, size in view.stored.items()}
-    for row in view.rows(select(SEGMENTS).order_by(SEGMENTS.c.path), SEGMENTS):
-        path, size = storage.join(root, row.path), sizes.get(row.path)
-        if row.state == "quarantined":
-            if view.windows[row.window].end + grace >= view.now:
-                yield f"{path} {row.reason}: it was put aside, the rest went on; restore it"
-        elif row.state == "waiting" or (row.state == "batched" and "shuffle" not in view.counts.get(row.batch, ())):
-            if size is None:
-                yield f"{path} is missing: restore it"
-            elif size != row.bytes:
-                yield f"{path} has {size} bytes, was written with {row.bytes}: restore it"
-    for segment in view.unlisted:
-        path = storage.join(root, str(segment))
-        if not is_window(segment.window):
+    needed = [segment for path, segment in fold.waiting.items() if path not in fold.aside]
+    needed += [segment for name in fold.batches if fold.is_undone(name) for segment in fold.batches[name].all_segments]
+    needed += [segment for one in view.intake.listed for segment in one.segments]
+    for path, reason in sorted(fold.aside.items()):
+        yield f"{storage.join(root, path)} {reason}: it was put aside, the rest went on; restore it"
+    for segment in sorted(needed, key=lambda one: one.path):
+        path, size = storage.join(root, segment.path), sizes.get(segment.path)
+        if size is None:
+            yield f"{path} is missing: restore it"
+        elif size != segment.bytes:
+            yield f"{path} has {size} bytes, was written with {segment.bytes}: restore it"
+    for unlisted in view.unlisted:
+        path = storage.join(root, str(unlisted))
+        if not is_window(unlisted.window):
             yield f"{path} lies in no window: remove it"
-        elif view.is_over(segment.window):
+        elif view.is_over(unlisted.window):
             cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
             yield f"{path} is in no manifest, though its window is over: {cure}"
 
 
 def _output_differences(view: View, digests: bool) -> Iterator[str]:
     """Yield a sentence for every output that is missing or is not what was counted."""
-    deleted = deleted_folders(view.state, view.campaign)
-    there: dict[str, set[str]] = defaultdict(set)
-    for one in CHAIN.values():
-        found = storage.list_tree(view.deployment.folder(one.folder, view.campaign), f"*/{SUMMARY}")
-        there[one.folder] = {path.split("/")[-2] for path, _ in found}
-    here = {hop.name for hop in CHAIN.values() if hop.party in view.deployment.file.parties}
-    wrote = {(row.batch, row.hop): row.folder for row in view.hops}
+    here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
-    for name, hops in view.counts.items():
-        for hop in sorted(here & hops.keys()):
+    for name, hops in sorted(view.fold.done.items()):
+        if not digests and _is_past(view, name, hops):
+            continue
+        for hop, done in sorted(hops.items()):
             folder, signer = CHAIN[hop].folder, CHAIN[hop].signer
             # A hop that reads no stream of the batch writes nothing.
-            if (folder, name) in deleted or not hops[hop]:
+            if done.folder is None or view.fold.is_deleting(folder, name):
                 continue
             directory = view.deployment.folder(folder, view.campaign, name)
-            if name not in there[folder]:
-                yield f"{directory} is missing, though hushcount {hop} wrote it: restore it"
-            elif (run := wrote[name, hop]) is not None and named_folder(directory) != run:
-                yield (
-                    f"{storage.join(directory, SUMMARY)} does not name {run}, which hushcount {hop} wrote: a run that "
-                    "had lost its lock put its own in the place; see which of both was read, and restore that one"
-                )
+            if (fault := _fault_in(directory, done.folder, done)) is not None:
+                yield f"{fault}, though hushcount {hop} wrote it: restore it"
             elif signer is not None:
                 if hop not in keys:
                     keys[hop] = _keys(view.deployment, signer)
                 readers = [("bins", "discover")] if hop == "release" else [*READERS.items()]
-                unread = {folder for folder, reader in readers if reader in here - hops.keys()}
-                yield from _handed_on(directory, hops[hop], keys[hop], None if digests else unread)
+                unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
+                where = storage.join(directory, done.folder)
+                yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
+
+
+def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
+    """Return whether a batch is of none of the latest windows, and no run does anything more about it."""
+    batch = view.fold.named(name)
+    campaign = view.epochs.campaigns.get(batch.file)
+    expected = () if campaign is None else hop_names(campaign, view.deployment.file.parties)
+    return (
+        batch.window not in view.latest and hops.keys() >= set(expected) and not any(hop.gone for hop in hops.values())
+    )
+
+
+def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
+    """Return how an output differs from what its entry in the log says; None: it does not."""
+    mark, files = storage.join(directory, SUMMARY), storage.join(directory, folder)
+    if not storage.exists(mark):
+        return f"{directory} is missing"
+    if digest_of_json(storage.read_json(mark)) != done.summary:
+        return f"{mark} is not what entry {done.number} of the log says"
+    return None if storage.exists(storage.join(files, SUMMARY)) else f"{files} is missing"
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
@@ -229,13 +275,17 @@ def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...
 
 
 def _handed_on(
-    directory: str, rows: Mapping[Stream, StreamRow], keys: Sequence[VerifyKeyPart], read: Container[str] | None
+    directory: str,
+    run: str,
+    rows: Mapping[Stream, StreamRow],
+    keys: Sequence[VerifyKeyPart],
+    read: Container[str] | None,
 ) -> Iterator[str]:
-    """Yield what is wrong with the files that were handed on; digests only in the folders of `read`, None: in all."""
+    """Yield what is wrong with the files that a run handed on; digests only in the folders of `read`, None: in all."""
     for name, row in rows.items():
         folder = "bins" if row.hop == "release" else name
         try:
-            where = storage.join(folder_of(directory), folder)
+            where = storage.join(run, folder)
             files = [] if row.hop == "release" else find_files(where, SEALED[name])
             if keys:
                 from pipelines.handover.signed import read_signed, require_files

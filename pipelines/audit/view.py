@@ -19,6 +19,8 @@ from pipelines.log.log import Logs
 from pipelines.log.waiting import stored_segments
 from pipelines.schedule.intake import Intake, intake_of
 
+LAST = 7
+"""Of so many windows the checks take what is usual, and look at every file."""
 Verdict = Literal["good", "warning", "bad"]
 
 
@@ -148,6 +150,12 @@ class View:
         for one in self.intake.listed:
             found[one.window.name] = max(one.window, found.get(one.window.name, one.window))
         return found
+
+    @cached_property
+    def latest(self) -> list[str]:
+        """The names of the latest windows, oldest first."""
+        names = {self.fold.named(batch).window for batch in self.fold.done}
+        return sorted(names | self.windows.keys())[-LAST:]
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
