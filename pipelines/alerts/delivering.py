@@ -1,17 +1,20 @@
-"""Send what waits in the outbox: at least once, in their order, and never for long in one run."""
+"""Send what waits in the outboxes: at least once, in their order, and never for long in one run."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-
-from sqlalchemy import Engine as Database
+from functools import partial
 
 from pipelines.alerts import outbox
 from pipelines.alerts.sending import Place, Undelivered
 from pipelines.deployment.alerting import AlertsPart
+from pipelines.files.storage_errors import told
+from pipelines.log.entries import Told
+from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.log import Logs
 
 _ROUNDS = 2
 """A run sends no longer than so many times the limit of an attempt, and the attempt that began before."""
@@ -19,42 +22,72 @@ _ROUNDS = 2
 
 @dataclass(frozen=True)
 class Delivered:
-    """What a run did with the outbox.
+    """What a run did with the outboxes.
 
     Attributes:
         sent: ids.
-        given_up: a sentence for each alert that is not tried again.
+        problems: a sentence for each alert that is not tried again, and for each campaign whose log failed.
     """
 
     sent: tuple[str, ...] = ()
-    given_up: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def deliver(
-    state: Database, place: Place, part: AlertsPart, now: datetime, clock: Callable[[], float] = time.monotonic
+    logs: Logs,
+    folds: Iterable[Fold],
+    place: Place,
+    part: AlertsPart,
+    now: datetime,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Delivered:
-    """Send what is due; the state records each answer before the next alert is sent.
+    """Send what is due; the log records each outcome before the next alert is sent.
 
-    After an attempt without an answer nothing more is sent in this run. LostLock: another run took over.
+    After an attempt without an answer nothing more is sent in this run.
+
+    Args:
+        folds: what the logs of the campaigns came to when they were read; what has become due since waits.
     """
-    with state.begin() as connection:
-        messages = outbox.due(connection, now)
-    sent, given_up = [], []
+    sent: list[str] = []
+    problems: list[str] = []
+    broken: set[str] = set()
     end = clock() + _ROUNDS * part.timeout.total_seconds()
-    for message in messages:
+    waiting = [(fold.campaign, one) for fold in folds for one in outbox.due(fold, now)]
+    for campaign, one in sorted(waiting, key=lambda message: outbox.age(message[1])):
         if clock() >= end:
             break
+        if campaign in broken:
+            continue
         try:
-            place.send(message.id, message.body)
-        except Undelivered as error:
-            with state.begin() as connection:
-                last = outbox.postpone(connection, message, str(error), now, part.give_up_after)
-            if last:
-                given_up.append(f"alert {message.id} was given up after {message.attempts + 1} attempts: {error}")
-            if error.down:
-                break
-        else:
-            with state.begin() as connection:
-                outbox.settle(connection, message.id, now)
-            sent.append(message.id)
-    return Delivered(tuple(sent), tuple(given_up))
+            if _was_tried(logs, campaign, one):
+                continue
+            failed = _try(place, one)
+            failure = None if failed is None else outbox.Failure(str(failed), part.give_up_after)
+            put = logs.decide(campaign, partial(outbox.outcome, tried=one, failure=failure, now=now), now)
+        except Exception as error:
+            # Whatever it is, the alerts of other campaigns are more urgent than its cause.
+            broken.add(campaign)
+            problems.append(f"{campaign}: its alerts cannot be sent: {told(error)}")
+            continue
+        if failed is None:
+            sent.append(one.id)
+        elif put is not None and isinstance(put.decision, Told) and put.decision.outcome == "given_up":
+            problems.append(f"alert {one.id} was given up after {one.attempts + 1} attempts: {failed}")
+        if failed is not None and failed.down:
+            break
+    return Delivered(tuple(sent), tuple(problems))
+
+
+def _was_tried(logs: Logs, campaign: str, one: Outgoing) -> bool:
+    """Return whether another run has tried an alert meanwhile."""
+    newest = logs.shared(campaign).read().alerts[one.id]
+    return (newest.state, newest.attempts) != ("pending", one.attempts)
+
+
+def _try(place: Place, one: Outgoing) -> Undelivered | None:
+    """Send an alert, and return the failure."""
+    try:
+        place.send(one.id, one.body.encode())
+    except Undelivered as error:
+        return error
+    return None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection
-
+from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import window_at
 from pipelines.alerts import operations
 from pipelines.alerts.alert import Alert, Kind
@@ -22,6 +21,7 @@ from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
+from pipelines.log.log import Logs
 
 _MOST_WINDOWS = 1000
 
@@ -47,7 +47,7 @@ class _Found:
     problems: list[str] = field(default_factory=list)
 
 
-def look(deployment: Deployment, part: AlertsPart, state: Connection, now: datetime) -> Look:
+def look(deployment: Deployment, part: AlertsPart, logs: Logs, now: datetime) -> Look:
     """Return the alerts of all campaigns; what cannot be judged is a problem, and hides nothing else.
 
     Raises:
@@ -58,14 +58,17 @@ def look(deployment: Deployment, part: AlertsPart, state: Connection, now: datet
     for campaign in faults:
         # Its fault is a problem of the run already.
         found.unjudged |= {(kind, campaign) for kinds, _ in _CONDITIONS for kind in kinds}
-    for view in View(deployment, now, campaigns, faults, state).each():
+    for view in View(deployment, now, campaigns, faults, logs=logs).each():
+        failed: dict[str, list[str]] = defaultdict(list)
         for kinds, condition in _CONDITIONS:
             try:
                 found.alerts += condition(view, part)
             except Exception as error:
                 # Whatever it is, the other alerts are more urgent than its cause.
                 found.unjudged |= {(kind, view.campaign) for kind in kinds}
-                found.problems.append(f"{view.campaign}: no alert of {' and '.join(kinds)} can be given: {told(error)}")
+                failed[told(error)] += kinds
+        for why, listed in failed.items():
+            found.problems.append(f"{view.campaign}: no alert of {' and '.join(listed)} can be given: {why}")
     return Look(tuple(found.alerts), frozenset(found.unjudged), tuple(found.problems))
 
 
@@ -92,12 +95,12 @@ def _volume(view: View, part: AlertsPart) -> Iterator[Alert]:
             yield from operations.volume(view.campaign, stream, low)
 
 
-def volumes_of(view: View, stream: str) -> Sequence[operations.Volume]:
+def volumes_of(view: View, stream: Stream) -> Sequence[operations.Volume]:
     """Return what each window that is over brought of a stream, oldest first; windows without reports brought 0."""
-    numbers: Counter[str] = Counter()
-    for row in view.sums:
-        if row.stream == stream:
-            numbers[row.window] += int(row.records)
+    numbers = Counter({name: one.reports.get(stream, 0) for name, one in view.fold.windows.items()})
+    # Also of a window that no run could close yet: it is not silent.
+    for one in view.intake.listed:
+        numbers[one.window.name] += sum(each.records for each in one.segments if each.stream == stream)
     known = [view.windows[name] for name in sorted(view.windows)]
     if not known:
         return []

@@ -1,19 +1,23 @@
-"""The outbox: which alerts stand, and which were sent, in the state of the deployment.
+"""The outbox: which alerts stand, and which were sent, as the log of a campaign says it.
 
-An alert is written here before it is sent, and marked as sent after the answer came. So a killed run loses none; it may
-send one twice, with the same id.
+An alert is put into the log before it is sent, and its outcome after the answer came. So a killed run loses none; it
+may send one twice, with the same id. Everything here but `outboxes` is a function of what the log comes to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, and_, func, select, update
-
 from pipelines.alerts.alert import Alert
-from pipelines.batches.state import ALERTS
+from pipelines.deployment.campaigns import campaign_names
+from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
+from pipelines.log.entries import Noted, Over, Told
+from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.log import Logs
 
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
 _LEAST_ATTEMPTS = 5
@@ -22,112 +26,127 @@ _LONGEST_FAILURE = 300
 
 
 @dataclass(frozen=True)
-class Message:
-    """An alert that is to be sent."""
+class Failure:
+    """An attempt that failed, and how long an alert is tried again."""
 
-    id: str
-    body: bytes
-    began: datetime
-    attempts: int
+    says: str
+    give_up_after: timedelta
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """What became of an alert that was noted.
-
-    Attributes:
-        state: pending, sent or given_up.
-        failure: of the last attempt; empty if none failed.
-    """
-
-    id: str
-    state: str
-    began: str
-    attempts: int
-    failure: str
-
-
-def note(
-    connection: Connection, alerts: Sequence[Alert], unjudged: Collection[tuple[str, str]], now: datetime
-) -> list[str]:
-    """Enter the alerts that stand now, and return the ids of those that are news; what stood and is gone ends.
+def outboxes(deployment: Deployment, logs: Logs, problems: list[str]) -> dict[str, Fold]:
+    """Return by campaign what the log comes to that takes its alerts, as far as this process has read it.
 
     Args:
+        problems: gets a sentence for each log that cannot be read.
+    """
+    found = {}
+    for campaign in campaign_names(deployment.campaigns):
+        try:
+            found[campaign] = logs.shared(campaign).known()
+        except Exception as error:
+            # Whatever it is, the alerts of other campaigns are more urgent than its cause.
+            problems.append(f"{campaign}: its alerts cannot be read: {told(error)}")
+    return found
+
+
+def notes(
+    fold: Fold, alerts: Sequence[Alert], unjudged: Collection[tuple[str, str]], now: datetime
+) -> list[Noted | Over]:
+    """Return what is to be put after a look at a campaign: what is over, and each alert that is news.
+
+    Args:
+        fold: of before the look.
+        alerts: that stand now.
         unjudged: kind and campaign of what could not be looked at: what stood there goes on standing.
     """
-    current = {alert.subject: alert for alert in alerts}
-    standing = {row.subject: row for row in connection.execute(select(ALERTS).where(ALERTS.c.standing))}
-    for subject, row in [*standing.items()]:
-        same = subject in current and current[subject].fact == row.fact
-        blind = subject not in current and (row.kind, row.campaign) in unjudged
-        if not (same or blind):
-            connection.execute(update(ALERTS).where(ALERTS.c.id == row.id).values(standing=False))
-            del standing[subject]
-    return [_enter(connection, alert, now) for subject, alert in current.items() if subject not in standing]
+    current = {alert.subject: alert for alert in alerts if alert.campaign == fold.campaign}
+    over, standing = [], set()
+    for one in fold.alerts.values():
+        if one.standing:
+            same = one.subject in current and current[one.subject].fact == one.fact
+            blind = one.subject not in current and (one.kind, fold.campaign) in unjudged
+            if same or blind:
+                standing.add(one.subject)
+            else:
+                over.append(one.id)
+    before = Counter(one.subject for one in fold.alerts.values())
+    news = [_noted(alert, before[subject], now) for subject, alert in current.items() if subject not in standing]
+    return [*([Over(ids=tuple(over))] if over else []), *news]
 
 
-def _enter(connection: Connection, alert: Alert, now: datetime) -> str:
-    """Write an alert that is to be sent, and return its id."""
-    before = connection.execute(select(func.count()).where(ALERTS.c.subject == alert.subject)).scalar_one()
-    id, moment = alert.id(before), now.isoformat()
-    told = {"kind": alert.kind, "campaign": alert.campaign, "subject": alert.subject, "fact": alert.fact}
-    state = {"standing": True, "began_at": moment, "delivery": "pending", "attempts": 0, "next_at": moment}
-    connection.execute(ALERTS.insert().values(id=id, body=alert.body(id, now), **told, **state))
-    return id
+def _noted(alert: Alert, before: int, now: datetime) -> Noted:
+    id = alert.id(before)
+    return Noted(id=id, alert=alert.kind, subject=alert.subject, fact=alert.fact, body=alert.body(id, now))
 
 
-def due(connection: Connection, now: datetime) -> list[Message]:
-    """Return the messages to send now, the oldest first."""
-    ready = and_(ALERTS.c.delivery == "pending", ALERTS.c.next_at <= now.isoformat())
-    rows = connection.execute(select(ALERTS).where(ready).order_by(ALERTS.c.began_at, ALERTS.c.id))
-    return [Message(row.id, row.body.encode(), datetime.fromisoformat(row.began_at), row.attempts) for row in rows]
+def still(note: Noted | Over, fold: Fold) -> Noted | Over | None:
+    """Return what of a note is still to be put, by the log as it is now; None: another run put all of it."""
+    if isinstance(note, Over):
+        ids = tuple(id for id in note.ids if id in fold.alerts and fold.alerts[id].standing)
+        return Over(ids=ids) if ids else None
+    stands = any(one.standing and one.subject == note.subject for one in fold.alerts.values())
+    return None if stands or note.id in fold.alerts else note
 
 
-def settle(connection: Connection, id: str, now: datetime) -> None:
-    """Enter that a message was sent."""
-    sent = {"delivery": "sent", "failure": None, "settled_at": now.isoformat(), "attempts": ALERTS.c.attempts + 1}
-    connection.execute(update(ALERTS).where(ALERTS.c.id == id).values(**sent))
+def due(fold: Fold, now: datetime) -> list[Outgoing]:
+    """Return the alerts to send now, the oldest first."""
+    return sorted((one for one in _pending(fold) if one.next_at is None or one.next_at <= now), key=age)
 
 
-def postpone(connection: Connection, message: Message, failure: str, now: datetime, give_up_after: timedelta) -> bool:
-    """Enter that an attempt failed, and return whether it was the last one."""
-    attempts = message.attempts + 1
-    values = {"attempts": attempts, "failure": failure[:_LONGEST_FAILURE]}
+def age(one: Outgoing) -> tuple[datetime, str]:
+    """Return the key that sorts alerts: the oldest first."""
+    return one.began, one.id
+
+
+def outcome(fold: Fold, tried: Outgoing, failure: Failure | None, now: datetime) -> Told | None:
+    """Return what is to be put after an attempt, by the log as it is now; None: another run's attempt says more.
+
+    Args:
+        tried: the alert as it was before the attempt.
+        failure: None: it was sent.
+    """
+    one = fold.alerts[tried.id]
+    if failure is None:
+        return None if one.state == "sent" else Told(id=one.id, outcome="sent")
+    if (one.state, one.attempts) != ("pending", tried.attempts):
+        return None
+    says = failure.says[:_LONGEST_FAILURE]
     # A clock that jumped ahead is no reason to give up: there were few attempts.
-    last = now - message.began >= give_up_after and attempts >= _LEAST_ATTEMPTS
-    if last:
-        values |= {"delivery": "given_up", "settled_at": now.isoformat()}
-    else:
-        wait = min(_FIRST_WAIT * 2 ** min(message.attempts, 20), _LONGEST_WAIT)
-        values |= {"next_at": (now + wait).isoformat()}
-    connection.execute(update(ALERTS).where(ALERTS.c.id == message.id).values(**values))
-    return last
+    if now - one.began >= failure.give_up_after and one.attempts + 1 >= _LEAST_ATTEMPTS:
+        return Told(id=one.id, outcome="given_up", failure=says)
+    wait = min(_FIRST_WAIT * 2 ** min(one.attempts, 20), _LONGEST_WAIT)
+    return Told(id=one.id, outcome="failed", failure=says, next_at=now + wait)
 
 
-def failing(connection: Connection) -> tuple[int, str]:
-    """Return how many messages wait after a failed attempt, and the failure of the newest attempt."""
-    waits = and_(ALERTS.c.delivery == "pending", ALERTS.c.failure.is_not(None))
-    rows = connection.execute(select(ALERTS.c.failure).where(waits).order_by(ALERTS.c.next_at.desc())).scalars().all()
-    return len(rows), rows[0] if rows else ""
+def failing(folds: Iterable[Fold]) -> tuple[int, str]:
+    """Return how many alerts wait after a failed attempt, and the failure of the newest attempt."""
+    waiting = [(one.next_at, one.failure) for fold in folds for one in _pending(fold) if one.failure and one.next_at]
+    return len(waiting), max(waiting)[1] if waiting else ""
 
 
-def numbers(connection: Connection) -> tuple[int, int]:
-    """Return how many alerts stand, and how many messages are not sent yet."""
-    standing = select(func.count()).where(ALERTS.c.standing)
-    unsent = select(func.count()).where(ALERTS.c.delivery == "pending")
-    return connection.execute(standing).scalar_one(), connection.execute(unsent).scalar_one()
+def numbers(folds: Iterable[Fold]) -> tuple[int, int]:
+    """Return how many alerts stand, and how many are not sent yet."""
+    folds = tuple(folds)
+    standing = sum(one.standing for fold in folds for one in fold.alerts.values())
+    return standing, sum(len(_pending(fold)) for fold in folds)
 
 
-def given_up(connection: Connection, now: datetime) -> tuple[int, str]:
-    """Return how many messages were given up that still stand or were given up in the last week, and a failure."""
-    recent = (ALERTS.c.settled_at >= (now - _REMEMBERED).isoformat()) | ALERTS.c.standing
-    lost = select(ALERTS.c.failure).where(and_(ALERTS.c.delivery == "given_up", recent))
-    rows = connection.execute(lost.order_by(ALERTS.c.settled_at.desc())).scalars().all()
-    return len(rows), rows[0] if rows else ""
+def given_up(folds: Iterable[Fold], now: datetime) -> tuple[int, str]:
+    """Return how many alerts were given up that still stand or were given up in the last week, and a failure."""
+    lost = [
+        (one.settled, one.failure)
+        for fold in folds
+        for one in fold.alerts.values()
+        if one.state == "given_up" and one.settled and (one.standing or one.settled >= now - _REMEMBERED)
+    ]
+    return len(lost), max(lost)[1] if lost else ""
 
 
-def delivery_of(connection: Connection, alert: Alert) -> Delivery | None:
+def delivery_of(fold: Fold, alert: Alert) -> Outgoing | None:
     """Return what became of an alert that stands; None: no run has noted it, or it was another fact then."""
-    same = and_(ALERTS.c.standing, ALERTS.c.subject == alert.subject, ALERTS.c.fact == alert.fact)
-    row = connection.execute(select(ALERTS).where(same)).first()
-    return None if row is None else Delivery(row.id, row.delivery, row.began_at, row.attempts, row.failure or "")
+    about = (one for one in fold.alerts.values() if one.standing and one.subject == alert.subject)
+    return next((one for one in about if one.fact == alert.fact), None)
+
+
+def _pending(fold: Fold) -> list[Outgoing]:
+    return [one for one in fold.alerts.values() if one.state == "pending"]

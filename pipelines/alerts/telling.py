@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-
-from sqlalchemy import Connection
-from sqlalchemy import Engine as Database
+from functools import partial
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.alerts import outbox
@@ -15,12 +14,11 @@ from pipelines.alerts.delivering import deliver
 from pipelines.alerts.look import Look, look
 from pipelines.alerts.sending import Program, Undelivered, place_of
 from pipelines.audit.view import Finding
-from pipelines.batches.lock import AnotherRun, alone
-from pipelines.batches.looking import looked
-from pipelines.batches.state import opened, snapshot
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
+from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 
 
@@ -35,60 +33,70 @@ class Standing:
     """
 
     seen: Look
-    deliveries: dict[str, outbox.Delivery]
+    deliveries: dict[str, Outgoing]
     undelivered: list[str]
 
 
-def tell(deployment: Deployment, done: Done, *, now: datetime | None = None, looks: bool = True) -> None:
+def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, looks: bool = True) -> None:
     """Note what stands, send what is due, and add to the report of the run what failed.
 
     Without [alerts] it does nothing. What waits for the next attempt is no problem of the run; what was given up is.
 
     Args:
+        logs: as the run has read them.
         looks: whether to look at the conditions; if not, it only sends.
     """
     part = deployment.file.alerts
     if part is None:
         return
     try:
-        _tell(deployment, part, done, now or datetime.now(timezone.utc), looks)
-    except AnotherRun:
-        # It tells what it finds itself.
-        return
+        _tell(deployment, part, done, logs, now or datetime.now(timezone.utc), looks)
     except Exception as error:
         # Whatever it is: the run was done and recorded, and must still say so.
         done.problems.append(f"alerts: {told(error)}")
 
 
-def _tell(deployment: Deployment, part: AlertsPart, done: Done, now: datetime, looks: bool) -> None:
-    with opened(deployment.state) as database, alone(database, deployment.state, wait=False) as state:
-        if looks:
-            _look(state, deployment, part, done, now)
-        done.problems += deliver(state, place_of(deployment, part), part, now).given_up
-        with state.begin() as connection:
-            done.waiting += _failing(connection)
+def _tell(deployment: Deployment, part: AlertsPart, done: Done, logs: Logs, now: datetime, looks: bool) -> None:
+    folds = outbox.outboxes(deployment, logs, done.problems)
+    if looks:
+        seen = look(deployment, part, logs, now)
+        done.problems += seen.problems
+        for fold in folds.values():
+            done.problems += _note(logs, fold, seen, now)
+    done.problems += deliver(logs, _newest(folds, logs), place_of(deployment, part), part, now).problems
+    done.waiting += _failing(_newest(folds, logs))
 
 
-def _look(state: Database, deployment: Deployment, part: AlertsPart, done: Done, now: datetime) -> None:
-    with snapshot(state) as connection:
-        seen = look(deployment, part, connection, now)
-    done.problems += seen.problems
-    with state.begin() as connection:
-        outbox.note(connection, seen.alerts, seen.unjudged, now)
+def _note(logs: Logs, fold: Fold, seen: Look, now: datetime) -> list[str]:
+    """Put what is news of a campaign and what is over; return a sentence if its log does not take it."""
+    try:
+        for note in outbox.notes(fold, seen.alerts, seen.unjudged, now):
+            logs.decide(fold.campaign, partial(outbox.still, note), now)
+    except Exception as error:
+        # Whatever it is, the alerts of other campaigns are more urgent than its cause.
+        return [f"{fold.campaign}: its alerts cannot be noted: {told(error)}"]
+    return []
 
 
-def undelivered(deployment: Deployment, state: Connection, now: datetime) -> list[str]:
+def _newest(folds: Iterable[str], logs: Logs) -> list[Fold]:
+    """Return what the outboxes of campaigns came to when they were read last."""
+    return [logs.shared(campaign).fold for campaign in folds]
+
+
+def undelivered(deployment: Deployment, logs: Logs, now: datetime) -> list[str]:
     """Return a sentence if alerts were given up lately, and one if some wait after a failed attempt."""
     if deployment.file.alerts is None:
         return []
-    number, failure = outbox.given_up(state, now)
+    unread: list[str] = []
+    folds = outbox.outboxes(deployment, logs, unread).values()
+    number, failure = outbox.given_up(folds, now)
     what = "1 alert was" if number == 1 else f"{number:,} alerts were"
     lost = [f"{what} given up and reached nobody: {failure}; hushcount alerts lists what stands"] if number else []
-    return [*lost, *_failing(state)]
+    return [*unread, *lost, *_failing(folds)]
 
 
-def _failing(state: Connection) -> list[str]:
-    number, failure = outbox.failing(state)
+def _failing(folds: Iterable[Fold]) -> list[str]:
+    number, failure = outbox.failing(folds)
     what = "1 alert waits and is" if number == 1 else f"{number:,} alerts wait and are"
     return [f"{what} sent again by a later run: {failure}"] if number else []
 
@@ -99,14 +107,16 @@ def standing(deployment: Deployment, now: datetime) -> Standing:
     Raises:
         UsageError: there is no [alerts], or no campaign.
     """
-    part = required(deployment)
-    with looked(deployment.state) as connection:
-        seen = look(deployment, part, connection, now)
-        return Standing(
-            seen,
-            {alert.subject: one for alert in seen.alerts if (one := outbox.delivery_of(connection, alert)) is not None},
-            undelivered(deployment, connection, now),
-        )
+    part, logs = required(deployment), Logs(deployment)
+    seen = look(deployment, part, logs, now)
+    folds = outbox.outboxes(deployment, logs, [])
+    told_of = {
+        alert.subject: outbox.delivery_of(folds[alert.campaign], alert)
+        for alert in seen.alerts
+        if alert.campaign in folds
+    }
+    deliveries = {subject: one for subject, one in told_of.items() if one is not None}
+    return Standing(seen, deliveries, undelivered(deployment, logs, now))
 
 
 def send_test(deployment: Deployment, id: str, now: datetime) -> tuple[str, str]:

@@ -63,7 +63,7 @@ def _facts(found: Standing) -> dict[str, Any]:
         listed.append(
             {
                 "id": None if one is None else one.id,
-                "since": None if one is None else one.began,
+                "since": None if one is None else one.began.isoformat(),
                 "kind": alert.kind,
                 "campaign": alert.campaign,
                 "about": alert.about,

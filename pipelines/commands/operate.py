@@ -24,6 +24,7 @@ from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
+    from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
     from pipelines.schedule.report import Done
     from pipelines.schedule.run import Say
@@ -70,6 +71,7 @@ def run(
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
+    from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
     from pipelines.schedule.run import run as once
 
@@ -81,22 +83,28 @@ def run(
     say = partial(_print, console, "dim")
     if not watch:
         deployment = Deployment.read(config)
-        done = _look(deployment, Looks(), partial(look, deployment, wait=wait, say=say), lambda _: True)
+        logs = Logs(deployment)
+        work = partial(look, deployment, wait=wait, say=say, logs=logs)
+        done = _look(deployment, logs, Looks(), work, lambda _: True)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
     stop = _on_signals()
     waited: list[str] = []
     numbers, pace = Looks(), _Pace()
+    kept: tuple[Deployment, Logs] | None = None
     while True:
         try:
-            # No wait for another run: no signal could interrupt the wait for a database's lock.
             deployment = Deployment.read(config)
+            if kept is None or kept[0] != deployment:
+                kept = deployment, Logs(deployment)
             unless_stopped = partial(_say_unless_stopped, stop, say)
-            done = _look(deployment, numbers, partial(look, deployment, wait=False, say=unless_stopped), pace.is_due)
+            # No wait for another run: no signal could interrupt it.
+            work = partial(look, deployment, wait=False, say=unless_stopped, logs=kept[1])
+            done = _look(deployment, kept[1], numbers, work, pace.is_due)
         except _Stopped:
             return
         except Exception as error:
-            # The next look may find the database back, or the campaign file mended.
+            # The next look may find the store back, or the campaign file mended.
             _print(console, "bold red", f"error: {told(error)}")
         else:
             # It says once that something waits, not at every look.
@@ -121,11 +129,13 @@ class _Pace:
         return True
 
 
-def _look(deployment: Deployment, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]) -> Done:
+def _look(
+    deployment: Deployment, logs: Logs, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]
+) -> Done:
     """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
     from pipelines.alerts.telling import tell
-    from pipelines.batches.lock import AnotherRun
     from pipelines.files.storage_errors import told
+    from pipelines.schedule.lease import AnotherRun
     from pipelines.schedule.report import Done
 
     try:
@@ -135,13 +145,13 @@ def _look(deployment: Deployment, numbers: Looks, work: Callable[[], Done], is_d
         raise
     except Exception as error:
         failed = Done(problems=[told(error)])
-        numbers.record(deployment, failed, measures=False)
+        numbers.record(deployment, failed, logs=logs, measures=False)
         for said in failed.problems[1:]:
             note(f"error: {said}", "bold red")
         raise
     looks = is_due(done)
-    tell(deployment, done, looks=looks)
-    numbers.record(deployment, done, measures=looks)
+    tell(deployment, done, logs=logs, looks=looks)
+    numbers.record(deployment, done, logs=logs, measures=looks)
     return done
 
 

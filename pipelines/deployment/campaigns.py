@@ -68,14 +68,18 @@ def require_campaign(directory: Path, campaign: str) -> Epochs:
 
 def read_published(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     """Read campaigns as `read_epochs` does, also where nothing is published yet."""
-    folders = sorted(path.parent for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
     valid, faults = [], {}
-    for folder in folders:
+    for name in campaign_names(directory):
         try:
-            valid.append(read_campaign(folder))
+            valid.append(read_campaign(directory / name))
         except Exception as error:
-            faults[folder.name] = told(error)
+            faults[name] = told(error)
     return valid, faults
+
+
+def campaign_names(directory: Path) -> list[str]:
+    """Return the names of the campaigns of a directory, valid or not."""
+    return sorted(path.parent.name for path in directory.glob(f"*/{COLLECTION_FILE}")) if directory.is_dir() else []
 
 
 def read_campaign(folder: Path) -> Epochs:

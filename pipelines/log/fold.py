@@ -121,7 +121,9 @@ class Outgoing:
     Attributes:
         kind: of the alert.
         standing: whether what it says is still so.
+        body: what is sent; empty once it was sent or given up.
         state: pending: it is to be sent at `next_at`.
+        attempts: that ended, and `failure` of the last one; empty if it did not fail.
         began, settled: when it was noted; when it was sent or given up.
     """
 
@@ -145,7 +147,7 @@ class Fold:
 
     Attributes:
         heads: newest entry of each party's log.
-        latest: when the newest entry was put; None: there is none.
+        latest: when the newest entry was put that proves a time; None: there is none.
         closed: every window that ended by then is closed; None: none is.
         windows: with a manifest that was taken in, or closed by an entry of their own; by name.
         waiting: segments that no batch has taken, by path.

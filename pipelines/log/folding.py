@@ -101,7 +101,9 @@ class _State:
         )
 
     def add(self, entry: Entry) -> None:  # noqa: PLR0912  # one branch for each kind
-        self._latest = entry.at if self._latest is None else max(self._latest, entry.at)
+        # Alerts are told by any clock, also by one that is far ahead: they prove no time.
+        if not isinstance(entry.decision, entries.Noted | entries.Over | entries.Told):
+            self._latest = entry.at if self._latest is None else max(self._latest, entry.at)
         match entry.decision:
             case entries.Opened() as opened:
                 if opened.campaign != self._campaign:
@@ -226,5 +228,6 @@ class _State:
         if told.outcome == "failed":
             self._alerts[told.id] = replace(alert, failure=told.failure, next_at=told.next_at)
             return
-        settled = replace(alert, state=told.outcome, failure=told.failure, next_at=None, settled=at)
+        # It is not sent again, and a fold is kept for years: no body.
+        settled = replace(alert, state=told.outcome, failure=told.failure, next_at=None, settled=at, body="")
         self._alerts[told.id] = settled

@@ -6,7 +6,8 @@ only the entries behind it. Whatever is read can be read again: a process keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
@@ -51,6 +52,10 @@ class Log:
         """The newest entry that was read."""
         return self._folding.head
 
+    def known(self) -> Fold:
+        """Return the fold, and ask the store only if nothing was read yet; raises as `read`."""
+        return self.fold if self.head.number else self.read()
+
     def read(self) -> Fold:
         """Read all entries that are there by now, and return what they come to.
 
@@ -61,8 +66,9 @@ class Log:
         """
         if self.head.number == 0:
             self._begin_at_checkpoint()
-        while (entry := self._next()) is not None:
-            self._folding.add(entry)
+        with self._anew_if_wrong():
+            while (entry := self._next()) is not None:
+                self._folding.add(entry)
         return self.fold
 
     def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
@@ -82,10 +88,11 @@ class Log:
         self.read()
         if self.head.number == 0:
             self._put(Opened(party=self.party, campaign=self.campaign), at)
-        while (wanted := decision(self.fold)) is not None:
-            if (entry := self._put(wanted, at)) is not None:
-                self._save()
-                return entry
+        with self._anew_if_wrong():
+            while (wanted := decision(self.fold)) is not None:
+                if (entry := self._put(wanted, at)) is not None:
+                    self._save()
+                    return entry
         return None
 
     def entry(self, number: int) -> Entry:
@@ -93,13 +100,23 @@ class Log:
         path = self._path(number)
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
+    @contextmanager
+    def _anew_if_wrong(self) -> Iterator[None]:
+        """Forget what was read if the log turns out to be wrong: once it is restored, a watch can go on."""
+        try:
+            yield
+        except (FormatError, Changed):
+            self._folding, self._checkpoint = Folding(self.party, self.campaign), 0
+            raise
+
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
         """Try to put the next entry, and read on; None: another's is there now."""
         head = self.head
         # A restored log, or another's, must not get an entry that follows what is no more there.
-        if head.number and digest_of(storage.read_bytes(self._path(head.number), ENTRY_BYTES)) != head.digest:
+        there = storage.read_if_there(self._path(head.number), ENTRY_BYTES) if head.number else b""
+        if there is None or (head.number and digest_of(there) != head.digest):
             raise Changed(
-                f"entry {head.number} of the log in {self._folder} is another one than before: it was restored while "
+                f"entry {head.number} of the log in {self._folder} is gone or another one than before: it was restored while "
                 "this run was at work; run again"
             )
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
@@ -183,6 +200,10 @@ class Logs:
         """Return what the logs of the parties here say of a campaign by now; raises as `Log.read`."""
         return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
 
+    def shared(self, campaign: str) -> Log:
+        """Return the log that takes what is no party's own: that of the first party here."""
+        return self.of(self._deployment.file.parties[0], campaign)
+
     def decide(self, campaign: str, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
-        """Put a decision that is no party's own into the log of the first party here; as `Log.decide`."""
-        return self.of(self._deployment.file.parties[0], campaign).decide(decision, at)
+        """Put a decision that is no party's own; as `Log.decide`."""
+        return self.shared(campaign).decide(decision, at)

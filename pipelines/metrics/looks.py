@@ -8,10 +8,10 @@ from datetime import datetime, timezone
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from pipelines.batches.looking import looked
 from pipelines.deployment.campaigns import read_published
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
+from pipelines.log.log import Logs
 from pipelines.metrics import telemetry, textfile
 from pipelines.metrics.numbers import PREFIX, Numbers, measure
 from pipelines.schedule.report import Done
@@ -26,12 +26,15 @@ class Looks:
     def __init__(self) -> None:
         self._known: Mapping[str, Metric] = {}
 
-    def record(self, deployment: Deployment, done: Done, *, now: datetime | None = None, measures: bool = True) -> None:
+    def record(
+        self, deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, measures: bool = True
+    ) -> None:
         """Tell what a look found, and add to its problems that this failed; do nothing where nobody listens.
 
         Args:
             done: the look's report; a look that failed as a whole has its error among its problems.
-            measures: whether to read the state anew; otherwise its numbers are those of the look before.
+            logs: as the look has read them.
+            measures: whether to measure anew; otherwise its numbers are those of the look before.
         """
         part = deployment.file.metrics
         if part is None and not telemetry.is_on():
@@ -40,7 +43,7 @@ class Looks:
         known, measured = self._known, None
         if measures:
             with _contained(done):
-                measured = _measured(deployment, moment, done.problems)
+                measured = _measured(deployment, logs, moment, done.problems)
         if path is not None:
             with _contained(done):
                 known = known or textfile.read(path)
@@ -64,10 +67,9 @@ def _contained(done: Done) -> Iterator[None]:
         done.problems.append(f"metrics: {told(error)}")
 
 
-def _measured(deployment: Deployment, now: datetime, problems: list[str]) -> Sequence[Metric]:
+def _measured(deployment: Deployment, logs: Logs, now: datetime, problems: list[str]) -> Sequence[Metric]:
     campaigns, _ = read_published(deployment.campaigns)
-    with looked(deployment.state) as state:
-        return measure(deployment, campaigns, state, now, problems).families
+    return measure(deployment, campaigns, logs, now, problems).families
 
 
 def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric]:

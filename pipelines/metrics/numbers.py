@@ -1,4 +1,4 @@
-"""The numbers of a deployment, from its state and ledger, with names of campaigns, hops, streams and outcomes.
+"""The numbers of a deployment, from its logs and ledger, with names of campaigns, hops, streams and outcomes.
 
 They are computed anew, never added up in a process: so they survive restarts, and a run that is killed loses none.
 A moment is given as a timestamp, so that who reads a number later still knows how long ago that is.
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from sqlalchemy import Connection
 
 from hushcount.collection.windows import window_start
 from hushcount.errors import HushcountError
@@ -20,13 +19,13 @@ from pipelines.alerts import outbox
 from pipelines.audit.foresight import room_of
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import View
-from pipelines.batches import rows
-from pipelines.batches.hops import hop_names
-from pipelines.batches.rebuild import outputs
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.ledger.report import describe
+from pipelines.log.hops import hop_names
+from pipelines.log.log import Logs
+from pipelines.log.outputs import outputs
 
 PREFIX = "hushcount_run_"
 
@@ -85,24 +84,21 @@ class Numbers:
 
 
 def measure(
-    deployment: Deployment, campaigns: Sequence[Epochs], state: Connection, now: datetime, problems: list[str]
+    deployment: Deployment, campaigns: Sequence[Epochs], logs: Logs, now: datetime, problems: list[str]
 ) -> Numbers:
     """Return the numbers of a deployment at a moment.
 
     Args:
-        state: a snapshot.
+        logs: as the look has read them.
         problems: gets a sentence for each campaign of which something could not be measured.
     """
     found = Numbers()
-    for view in View(deployment, now, campaigns, connection=state).each():
-        for part in (_of_state, _of_account, _of_ledger, _of_keys):
+    for view in View(deployment, now, campaigns, logs=logs).each():
+        for part in (_of_log, _of_account, _of_ledger, _of_keys):
             with _contained(view.campaign, problems):
                 part(found, view)
     if deployment.file.alerts is not None:
-        standing, unsent = outbox.numbers(state)
-        found.alerts_standing.add_metric([], standing)
-        found.alerts_unsent.add_metric([], unsent)
-        found.alerts_given_up.add_metric([], outbox.given_up(state, now)[0])
+        _of_alerts(found, deployment, logs, now, problems)
     return found
 
 
@@ -112,23 +108,26 @@ def _contained(campaign: str, problems: list[str]) -> Iterator[None]:
     try:
         yield
     except (HushcountError, OSError) as error:
-        problems.append(f"{campaign}: not all metrics: {told(error)}")
+        problem = f"{campaign}: not all metrics: {told(error)}"
+        # Several numbers may fail for one reason, as a log that cannot be read.
+        if problem not in problems:
+            problems.append(problem)
 
 
-def _of_state(found: Numbers, view: View) -> None:
+def _of_log(found: Numbers, view: View) -> None:
     """Add what was collected and counted, and which windows are not done."""
     campaign = view.campaign
     if view.shuffles:
-        for (stream, state), number in rows.records_by_state(view.state, campaign).items():
+        for (stream, state), number in view.fold.counts_by_state.items():
             found.collected.add_metric([campaign, stream, state], number)
     reports: Counter[tuple[str, str, str]] = Counter()
     for hops in view.counts.values():
         for hop, streams in hops.items():
-            for stream, row in streams.items():
+            for name, row in streams.items():
                 for outcome, number in {"accepted": row.accepted, **row.rejected}.items():
-                    reports[hop, stream, outcome] += number
-    for (hop, stream, outcome), number in sorted(reports.items()):
-        found.reports.add_metric([campaign, hop, stream, outcome], number)
+                    reports[hop, name, outcome] += number
+    for names, number in sorted(reports.items()):
+        found.reports.add_metric([campaign, *names], number)
     ends = sorted(_undone(view))
     found.undone.add_metric([campaign], len(ends))
     if ends:
@@ -137,26 +136,31 @@ def _of_state(found: Numbers, view: View) -> None:
 
 def _undone(view: View) -> set[datetime]:
     """Return the ends of the windows that are over and still open, or with a batch that a hop here has not passed."""
-    campaign, length = view.campaign, view.deployment.windows.length
-    closed = rows.closed_windows(view.state, campaign)
-    names = {name for name, window in view.windows.items() if name not in closed and window.end <= view.now}
-    if view.shuffles:
-        batches = rows.made_batches(view.state, campaign)
-    else:
-        batches = [batch for batch, _ in outputs(view.deployment, "shuffled", campaign)]
-    done = rows.hops_done(view.state, campaign)
+    fold, length = view.fold, view.deployment.windows.length
+    ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
+    batches = fold.made_batches
+    if not view.shuffles:
+        batches = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
     for batch in batches:
         file = view.epochs.campaigns.get(batch.file)
         # Without its campaign file nothing is known of its hops, but that they are not done.
         hops = ["unknown"] if file is None else hop_names(file, view.deployment.file.parties)
-        if not done.get(batch.name, set()).issuperset(hops):
-            names.add(batch.window)
-    return {_end(view, name, length) for name in names}
+        if not fold.hops_of(batch.name).keys() >= set(hops):
+            window = fold.known_windows.get(batch.window)
+            ends.add(window_start(batch.window) + length if window is None else window.end)
+    return ends
 
 
-def _end(view: View, name: str, length: timedelta) -> datetime:
-    window = view.windows.get(name)
-    return window_start(name) + length if window is None else window.end
+def _of_alerts(found: Numbers, deployment: Deployment, logs: Logs, now: datetime, problems: list[str]) -> None:
+    """Add how many alerts stand and wait; nothing if not all logs can be read."""
+    unread: list[str] = []
+    folds = outbox.outboxes(deployment, logs, unread).values()
+    problems += unread
+    if not unread:
+        standing, unsent = outbox.numbers(folds)
+        found.alerts_standing.add_metric([], standing)
+        found.alerts_unsent.add_metric([], unsent)
+        found.alerts_given_up.add_metric([], outbox.given_up(folds, now)[0])
 
 
 def _of_account(found: Numbers, view: View) -> None:
