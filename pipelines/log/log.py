@@ -116,8 +116,8 @@ class Log:
         there = storage.read_if_there(self._path(head.number), ENTRY_BYTES) if head.number else b""
         if there is None or (head.number and digest_of(there) != head.digest):
             raise Changed(
-                f"entry {head.number} of the log in {self._folder} is gone or another one than before: it was restored while "
-                "this run was at work; run again"
+                f"entry {head.number} of the log in {self._folder} is gone or another one than before: it was restored "
+                "while this run was at work; run again"
             )
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
         if written.beside is not None:
