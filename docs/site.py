@@ -20,6 +20,7 @@ NAV = [
     ("From an app", "docs/app-developers.md"),
     ("For operators", "docs/operators.md"),
     ("Back up and restore", "docs/backup.md"),
+    ("The log", "docs/log.md"),
     ("Every key of the deployment file", "docs/deployment-file.md"),
     ("Each party apart", "deploy/README.md"),
     ("For analysts", "docs/analysts.md"),

@@ -86,7 +86,7 @@ def test_what_moves_gets_the_readers_of_where_it_goes(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=other_disk(tmp_path)) as elsewhere:
         for folder in (tmp_path / "shuffled", Path(elsewhere, "shuffled")):
             folder.mkdir()
-            os.chmod(folder, 0o2750)
+            os.chmod(folder, 0o2750)  # noqa: S103  # as an operator shares it
             made(str(tmp_path / "attempts" / "1"))
             move_directory(str(tmp_path / "attempts" / "1"), str(folder / "b" / "1"), "summary.json")
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "b").rglob("*")}
