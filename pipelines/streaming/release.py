@@ -29,7 +29,7 @@ from pipelines.outputs.counting import require_undamaged
 from pipelines.outputs.counts import counts_of, opening_of
 from pipelines.outputs.minimum_batch import Withheld, require_minimum
 from pipelines.outputs.received_summary import read_summary
-from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.staging import SUMMARY, Output
 from pipelines.outputs.summary import make_summary
 from pipelines.streaming.segments import Fact, StepOfStream, released_reports
 from pipelines.streaming.windows import RECORD, Held, StreamFolders, StreamJob, WindowRecord
@@ -92,7 +92,8 @@ class Release(StepOfStream):
             )
             summary = make_summary("shuffle", self._campaign, enough, None, senders=senders)
             summary = replace(summary, dead_letters=kept_of(shuffled, enough))
-            hand_on(shuffled, self._folders.shuffled(window), tuple(enough), summary, self._job.signer)
+            to = Output(self._folders.shuffled(window), signer=self._job.signer)
+            hand_on(shuffled, to, tuple(enough), summary)
         else:
             storage.remove_directory(storage.join(work, "shuffled"))
         record = WindowRecord(
