@@ -138,7 +138,7 @@ def waiting(view: View) -> Iterator[Finding]:
 def runs(view: View) -> Iterator[Finding]:
     """Say whether a window should be closed, and no run closes it."""
     late = overdue(view)
-    says = "every window that is due is closed" if late is None else late.says
+    says = "every window that is due is closed" if late is None else late
     yield Finding(f"runs of {view.campaign}", "good" if late is None else "bad", says)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from pydantic import ValidationError
+
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name

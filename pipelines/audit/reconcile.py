@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from hushcount.collection.windows import Window, is_window
+from hushcount.collection.windows import is_window
 from hushcount.errors import HushcountError
 from hushcount.reasons import DAMAGE
 from pipelines.audit.view import StreamRow, View
@@ -95,7 +95,7 @@ def account_of(view: View, *, digests: bool = False) -> Account:
             *_hop_differences(view),
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
-            *(one.says for one in [overdue(view)] if one is not None),
+            *filter(None, [overdue(view)]),
             *_output_differences(view, digests),
         ],
         None if latest is None else latest.isoformat(),
@@ -118,26 +118,18 @@ def _refused(view: View) -> dict[str, dict[str, int]]:
     return {window: dict(reasons) for window, reasons in sorted(numbers.items())}
 
 
-@dataclass(frozen=True)
-class Overdue:
-    """A window that should be closed, and is not: no run is at work, or something keeps it from closing the window."""
-
-    window: Window
-    says: str
-
-
-def overdue(view: View) -> Overdue | None:
-    """Return the first window that ended longer ago than the patience, and that no run has closed; None: none did."""
+def overdue(view: View) -> str | None:
+    """Return a sentence on the first window that ended longer ago than the patience, if no run has closed it."""
     fold, rule = view.fold, rule_of(view.deployment, view.epochs)
     window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
-    if window is None or window.end + rule.patience >= view.now:
+    if window is None or (due := window.end + rule.patience) >= view.now:
         return None
     number = sum(segment.records for one in view.intake.listed for segment in one.segments)
-    since = "no run has written to the log" if fold.latest is None else f"no run has since {fold.latest:{_TIME}}"
-    return Overdue(
-        window,
-        f"{view.campaign}: window {window.name} should be closed since {window.end + rule.patience:{_TIME}}, and is "
-        f"not; {number:,} reports are stored, and {since}: see that hushcount run is at work, and what it says",
+    log = "is empty" if fold.latest is None else f"has its newest entry of {fold.latest:{_TIME}}"
+    return (
+        f"{view.campaign}: no run has closed window {window.name}, which is due since {due:{_TIME}}; "
+        f"{number:,} reports are stored and in no batch, and the log {log}: see that hushcount run is at "
+        "work, and what it says"
     )
 
 

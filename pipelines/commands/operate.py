@@ -247,15 +247,13 @@ def relist_segments(config: options.Config) -> Answer:
     Example: hushcount segments relist --config deployment.toml
     """
     from pipelines.audit.orphans import relist
-    from pipelines.batches.lock import alone
-    from pipelines.batches.state import opened
+    from pipelines.audit.view import View
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
-    with opened(deployment.state) as database, alone(database, deployment.state, wait=False) as state:
-        done = {epochs.campaign: relist(state, deployment, epochs) for epochs in campaigns}
+    done = {view.campaign: relist(view) for view in View(deployment, datetime.now(timezone.utc), campaigns).each()}
     problems = [f"{name}: {fault}" for name, fault in faults.items()]
     problems += [problem for one in done.values() for problem in one.problems]
     for problem in problems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +27,9 @@ def status(
     config: options.Config,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
     last: options.Windows = 7,
-    digests: Annotated[bool, Option("--digests", help="Read every handed-on file again, not only new ones.")] = False,
+    digests: Annotated[
+        bool, Option("--digests", help="Compare files of all windows, and read every handed-on file again.")
+    ] = False,
 ) -> Answer:
     """Use it to see that no report was lost or counted twice: it checks all windows. Exit status 1: two numbers differ.
 
@@ -39,10 +41,10 @@ def status(
     from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
-    from pipelines.batches.looking import looked
-    from pipelines.batches.waiting import unclaimed
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
+    from pipelines.log.log import Logs
+    from pipelines.log.waiting import unclaimed
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
@@ -50,11 +52,10 @@ def status(
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     now = datetime.now(timezone.utc)
-    with looked(deployment.state) as state:
-        wanted = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)]
-        views = [*View(deployment, now, wanted, connection=state).each()]
-        accounts = [account_of(view, digests=digests) for view in views]
-        lost = undelivered(deployment, state, now)
+    wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
+    views = [*View(deployment, now, wanted, logs=logs).each()]
+    accounts = [account_of(view, digests=digests) for view in views]
+    lost = undelivered(deployment, logs, now)
     strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
     seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
@@ -154,11 +155,15 @@ def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
     yield Table(f"{account.campaign}: processed", heads, rows, words=("batch", "hop", "rejected"))
     for difference in account.differences:
         yield Text(f"DIFFERENCE {difference}", "bold red")
+    if account.stored:
+        latest = account.latest and stamp(datetime.fromisoformat(account.latest))
+        log = f"the newest entry of its log is of {latest}" if latest else "its log is empty"
+        yield Text(f"WAITS {account.stored:,} reports are stored, and no run has taken them in: {log}", "yellow")
     for one in account.waiting:
         yield Text(f"WAITS {one.says}", "yellow" if one.verdict == "warning" else "bold red")
     if not account.differences:
         yield Text(f"{account.campaign}: all numbers agree", "green")
 
 
-def _sorted(numbers: dict[str, int]) -> str:
+def _sorted(numbers: Mapping[str, int]) -> str:
     return by_reason(dict(sorted(numbers.items())))

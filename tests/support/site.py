@@ -8,12 +8,9 @@ from copy import copy
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from hushcount.campaigns.campaign import Campaign
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
-from pipelines.batches.state import opened, snapshot
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.report import Done
@@ -97,15 +94,14 @@ class Site:
         return summary(self.store / "results" / "words" / self.batch(day, epoch))
 
 
-def account_at(site: Site, day: float) -> Account:
+def account_at(site: Site, day: float, *, digests: bool = False) -> Account:
     """Return the account of a site's campaign on a day."""
-    with opened(site.deployment.state) as state, snapshot(state) as connection:
-        return account_of(view_of(site.deployment, connection, at(day)))
+    return account_of(view_of(site.deployment, at(day)), digests=digests)
 
 
-def view_of(deployment: Deployment, state: Connection, now: datetime) -> View:
+def view_of(deployment: Deployment, now: datetime) -> View:
     """Return what the audit sees of the campaign."""
-    return View(deployment, now, connection=state, one=read_campaign(deployment.campaigns / "words"))
+    return View(deployment, now, one=read_campaign(deployment.campaigns / "words"))
 
 
 def at(day: float) -> datetime:
