@@ -91,7 +91,7 @@ class Collected:
         damaged: damaged stretches of journals, by the path of the manifest that says so.
         collectors: who wrote a manifest, and the weakest way in which each told clients apart.
         bytes: of its segments.
-        files: its manifests and segments, by their paths in the folder of segments; none once they are deleted.
+        files: its manifests and segments, by their paths in the folder of segments; only manifests once all is deleted.
     """
 
     window: Window

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.collection.manifests import SUFFIX
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import FormatError
 from hushcount.senders import weakest
@@ -219,7 +220,8 @@ class _State:
             self._deleted[f"{deleted.folder} {batch}"] = True
         gone = tuple(f"{folder}/" for folder in deleted.windows)
         for name, window in self._windows.items() if gone else ():
-            left = tuple(path for path in window.files if not path.startswith(gone))
+            # A manifest that comes back, as from a backup, must not count again.
+            left = tuple(path for path in window.files if path.endswith(SUFFIX) or not path.startswith(gone))
             if left != window.files:
                 self._windows[name] = replace(window, files=left)
 

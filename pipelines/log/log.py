@@ -6,13 +6,12 @@ only the entries behind it. Whatever is read can be read again: a process keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
-from hushcount.errors import FormatError, HushcountError
+from hushcount.errors import FormatError
 from hushcount.formats.reading import LISTING_BYTES, TABLE_BYTES
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
@@ -26,10 +25,6 @@ _EVERY = 100
 _KEPT = 2
 _CHECKPOINT = ".checkpoint.json"
 _FOLD = TypeAdapter(Fold)
-
-
-class Changed(HushcountError):
-    """The log is not what this process read of it: something else wrote there, or it was restored."""
 
 
 class Log:
@@ -59,16 +54,24 @@ class Log:
     def read(self) -> Fold:
         """Read all entries that are there by now, and return what they come to.
 
+        A log that was restored since is read from its beginning.
+
         Raises:
             FormatError: an entry is damaged, or does not follow the one before.
             UsageError: a newer version wrote one.
             StorageError, OSError: the store cannot be read.
         """
+        if not self._is_unchanged():
+            self._begin_anew()
         if self.head.number == 0:
             self._begin_at_checkpoint()
-        with self._anew_if_wrong():
+        try:
             while (entry := self._next()) is not None:
                 self._folding.add(entry)
+        except FormatError:
+            # Once it is restored, a watch can go on.
+            self._begin_anew()
+            raise
         return self.fold
 
     def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
@@ -82,17 +85,16 @@ class Log:
             The entry; None: nothing was put.
 
         Raises:
-            Changed: the newest entry is not what was read.
             FormatError, UsageError, StorageError, OSError: as `read`.
         """
         self.read()
-        if self.head.number == 0:
-            self._put(Opened(party=self.party, campaign=self.campaign), at)
-        with self._anew_if_wrong():
-            while (wanted := decision(self.fold)) is not None:
-                if (entry := self._put(wanted, at)) is not None:
-                    self._save()
-                    return entry
+        opening = Opened(party=self.party, campaign=self.campaign)
+        while (wanted := decision(self.fold)) is not None:
+            if self.head.number == 0 and self._put(opening, at) is None:
+                continue
+            if (entry := self._put(wanted, at)) is not None:
+                self._save()
+                return entry
         return None
 
     def entry(self, number: int) -> Entry:
@@ -100,25 +102,13 @@ class Log:
         path = self._path(number)
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
-    @contextmanager
-    def _anew_if_wrong(self) -> Iterator[None]:
-        """Forget what was read if the log turns out to be wrong: once it is restored, a watch can go on."""
-        try:
-            yield
-        except (FormatError, Changed):
-            self._folding, self._checkpoint = Folding(self.party, self.campaign), 0
-            raise
-
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
         """Try to put the next entry, and read on; None: another's is there now."""
         head = self.head
-        # A restored log, or another's, must not get an entry that follows what is no more there.
-        there = storage.read_if_there(self._path(head.number), ENTRY_BYTES) if head.number else b""
-        if there is None or (head.number and digest_of(there) != head.digest):
-            raise Changed(
-                f"entry {head.number} of the log in {self._folder} is gone or another one than before: it was restored "
-                "while this run was at work; run again"
-            )
+        if not self._is_unchanged():
+            # A restored log must not get an entry that follows what is no more there.
+            self.read()
+            return None
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
         if written.beside is not None:
             storage.write_whole(self._beside_path(digest_of(written.beside)), [written.beside])
@@ -131,11 +121,21 @@ class Log:
         entry = self._next()
         if entry is None:
             raise failure
+        if entry.id != written.id:
+            self.read()
+            return None
         self._folding.add(entry)
-        if entry.id == written.id:
-            return entry
-        self.read()
-        return None
+        return entry
+
+    def _begin_anew(self) -> None:
+        self._folding, self._checkpoint = Folding(self.party, self.campaign), 0
+
+    def _is_unchanged(self) -> bool:
+        """Return whether the newest entry that was read is still there."""
+        if self.head.number == 0:
+            return True
+        data = storage.read_if_there(self._path(self.head.number), ENTRY_BYTES)
+        return data is not None and digest_of(data) == self.head.digest
 
     def _next(self) -> Entry | None:
         path = self._path(self.head.number + 1)

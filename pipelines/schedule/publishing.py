@@ -35,7 +35,7 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
 
     What another run moved or wrote meanwhile is the same: this may be called at any time, by any number of runs.
     """
-    done = log.fold.hops_of(batch.name)[hop]
+    done = log.read().hops_of(batch.name)[hop]
     if done.folder is None or done.gone or log.fold.is_deleting(CHAIN[hop].folder, batch.name):
         return True
     out = output_of(deployment, hop, batch)
@@ -59,6 +59,19 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
     # No other attempt can be the output any more.
     storage.remove_directory(attempts)
     return True
+
+
+def sweep(deployment: Deployment, log: Log) -> None:
+    """Remove attempts that can be no output any more: their hop is done and published, or their batch was given back.
+
+    Call it after `publish_missing`.
+    """
+    root = deployment.folder("attempts", log.party, log.campaign)
+    for folder in sorted({storage.relative(path, root).partition("/")[0] for path in storage.list_objects(root)}):
+        name, _, hop = folder.rpartition(".")
+        made = log.fold.batches.get(name)
+        if hop in log.fold.hops_of(name) or (made is not None and made.given_back):
+            storage.remove_directory(storage.join(root, folder))
 
 
 def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: datetime) -> list[str]:

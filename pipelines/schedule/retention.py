@@ -137,7 +137,8 @@ def _deleted(old: _Old, fold: Fold) -> Decision | None:
 
 def _if_there(gone: Deleted, fold: Fold) -> Decision | None:
     folders = tuple(f"{folder}/" for folder in gone.windows)
-    return gone if any(path.startswith(folders) for path in fold.files) else None
+    left = (path for path in fold.files if not path.endswith(SUFFIX))
+    return gone if any(path.startswith(folders) for path in left) else None
 
 
 def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> list[str]:

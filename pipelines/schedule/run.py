@@ -35,7 +35,7 @@ from pipelines.schedule.clock import told_time
 from pipelines.schedule.hops import Task, carry_out, next_step
 from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
 from pipelines.schedule.lease import leased
-from pipelines.schedule.publishing import new_attempt, publish, publish_missing
+from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep
 from pipelines.schedule.report import Done
 from pipelines.schedule.retention import delete_old
 
@@ -157,6 +157,7 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     for party in deployment.file.parties:
         log = work.logs.of(party, campaign)
         work.done.problems += publish_missing(deployment, log, _unpublished(deployment, log), work.now)
+        sweep(deployment, log)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, before)
     failed: set[str] = set()
