@@ -283,7 +283,7 @@ def test_adjust_says_in_our_words_what_is_no_table(tmp_path: Path) -> None:
         assert all(text in run.err for text in (str(tmp_path / name), "estimates.parquet", "estimates.csv")), run.err
 
 
-@pytest.mark.parametrize("name", ["store", "campaigns", "state.db", "ledger.db", "results"])
+@pytest.mark.parametrize("name", ["store", "campaigns", "ledger.db", "results", "log"])
 def test_a_deployment_whose_paths_are_of_another_kind_has_something_to_say(tmp_path: Path, name: str) -> None:
     """A store that is a file has no segments, so that nothing was due in it."""
     site = Site(tmp_path, discovery=True)
@@ -298,8 +298,8 @@ def test_a_deployment_whose_paths_are_of_another_kind_has_something_to_say(tmp_p
     text = config.read_text()
     if name == "ledger.db" and "ledger" not in text:
         config.write_text(f'ledger = "ledger.db"\n{text}')
-    if name == "results":
-        config.write_text(f'{text}\n[paths]\nresults = "results"\n')
+    if name in ("results", "log"):
+        config.write_text(f'{text}\n[paths]\n{name} = "{name}"\n')
     for command in (("run",), ("status",), ("doctor",), ("ask", "top", "--campaign", "words")):
         says = f"{name.removesuffix('.db')} is {site.root / name}, must be a {wanted}"
         refused(*command, "--config", config, says=[says])

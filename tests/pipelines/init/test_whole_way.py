@@ -102,10 +102,9 @@ def test_in_an_open_domain_a_batch_is_counted_whether_or_not_a_value_was_found(t
         assert [row["item"] for row in top.json["rows"]] == ["dark-mode"]
     else:
         assert "no item is known by its name" in top.err
-    (tally,) = home.glob("store/results/usage/*/tally.npz")
+    (result,) = home.glob("store/results/usage/*")
     asked = write_lines(tmp_path / "asked.txt", ["dark-mode", "rare-1"])
-    done(
-        "estimate", "--campaign", home / "campaign.json", "--tally", tally, "--items", asked, "--out", tmp_path / "more"
-    )
+    where = ("--tally", result / "tally.npz", "--items", asked, "--out", tmp_path / "more")
+    done("estimate", "--campaign", home / "campaign.json", *where)
     verdicts = {check["verdict"] for check in cli("doctor", "--config", home / "deployment.toml", "--json").json}
     assert "bad" not in verdicts
