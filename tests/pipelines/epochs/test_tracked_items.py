@@ -84,7 +84,7 @@ def test_an_item_ages_out_by_windows_of_which_the_analyzer_is_done_with_every_ba
     assert hops(site, 3.1) == ["shuffle", "release"] * 2
     # Of one all is known; of the other, what was discovered is known, and what was counted is not.
     site.config.write_text(config)
-    block = next((site.store / "shuffled" / "words" / site.batch(2, 2) / "reports").glob("*.blocks"))
+    block = next((site.store / "shuffled" / "words" / site.batch(2, 2)).glob("*/reports/*.blocks"))
     aside = block.rename(block.with_suffix(".aside"))
     assert hops(site, 3.2, problems=1) == ["discover", "analyze", "discover"]
     aside.rename(block)
@@ -115,7 +115,7 @@ def test_a_batch_that_is_analyzed_late_counts_and_does_not_say_what_to_plan_for(
     collect(site.store, site.campaign, ["alpha", "beta"] * 200 + [NEW] * 200, day=1)
     site.run(2.1)
     site.config.write_text(config)
-    (block,) = (site.store / "shuffled" / "words" / site.batch(0) / "reports").glob("*.blocks")
+    (block,) = (site.store / "shuffled" / "words" / site.batch(0)).glob("*/reports/*.blocks")
     aside = block.rename(block.with_suffix(".aside"))
     assert len(site.run(2.2).problems) == 1
     assert tracked(site).batches == (site.batch(1),)
