@@ -203,7 +203,7 @@ def age_of_segments(view: View) -> Iterator[Finding]:
     """Check that reports do not stay in the store long after they were counted."""
     if not view.shuffles or view.deployment.file.retention.segments is not None:
         return
-    over = {name for name, window in view.windows.items() if view.now - window.end > _LONG}
+    over = {name for name, window in view.fold.known_windows.items() if view.now - window.end > _LONG}
     old = [size for segment, size in view.stored.items() if segment.window in over]
     says = f"{sum(old) / 1e9:,.1f} GB are older than {_LONG.days} days" if old else "young"
     cure = "set segments under [retention]"

@@ -55,15 +55,9 @@ def _examined(view: View) -> Iterator[Finding]:
     for one in view.each():
         yield from _made(_OF_FILES, one)
     yield from _made(_OF_SETTINGS, view)
-    unread = {}
-    for one in view.each():
-        try:
-            _ = one.fold
-        except (HushcountError, OSError) as error:
-            unread[one.campaign] = told(error)
-            yield Finding(f"log of {one.campaign}", "bad", unread[one.campaign])
-    read = [epochs for epochs in view.campaigns if epochs.campaign not in unread]
-    view = replace(view, campaigns=read, faults={**view.faults, **unread})
+    known, view = set(view.faults), view.readable()
+    for name in view.faults.keys() - known:
+        yield Finding(f"log of {name}", "bad", view.faults[name])
     yield from _made(_OF_LOGS, view)
     for one in view.each():
         yield from _made(_OF_REPORTS, one)

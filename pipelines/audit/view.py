@@ -13,6 +13,7 @@ from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
 from pipelines.handover.names import SegmentPath
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
@@ -85,6 +86,19 @@ class View:
     @cached_property
     def _views(self) -> list[View]:
         return [replace(self, one=epochs) for epochs in self.campaigns]
+
+    def readable(self) -> View:
+        """Return a view without the campaigns with a log that cannot be read: those are among its faults."""
+        unread = {}
+        for one in self.each():
+            try:
+                _ = one.fold
+            except (HushcountError, OSError) as error:
+                unread[one.campaign] = told(error)
+        if not unread:
+            return self
+        read = [epochs for epochs in self.campaigns if epochs.campaign not in unread]
+        return replace(self, campaigns=read, faults={**self.faults, **unread})
 
     @property
     def epochs(self) -> Epochs:

@@ -53,7 +53,8 @@ def status(
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
     now = datetime.now(timezone.utc)
     wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
-    views = [*View(deployment, now, wanted, logs=logs).each()]
+    whole = View(deployment, now, wanted, faults, logs=logs).readable()
+    faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
     lost = undelivered(deployment, logs, now)
     strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}

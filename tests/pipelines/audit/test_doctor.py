@@ -14,10 +14,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
 from pipelines.files import storage
-from tests.support.collecting import collect
+from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done
 from tests.support.opening import FakeLanes, put_lanes
-from tests.support.site import Site, at, values
+from tests.support.site import Site, account_at, at, values
 
 
 @pytest.fixture(scope="module")
@@ -318,12 +318,49 @@ def test_a_check_that_cannot_be_made_is_bad_and_silences_no_other(site: Site, mo
     asked: list[str] = []
     monkeypatch.setattr("pipelines.files.storage.list_tree", refuse_manifests(asked, storage.list_tree))
     found = {check.name: check.verdict for check in examine(site.deployment, at(1.2))}
-    assert found.keys() == names
-    assert {name for name, verdict in found.items() if verdict == "bad"} == {
-        "campaign files of words", "numbers of words",
+    of_manifests = {
+        "campaign files of words", "numbers of words", "runs of words", "segments of words", "clock",
+        "collectors", "collectors of words", "senders of words",
     }  # fmt: skip
+    assert {name for name, verdict in found.items() if verdict == "bad"} == of_manifests
+    said_otherwise = {"clock of one", "senders of words at one"}
+    assert found.keys() - of_manifests == names - of_manifests - said_otherwise
     # Every check of a campaign looks at one listing of its segments.
     assert asked.count("*/*/*/*.blocks") == 1
+
+
+def test_a_log_that_cannot_be_read_is_bad_and_silences_no_check_of_settings(site: Site) -> None:
+    (entry,) = site.store.glob("log/shuffler/words/0000000002.json")
+    entry.write_text("{}")
+    found = bad(site)
+    assert found.keys() == {"log of words"}
+    assert str(entry) in found["log of words"].says
+    names = {check.name for check in examine(site.deployment, at(1.2))}
+    assert {"ledger", "write to log", "epoch of words", "disk of store"} <= names
+    assert "numbers of words" not in names
+    status = cli("status", "--config", site.config)
+    assert (status.status, str(entry) in status.err) == (1, True)
+
+
+def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site) -> None:
+    """The run is down, and the collector is fine."""
+    collect(site.store, site.campaign, values(60), day=1)
+    assert bad(site, 2.01) == {}
+    late = bad(site, 2.1)
+    assert late.keys() == {"runs of words", "numbers of words"}
+    assert f"no run has closed window {window_name(1)}" in late["runs of words"].says
+    assert "60 reports are stored and in no batch" in late["runs of words"].says
+    assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: see that hushcount run is" in late["runs of words"].says
+    (says,) = account_at(site, 2.1).differences
+    assert says == late["runs of words"].says
+    assert account_at(site, 2.01).differences == []
+    assert {one.window: one.states for one in account_at(site, 2.01).windows} == {
+        window_name(0): {"batched": 200},
+        window_name(1): {"stored": 60},
+    }
+    site.run(2.1)
+    assert bad(site, 2.1) == {}
+    assert account_at(site, 2.1).stored == 0
 
 
 def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from hushcount.errors import HushcountError
-from pipelines.batches.looking import looked
-from pipelines.batches.state import HOPS
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done
 from tests.support.site import Site, values
@@ -67,8 +65,8 @@ def test_looks_say_the_same_on_a_read_only_mount(
     site: Site, tmp_path: Path, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    sites = {"state": site.copied(tmp_path / "state"), "no state yet": site.copied(tmp_path / "none")}
-    (sites["no state yet"].root / "state.db").unlink()
+    sites = {"log": site.copied(tmp_path / "log"), "no log yet": site.copied(tmp_path / "none")}
+    shutil.rmtree(sites["no log yet"].store / "log")
     asked = [(name, look, argv(look, one)) for name, one in sites.items() for look in LOOKS]
     told = on_read_only_mount(tmp_path, [arguments for _, _, arguments in asked])
     for (name, look, arguments), (status, out, err) in zip(asked, told, strict=True):
@@ -85,20 +83,10 @@ def test_looks_change_no_file_and_make_none(site: Site, tmp_path: Path, subtests
     copy = site.copied(tmp_path / "site")
     for missing in (False, True):
         if missing:
-            (copy.root / "state.db").unlink()
+            shutil.rmtree(copy.store / "log")
         before = everything(copy.root)
         for look in LOOKS:
             if look != "doctor":
                 with subtests.test(look=look, missing=missing):
                     cli(*argv(look, copy))
                     assert everything(copy.root) == before
-
-
-def test_a_state_that_is_damaged_is_an_error_of_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    path.write_bytes(b"no database" * 1000)
-    with pytest.raises(HushcountError, match=r"state\.db"), looked(str(path)):
-        pass
-    with looked(str(tmp_path / "nowhere" / "state.db")) as state:
-        assert state.execute(HOPS.select()).all() == []
-    assert [one.name for one in tmp_path.iterdir()] == ["state.db"]

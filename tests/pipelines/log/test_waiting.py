@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.campaigns.campaign import Stream
 from pipelines.audit.doctor import examine
-from pipelines.batches.state import HOPS, opened
 from pipelines.epochs.items import TrackedItems
 from pipelines.epochs.next_epoch import _windows
+from pipelines.log.fold import Fold, Hopped
+from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name
@@ -93,19 +95,19 @@ def test_windows_of_one_stream_and_of_both(site: Site) -> None:
 def test_a_window_of_discovery_alone_does_not_show_that_an_item_is_unseen(site: Site) -> None:
     """Items age out by windows of estimates."""
     names = [f"{window_name(day)}-000001-{'0' * 16}" for day in range(3)]
-    with opened(site.deployment.state) as state, state.begin() as connection:
-        for name, stream in zip(names, ("reports", "discovery", "reports"), strict=True):
-            hops = {"discover": {}, "analyze": {}} | {
-                {"reports": "analyze"}.get(stream, "discover"): {stream: StreamCounts(5, 5, {})}
-            }
-            for hop, streams in hops.items():
-                counts = json.dumps(HopCounts.of(hop, streams).data())
-                connection.execute(
-                    HOPS.insert().values(campaign="words", batch=name, hop=hop, counts=counts, finished_at="")
-                )
-        items = TrackedItems(items=(), batches=tuple(names))
-        windows = _windows(connection, site.deployment, "words", items)
+    done = {
+        name: {hop: hopped(hop, stream) for hop in ("discover", "analyze")}
+        for name, stream in zip(names, ("reports", "discovery", "reports"), strict=True)
+    }
+    items = TrackedItems(items=(), batches=tuple(names))
+    windows = _windows(Fold("words", done=done), site.deployment, items)
     assert windows == (window_name(0), window_name(2))
+
+
+def hopped(hop: HopName, stream: Stream) -> Hopped:
+    """Return what a hop counted of a batch of one stream: nothing if it reads the other."""
+    streams = {stream: StreamCounts(5, 5, {})} if (hop == "analyze") == (stream == "reports") else {}
+    return Hopped(1, "", at(1), None, None, HopCounts.of(hop, streams), None)
 
 
 def test_a_stream_that_copies_made_look_large_enough_waits_and_the_other_goes_on(site: Site) -> None:
