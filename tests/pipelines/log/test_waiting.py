@@ -122,6 +122,7 @@ def test_a_stream_that_copies_made_look_large_enough_waits_and_the_other_goes_on
     manifest.write_text(json.dumps(described))
     (waits,) = site.run(1.1).waiting
     assert "60 discovery wait" in waits
+    assert "unless a window that closes by then brings enough that can be forwarded" in waits
     assert hops(site, 1.1, site.batch(0)) == ["shuffle", "analyze"]
     assert states(site, 1.1)[window_name(0), "discovery"] == {"waiting": 60}
     assert account_at(site, 1.2).differences == []

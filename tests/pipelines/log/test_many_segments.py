@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, read_manifest
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, RECORD_BYTES
 from hushcount.senders import WEAKEST
 from hushcount.wire.tags import MOST_PLACES
-from pipelines.batches import intake, waiting
 from pipelines.files import storage
-from pipelines.handover.batch_file import BatchFile, BatchSegment, read_batch
+from pipelines.log import closing, waiting
 from tests.support.collecting import collect
 from tests.support.site import FLOOR, Site, account_at
 
@@ -41,30 +39,6 @@ def test_the_longest_manifest_can_be_read() -> None:
         read_manifest(json.dumps({**manifest.model_dump(), "segments": {"reports": [
             part.model_dump() for part in segments(MOST_SEGMENTS + 1)
         ]}}).encode(), "m")  # fmt: skip
-
-
-def test_the_longest_batch_can_be_read(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    campaign = Campaign.read(site.campaign)
-    path = f"{LONG}/000001-{'f' * 16}/20261121T000000Z/discovery/{'z' * 90}"
-    listed = tuple(
-        BatchSegment(
-            path=f"{path[:-6]}{index:06d}.blocks", window="20261121T000000Z", records=1 << 40, bytes=1 << 40,
-            digest="f" * 64, authentication=WEAKEST,
-        )
-        for index in range(MOST_SEGMENTS)
-    )  # fmt: skip
-    file = BatchFile(
-        campaign=LONG, epoch=1, fingerprint=campaign.fingerprint.hex(), window="20261121T000000Z",
-        segments_folder="x" * 1000, shuffled_folder="x" * 1000,
-        earlier=(f"20261121T000000Z-000001-{'f' * 16}",) * MOST_SEGMENTS,
-        windows={f"{20200101 + day}T000000Z": 366 * 86_400 for day in range(MOST_SEGMENTS // 2)},
-        segments=dict.fromkeys(STREAMS, listed),
-    )  # fmt: skip
-    to = str(tmp_path / "b.batch.json")
-    storage.write_json(to, file.model_dump(mode="json"), LISTING_BYTES)
-    assert Path(to).stat().st_size > RECORD_BYTES
-    assert read_batch(to, campaign) == file
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
@@ -94,7 +68,7 @@ def test_what_no_manifest_holds_is_in_the_next() -> None:
 def test_a_batch_takes_as_many_segments_as_its_file_lists_and_the_rest_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(closing, "MOST_SEGMENTS", 2)
     monkeypatch.setattr(waiting, "MOST_SEGMENTS", 2)
     site = Site(tmp_path)
     for collector, number in (("one", FLOOR), ("two", FLOOR + 2), ("three", FLOOR + 1), ("four", 1)):

@@ -1,0 +1,112 @@
+"""The account of a campaign: what is stored and not taken in, and outputs that differ from the log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import cli
+from tests.support.site import Site, account_at, at, values
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("whole"))
+    collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    return site
+
+
+@pytest.fixture
+def site(whole: Site, tmp_path: Path) -> Site:
+    return whole.copied(tmp_path / "site")
+
+
+def test_what_is_stored_and_not_looked_at_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first run, and when the run is down."""
+    monkeypatch.setenv("COLUMNS", "400")
+    site = Site(tmp_path)
+    # Days ago: the command goes by the real clock.
+    collect(site.store, site.campaign, values(60), day=-3)
+    status = cli("status", "--config", site.config)
+    assert status.status == 1
+    assert "WAITS 60 reports are stored, and no run has taken them in: its log is empty" in status.out
+    assert f"DIFFERENCE words: no run has closed window {window_name(-3)}, which is due since" in status.out
+    assert "all numbers agree" not in status.out
+    site.run(-1.9)
+    status = cli("status", "--config", site.config)
+    assert (status.status, "WAITS" in status.out) == (0, False)
+    collect(site.store, site.campaign, values(70), day=-2)
+    status = cli("status", "--config", site.config, "--json")
+    assert status.status == 1
+    (account,) = status.json
+    assert account["windows"][-1] == {
+        "window": window_name(-2), "stream": "reports", "received": 70, "states": {"stored": 70},
+    }  # fmt: skip
+    assert account["latest"] == at(-1.9).isoformat()
+
+
+def test_reports_that_came_late_are_stored_until_the_next_window_closes(site: Site) -> None:
+    collect(site.store, site.campaign, values(10), day=0, collector="late")
+    account = account_at(site, 1.2)
+    assert account.windows[0].states == {"batched": 200, "stored": 10}
+    # The window that takes them is the present one.
+    assert (account.stored, account.differences) == (10, [])
+    assert f"no run has closed window {window_name(1)}" in account_at(site, 2.1).differences[0]
+
+
+def test_a_manifest_that_cannot_be_read_is_named_by_its_path(site: Site) -> None:
+    (manifest,) = site.store.glob("segments/words/*/*/one.manifest.json")
+    broken = manifest.with_name("two.manifest.json")
+    broken.write_text("{}")
+    (says,) = account_at(site, 1.2).differences
+    assert says.startswith(str(broken))
+
+
+def lose_output(output: Path) -> None:
+    shutil.rmtree(output)
+
+
+def lose_files(output: Path) -> None:
+    shutil.rmtree(output / json.loads((output / "summary.json").read_text())["folder"])
+
+
+def alter_summary(output: Path) -> None:
+    summary = json.loads((output / "summary.json").read_text())
+    (output / "summary.json").write_text(json.dumps({**summary, "accepted": summary["accepted"] - 1}))
+
+
+OUTPUTS = [
+    (lose_output, "{output} is missing, though hushcount analyze wrote it"),
+    (lose_files, " is missing, though hushcount analyze wrote it"),
+    (alter_summary, "{output}/summary.json is not what entry 2 of the log says, though hushcount analyze wrote it"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), OUTPUTS)
+def test_an_output_that_is_not_what_its_entry_says_is_a_difference(
+    site: Site, change: Callable[[Path], None], says: str
+) -> None:
+    output = site.store / "results" / "words" / site.batch(0)
+    assert account_at(site, 1.2).differences == []
+    change(output)
+    (difference,) = account_at(site, 1.2).differences
+    assert says.format(output=output) in difference
+
+
+def test_files_of_windows_that_are_long_over_are_compared_only_if_asked(site: Site) -> None:
+    for day in range(1, 8):
+        collect(site.store, site.campaign, values(60), day=day)
+    site.run(8.1)
+    lose_output(site.store / "results" / "words" / site.batch(0))
+    assert account_at(site, 8.2).differences == []
+    (difference,) = account_at(site, 8.2, digests=True).differences
+    assert site.batch(0) in difference
+    lose_output(site.store / "results" / "words" / site.batch(1))
+    (difference,) = account_at(site, 8.2).differences
+    assert site.batch(1) in difference
