@@ -20,14 +20,13 @@ from keys.roles import Role
 from keys.rotation import retire, rotate
 from keys.store import create, verify_keys
 from pipelines.audit.reconcile import account_of
-from pipelines.batches.state import HOPS, opened, snapshot
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.file_list import listed_files
 from pipelines.handover.upstream import read_upstream
 from pipelines.schedule.run import run
 from tests.support.collecting import collect
-from tests.support.jobs import done, found, refused, summary
+from tests.support.jobs import done, files_of, found, refused, summary
 from tests.support.records import private_key, read_file, write_rows
 from tests.support.site import Site, account_at, at, values, view_of
 
@@ -74,21 +73,21 @@ def test_what_was_signed_is_read(signed: Site, tmp_path: Path) -> None:
 
 
 def lose(source: Path, folder: str) -> None:
-    next((source / folder).glob("*.blocks")).unlink()
+    next((files_of(source) / folder).glob("*.blocks")).unlink()
 
 
 def add(source: Path, folder: str) -> None:
-    path = next((source / folder).glob("*.blocks"))
-    (source / folder / "more.blocks").write_bytes(path.read_bytes())
+    path = next((files_of(source) / folder).glob("*.blocks"))
+    (path.parent / "more.blocks").write_bytes(path.read_bytes())
 
 
 def plant(source: Path, folder: str) -> None:
     """Nothing that a job reads today; what lies beside signed files is signed, whatever it is called."""
-    (source / folder / "notes.txt").write_text("read me")
+    (files_of(source) / folder / "notes.txt").write_text("read me")
 
 
 def alter(source: Path, folder: str) -> None:
-    path = next((source / folder).glob("*.blocks"))
+    path = next((files_of(source) / folder).glob("*.blocks"))
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
@@ -100,7 +99,7 @@ def restate(source: Path, _folder: str) -> None:
 
 
 def unsign(source: Path, _folder: str) -> None:
-    (source / "summary.json.sig").unlink()
+    (files_of(source) / "summary.json.sig").unlink()
 
 
 def test_what_was_not_signed_is_refused_and_nothing_is_written(
@@ -175,8 +174,7 @@ def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[S
     told = refused("status", "--config", site.config, "--digests", status=1, says=["1 difference"])
     assert "is not the file that was signed" in told.out
     # As if the analyzer had not read it yet.
-    with opened(site.deployment.state) as state, state.begin() as connection:
-        connection.execute(HOPS.delete().where(HOPS.c.hop == "analyze"))
+    shutil.rmtree(site.store / "log" / "analyzer")
     assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
 
 
@@ -190,10 +188,9 @@ def test_what_one_party_has_read_is_still_new_to_another(tmp_path: Path) -> None
     alter(shuffled, "reports")
     assert account_at(site, 1.2).differences == []
     # As if the auxiliary server alone had read its stream yet.
-    with opened(site.deployment.state) as state, state.begin() as connection:
-        connection.execute(HOPS.delete().where(HOPS.c.hop == "analyze"))
+    shutil.rmtree(site.store / "log" / "analyzer")
     (difference,) = account_at(site, 1.2).differences
-    assert f"{shuffled}/reports" in difference
+    assert f"{files_of(shuffled)}/reports" in difference
     assert "is not the file that was signed" in difference
 
 
@@ -202,11 +199,12 @@ def test_the_files_that_count_are_those_of_the_summary_that_was_verified(
 ) -> None:
     """Whoever can write to the store exchanges the summary, and a file, between two looks at it."""
     source = copied(signed, tmp_path)
-    good = storage.read_bytes
+    good, exchanged = storage.read_bytes, list[str]()
 
     def exchanged_after(path: str, *most: int) -> bytes:
         data = good(path, *most)
-        if path == str(source / "summary.json"):
+        if path == str(source / "summary.json") and not exchanged:
+            exchanged.append(path)
             alter(source, "reports")
             forged = json.loads(data)
             listed = listed_files(str(source), ["reports", "discovery"])
@@ -245,9 +243,8 @@ def test_a_signed_output_under_another_name_is_refused(signed: Site, tmp_path: P
 
 
 def of_party(site: Site, *parties: str) -> Deployment:
-    """Return the deployment of some parties alone, with a state of their own."""
-    file = site.deployment.file.model_copy(update={"parties": parties})
-    return replace(site.deployment, state=str(site.root / f"{parties[0]}.db"), file=file)
+    """Return the deployment of some parties alone."""
+    return replace(site.deployment, file=site.deployment.file.model_copy(update={"parties": parties}))
 
 
 @pytest.mark.parametrize("settings", [BOTH, ""])
@@ -266,9 +263,8 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     assert f"for batch {site.batch(0)}" in problem
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
-        with opened(shuffler.state) as state, snapshot(state) as connection:
-            differences = account_of(view_of(shuffler, connection, at(2.2))).differences
-        assert f"{folder / site.batch(1)} holds what was signed for another batch" in differences[0]
+        differences = account_of(view_of(shuffler, at(2.2))).differences
+        assert f"{folder / site.batch(1) / 'summary.json'} is not what entry 5 of the log says" in differences[0]
 
 
 # What the auxiliary server hands the analyzer.
@@ -301,13 +297,13 @@ def plant_a_value(site: Site, source: Path, files: bool) -> None:
     )
     assert plain is not None
     pair = np.frombuffer(plain[len(campaign.discovery_format.binding) :], dtype=np.uint8)
-    path = next((source / "bins").glob("*.blocks"))
+    path = next((files_of(source) / "bins").glob("*.blocks"))
     header, rows = read_file(path)
     write_rows(path, header.kind, np.concatenate([rows, pair[None, :]]), campaign)
     data = summary(source)
     data["released"] += 1
     if files:
-        data["files"] = {"bins": [asdict(file) for file in listed_files(str(source), ["bins"])["bins"]]}
+        data["files"] = {"bins": [asdict(file) for file in listed_files(str(files_of(source)), ["bins"])["bins"]]}
     (source / "summary.json").write_text(json.dumps(data))
 
 
@@ -327,7 +323,7 @@ def test_a_planted_value_is_refused_where_the_auxiliary_servers_key_is_known(
         (lambda _, source: add(source, "bins"), "was not signed"),
         (lambda _, source: alter(source, "bins"), "is not the file that was signed"),
         (lambda _, source: unsign(source, "bins"), "is not signed"),
-        (lambda _, source: (source / "summary.json.sig").write_text("{}"), "summary.json.sig is invalid"),
+        (lambda _, source: (files_of(source) / "summary.json.sig").write_text("{}"), "summary.json.sig is invalid"),
     ):
         with subtests.test(says=says):
             here = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -351,8 +347,9 @@ def test_the_shufflers_signature_is_not_the_auxiliary_servers(released: Site, tm
     """One party may not sign in the place of another, nor one batch's release stand in for another's."""
     source, trusted = handed_out(released, tmp_path), released.root / "signing"
     shuffled = released.store / "shuffled" / "words" / released.batch(0)
-    for name in ("summary.json", "summary.json.sig"):
-        shutil.copy(shuffled / name, source / name)
+    files_of(source).rename(source / files_of(shuffled).name)
+    shutil.copy(shuffled / "summary.json", source)
+    shutil.copy(files_of(shuffled) / "summary.json.sig", files_of(source))
     refused(*reveal(released, source, tmp_path, "--signed-by", trusted), status=1, says=["signed with key"])
     other = handed_out(released, tmp_path / "more").rename(tmp_path / "elsewhere")
     refused(*reveal(released, other, tmp_path, "--signed-by", trusted), says=[str(other)])
@@ -374,7 +371,7 @@ def test_run_signs_and_requires_what_the_auxiliary_server_hands_on(tmp_path: Pat
     else:
         assert done_here.problems == []
         plant_a_value(site, site.store / "released" / "words" / site.batch(0), True)
-        assert "is wrong: it was altered" in account_at(site, 1.2).differences[0]
+        assert "summary.json is not what entry 2 of the log says" in account_at(site, 1.2).differences[0]
 
 
 def test_what_is_counted_and_not_released_is_signed_too(tmp_path: Path) -> None:
