@@ -75,13 +75,13 @@ class Account:
         return sum(one.states.get(STORED, 0) for one in self.windows)
 
 
-def account_of(view: View, *, digests: bool = False) -> Account:
+def account_of(view: View, *, past: bool = False, digests: bool = False) -> Account:
     """Return the account of a campaign.
 
     Args:
         view: of the campaign.
-        digests: whether to compare every output with its entry in the log, and every file that was handed on with its
-            signature; otherwise only outputs of the latest windows and of unfinished batches, and only new files.
+        past: whether to look at the outputs of all windows; otherwise of the latest, and of batches that are not done.
+        digests: whether to do that and read every file that was handed on and signed; otherwise only new ones.
     """
     latest = view.fold.latest
     return Account(
@@ -95,7 +95,7 @@ def account_of(view: View, *, digests: bool = False) -> Account:
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
             *filter(None, [overdue(view)]),
-            *_output_differences(view, digests),
+            *_output_differences(view, past or digests, digests),
         ],
         None if latest is None else latest.isoformat(),
     )
@@ -211,12 +211,12 @@ def _segment_differences(view: View) -> Iterator[str]:
             yield f"{path} is in no manifest, though its window is over: {cure}"
 
 
-def _output_differences(view: View, digests: bool) -> Iterator[str]:
+def _output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
     """Yield a sentence for every output that is missing or is not what was counted."""
     here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in sorted(view.fold.done.items()):
-        if not digests and _is_past(view, name, hops):
+        if not past and _is_past(view, name, hops):
             continue
         for hop, done in sorted(hops.items()):
             folder, signer = CHAIN[hop].folder, CHAIN[hop].signer

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.audit.doctor import examine
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli
 from tests.support.site import Site, account_at, at, values
@@ -107,6 +108,8 @@ def test_files_of_windows_that_are_long_over_are_compared_only_if_asked(site: Si
     assert account_at(site, 8.2).differences == []
     (difference,) = account_at(site, 8.2, digests=True).differences
     assert site.batch(0) in difference
+    (numbers,) = (check for check in examine(site.deployment, at(8.2)) if check.name == "numbers of words")
+    assert (numbers.verdict, numbers.says) == ("bad", "1 do not agree: hushcount status --digests")
     lose_output(site.store / "results" / "words" / site.batch(1))
     (difference,) = account_at(site, 8.2).differences
     assert site.batch(1) in difference
