@@ -12,8 +12,8 @@ import pytest
 from hushcount.errors import HushcountError, UsageError
 from hushcount.reasons import DAMAGE, REASONS, reason_of
 from keys import opening
-from pipelines.batches.state import SEGMENT_STATES
 from pipelines.jobs.dead_letters import CURES
+from pipelines.log.fold import SEGMENT_STATES
 from pipelines.outputs.counts import HopCounts, StreamCounts, counts_of
 from pipelines.outputs.received_summary import parse_counts
 
