@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.log.entries import Noted, Over
 from pipelines.log.fold import Fold
-from pipelines.log.log import Logs
+from pipelines.log.log import Changed, Logs
 from tests.pipelines.alerts.receiver import KEY, Receiver, is_signed, receiving
 
 NOW = datetime(2026, 11, 1, tzinfo=timezone.utc)
@@ -198,7 +199,9 @@ def test_two_runs_at_once_note_a_fact_once(tmp_path: Path) -> None:
     noted(first, alert(), alert("beta"))
     looks = [outbox.notes(fold_in(logs), [alert(fact="fell"), alert("beta")], (), NOW) for logs in (first, second)]
     assert put(first, looks[0]) == [alert(fact="fell").id(1)]
+    before = entries_in(tmp_path)
     assert put(second, looks[1]) == []
+    assert entries_in(tmp_path) == before
     # Nor does an older look bring back what ended since.
     older = outbox.notes(fold_in(second), [alert("gamma")], {("change", CAMPAIGN)}, NOW)
     put(first, older)
@@ -235,6 +238,11 @@ def test_of_two_runs_that_send_at_once_one_records_a_failure_and_an_answer_wins(
     assert fold_in(second).alerts[id].state == "sent"
     assert sent(second, both.other, 2.0) == Delivered()
     assert len(both.other.got) == 1
+    # Two answers are one entry.
+    noted(first, alert("beta"))
+    before = entries_in(tmp_path)
+    sent(first, Both(None, None))
+    assert entries_in(tmp_path) == before + 1
 
 
 def test_what_another_run_has_tried_meanwhile_is_not_sent(tmp_path: Path) -> None:
@@ -273,6 +281,19 @@ def test_a_campaign_whose_log_is_damaged_holds_up_no_other(tmp_path: Path, logs:
     # A run that goes on finds the log as it is once it is mended.
     path.unlink()
     assert sent(logs, Place()).sent == (alert().id(0),)
+
+
+def test_a_log_that_was_restored_under_a_watch_fails_one_look(tmp_path: Path) -> None:
+    (id,) = noted(Logs(deployment_in(tmp_path)), alert())
+    shutil.copytree(tmp_path / "store", tmp_path / "yesterday")
+    watch = Logs(deployment_in(tmp_path))
+    assert sent(watch, Place()).sent == (id,)
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "yesterday").rename(tmp_path / "store")
+    with pytest.raises(Changed, match="entry 3 "):
+        noted(watch, alert("beta"))
+    assert noted(watch, alert(), alert("beta")) == [alert("beta").id(0)]
+    assert sent(watch, Place()).sent == (id, alert("beta").id(0))
 
 
 class Killed(BaseException):
