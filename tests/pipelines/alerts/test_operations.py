@@ -7,7 +7,7 @@ import pytest
 from pipelines.alerts.operations import LowVolume, Volume, budget, differences, dropped, low_volume, volume, waiting
 from pipelines.audit.foresight import Room
 from pipelines.audit.reconcile import Account, WindowCounts
-from pipelines.batches.waiting import Waiting
+from pipelines.log.waiting import Waiting
 
 
 def test_dropped_reports_are_told_by_window_and_again_if_there_are_more() -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
 
 from hushcount.errors import UsageError
 from pipelines.alerts import look
 from pipelines.alerts.telling import send_test, tell
-from pipelines.batches.lock import alone
-from pipelines.batches.state import ALERTS, opened
+from pipelines.log.entries import Told
+from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
-from tests.support.collecting import collect, window_name
+from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import cli, done, refused
-from tests.support.postgres import postgresql
 from tests.support.site import Site, at, values
 
 TABLE = """[alerts]
@@ -35,7 +35,7 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(site: Site, day: float, **how: bool) -> Done:
     """Do what `hushcount run` does on a day."""
     found = site.run(day)
-    tell(site.deployment, found, now=at(day), **how)
+    tell(site.deployment, found, logs=Logs(site.deployment), now=at(day), **how)
     return found
 
 
@@ -60,17 +60,18 @@ def test_a_run_tells_once_what_stands(tmp_path: Path, capsys: pytest.CaptureFixt
         assert len(receiver.got) == 1
         # What comes back ends it, and reports that are too late are another fact.
         collect(site.store, site.campaign, values(110), day=5)
-        collect(site.store, site.campaign, values(60), day=0, collector="late")
+        (late,) = collect(site.store, site.campaign, values(60), day=0, collector="late")
+        os.utime(late.parents[1] / "late.manifest.json", (at(5.5).timestamp(),) * 2)
         told(site, 6.1)
         assert kinds(receiver) == ["volume", "dropped"]
         assert receiver.data[1]["numbers"]["too_late"] == 60
         # A number that changed is told again.
-        path = next((site.store / "results" / "words" / site.batch(5)).glob("summary.json"))
-        path.unlink()
+        lost = site.store / "results" / "words" / site.batch(5)
+        shutil.rmtree(lost)
         told(site, 6.2)
         told(site, 6.3)
         assert kinds(receiver) == ["volume", "dropped", "differences"]
-        assert str(path.parent) in receiver.data[2]["says"]
+        assert str(lost) in receiver.data[2]["says"]
         listed = done("alerts", "--config", site.config, "--json").json
         assert listed["problems"] == []
         assert {(one["kind"], one["delivery"]["state"]) for one in listed["alerts"]} >= {
@@ -92,7 +93,7 @@ def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) 
             collect(site.store, site.campaign, values(number), day=day)
         found = site.run(4.1)
         # The receiver answers when it ends: a run that waited for it would never end.
-        tell(site.deployment, found, now=at(4.1))
+        tell(site.deployment, found, logs=Logs(site.deployment), now=at(4.1))
         assert found.problems == []
         (says,) = found.waiting
         assert says.startswith("1 alert ")
@@ -104,10 +105,10 @@ def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) 
         again = told(site, 4.2)
         assert "status 500" in again.waiting[0]
         assert told(site, 4.2).waiting == again.waiting
-        found = Done()
+        found, logs = Done(), Logs(site.deployment)
         for hour in range(2, 73, 5):
             found.waiting.clear()
-            tell(site.deployment, found, now=at(4.2 + hour / 24), looks=False)
+            tell(site.deployment, found, logs=logs, now=at(4.2 + hour / 24), looks=False)
         (given_up,) = found.problems
         assert "status 500" in given_up
         assert found.waiting == []
@@ -117,34 +118,15 @@ def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) 
         assert len(set(receiver.ids)) == 1
 
 
-@pytest.mark.long
-def test_a_state_in_postgresql_tells_as_well(tmp_path: Path) -> None:
-    with postgresql() as address, receiving() as receiver:
-        table = TABLE.format(address=receiver.address)
-        site = Site(tmp_path, settings=f'state = "{address}"', tail=table)
-        for day, number in enumerate((100, 120, 110, 54)):
-            collect(site.store, site.campaign, values(number), day=day)
-        receiver.status = 500
-        assert "status 500" in told(site, 4.1).waiting[0]
-        receiver.status = 200
-        for day in (4.2, 4.3):
-            assert told(site, day).problems == []
-        assert kinds(receiver) == ["volume"] * 2
-        assert len(set(receiver.ids)) == 1
-
-
-def test_without_the_table_or_with_another_run_at_work_nothing_happens(tmp_path: Path) -> None:
+def test_without_the_table_nothing_happens(tmp_path: Path) -> None:
     found = Done()
     site = Site(tmp_path)
-    tell(site.deployment, found, now=at(1))
+    tell(site.deployment, found, logs=Logs(site.deployment), now=at(1))
     assert found == Done()
     refused("alerts", "--config", site.config, says=["[alerts]"])
     with pytest.raises(UsageError, match="alerts"):
         send_test(site.deployment, "test_1", at(1))
-    site.config.write_text(site.config.read_text() + '[alerts]\ncommand = ["false"]\n')
-    with opened(site.deployment.state) as state, alone(state, site.deployment.state, wait=False):
-        tell(site.deployment, found, now=at(1))
-    assert found == Done()
+    assert not (site.store / "log").exists()
 
 
 @pytest.mark.long
@@ -243,8 +225,10 @@ def test_the_command_tells_and_says_what_it_could_not(tmp_path: Path) -> None:
     assert "false ended with status 1" in failed.err
     assert "1 alert " in done("status", "--config", site.config).err
     site.config.write_text(site.config.read_text().replace('"false"', '"tee", "told.json"'))
-    with opened(site.deployment.state) as state, state.begin() as connection:
-        connection.execute(update(ALERTS).values(next_at=ALERTS.c.began_at))
+    # As if the next attempt were due.
+    log = Logs(site.deployment).shared("words")
+    (id,) = log.read().alerts
+    log.decide(lambda _: Told(id=id, outcome="failed", failure="away", next_at=START), START)
     assert done("run", "--config", site.config, "--json").json["waiting"] == []
     sent = json.loads((tmp_path / "told.json").read_bytes())["data"]
     assert (sent["kind"], sent["numbers"]["windows_left"]) == ("budget", 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from pipelines.log.log import Logs
 from pipelines.metrics.looks import Looks
 from tests.support.collecting import collect
 from tests.support.site import FLOOR, Site, at, values
@@ -55,7 +56,8 @@ def points(bodies: list[bytes], name: str) -> dict[tuple[tuple[str, str], ...], 
 
 def looked(site: Site, day: float, looks: Looks | None = None, *, measures: bool = True) -> None:
     """Do what `hushcount run` does on a day."""
-    (looks or Looks()).record(site.deployment, site.run(day), now=at(day), measures=measures)
+    found = site.run(day)
+    (looks or Looks()).record(site.deployment, found, logs=Logs(site.deployment), now=at(day), measures=measures)
 
 
 def test_the_numbers_of_a_look_are_sent_and_nothing_else(tmp_path: Path, received: list[bytes]) -> None:

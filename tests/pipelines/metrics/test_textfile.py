@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipelines.alerts.telling import tell
-from pipelines.batches.lock import alone
-from pipelines.batches.state import opened
+from pipelines.log.log import Logs
 from pipelines.metrics.looks import Looks
+from pipelines.schedule.lease import leased
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
@@ -35,9 +36,13 @@ def read(site: Site, run: str = "shuffler+aux-server+analyzer") -> dict[str, dic
 
 def looked(site: Site, day: float, *, measures: bool = True) -> dict[str, dict[Key, float]]:
     """Do what `hushcount run` does on a day, and return what the file says then."""
-    found = site.run(day)
-    Looks().record(site.deployment, found, now=at(day), measures=measures)
+    recorded(site, site.run(day), day, measures=measures)
     return read(site)
+
+
+def recorded(site: Site, found: Done, day: float, *, measures: bool = True) -> None:
+    """Record a look as a new process does."""
+    Looks().record(site.deployment, found, logs=Logs(site.deployment), now=at(day), measures=measures)
 
 
 def test_the_file_says_what_became_of_reports_windows_and_budget(tmp_path: Path) -> None:
@@ -54,7 +59,7 @@ def test_the_file_says_what_became_of_reports_windows_and_budget(tmp_path: Path)
     assert 0 < said["ledger_epsilon_left"][("words",)] < 42
     assert said["ledger_windows_left"] == {("words",): 30}
     assert said["key_expires_timestamp_seconds"][("words", "analyzer")] > at(300).timestamp()
-    # Without a process in between that could remember: the numbers are the state's.
+    # Without a process in between that could remember: the numbers are the log's.
     collect(site.store, site.campaign, values(FLOOR - 1), day=1)
     said = looked(site, 2.1)
     assert said["reports_total"][("words", "analyze", "accepted", "reports")] == 150
@@ -73,7 +78,7 @@ def test_another_user_may_read_it_and_nothing_else_lies_beside_it(tmp_path: Path
     before = {path.name for path in tmp_path.iterdir()}
     looked(site, 0.1)
     assert stat.S_IMODE((tmp_path / "run.prom").stat().st_mode) == 0o644
-    assert {path.name for path in tmp_path.iterdir()} - before == {"run.prom", "state.db", "state.db.lock"}
+    assert {path.name for path in tmp_path.iterdir()} - before == {"run.prom"}
 
 
 def test_a_window_is_not_done_until_every_hop_here_has_passed_it(tmp_path: Path) -> None:
@@ -115,8 +120,8 @@ def test_a_look_that_fails_as_a_whole_is_told_with_the_last_numbers(tmp_path: Pa
     site = Site(tmp_path, tail=TABLE)
     collect(site.store, site.campaign, values(150), day=0)
     before = looked(site, 1.1)
-    (tmp_path / "state.db").write_bytes(b"no database")
-    refused("run", "--config", site.config, status=1, says=["state.db"])
+    shutil.rmtree(tmp_path / "campaigns")
+    refused("run", "--config", site.config, says=["holds no campaign"])
     after = read(site)
     assert after["problems"] == {(): 1}
     assert after["last_good_look_timestamp_seconds"] == before["last_good_look_timestamp_seconds"]
@@ -126,7 +131,7 @@ def test_a_look_that_fails_as_a_whole_is_told_with_the_last_numbers(tmp_path: Pa
 
 def test_a_run_that_finds_another_at_work_leaves_the_file_to_that_one(tmp_path: Path) -> None:
     site = Site(tmp_path, tail=TABLE)
-    with opened(site.deployment.state) as state, alone(state, site.deployment.state, wait=False):
+    with leased(site.deployment, wait=False):
         refused("run", "--config", site.config, status=1, says=["another run is at work"])
     assert not (tmp_path / "run.prom").exists()
     done("run", "--config", site.config)
@@ -138,8 +143,8 @@ def test_alerts_that_stand_and_are_not_sent_are_counted(tmp_path: Path) -> None:
     for day, number in enumerate((100, 120, 110, 54)):
         collect(site.store, site.campaign, values(number), day=day)
     found = site.run(4.1)
-    tell(site.deployment, found, now=at(4.1))
-    Looks().record(site.deployment, found, now=at(4.1))
+    tell(site.deployment, found, logs=Logs(site.deployment), now=at(4.1))
+    recorded(site, found, 4.1)
     said = read(site)
     assert (said["alerts_standing"], said["alerts_unsent"], said["alerts_given_up"]) == ({(): 1}, {(): 1}, {(): 0})
 
@@ -150,7 +155,7 @@ def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replace
     assert looked(site, 0.1)["problems"] == {(): 0}
     site.config.write_text(site.config.read_text().replace("run.prom", "nowhere/run.prom"))
     found = Done()
-    Looks().record(site.deployment, found, now=at(0.2))
+    recorded(site, found, 0.2)
     (problem,) = found.problems
     assert problem.startswith(f"metrics: {tmp_path}/nowhere/")
     assert problem.endswith("No such file or directory")
@@ -158,10 +163,10 @@ def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replace
 
 def test_files_of_several_runs_can_be_told_apart(tmp_path: Path) -> None:
     site = Site(tmp_path, settings='parties = ["shuffler"]', tail=TABLE)
-    Looks().record(site.deployment, site.run(0.1), now=at(0.1))
+    recorded(site, site.run(0.1), 0.1)
     assert read(site, "shuffler")["problems"] == {(): 0}
     site.config.write_text(site.config.read_text().replace(TABLE, f'{TABLE}run = "trial"\n'))
-    Looks().record(site.deployment, site.run(0.2), now=at(0.2), measures=False)
+    recorded(site, site.run(0.2), 0.2, measures=False)
     assert read(site, "trial")["undone_windows"] == {("words",): 0}
 
 
