@@ -42,7 +42,7 @@ class Alert:
         return _digest(self.kind, self.campaign, self.about)
 
     def id(self, number: int) -> str:
-        """Return the id of the fact, the `number`-th about its subject: the same in every state, and for ever."""
+        """Return the id of the fact, the `number`-th about its subject: the same in every run."""
         return f"alert_{_digest(self.kind, self.campaign, self.about, self.fact, str(number))}"
 
     def body(self, id: str, began: datetime) -> str:

@@ -84,6 +84,18 @@ def test_a_run_tells_once_what_stands(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "/hook" not in out + err
 
 
+def test_a_window_that_no_run_could_close_yet_is_not_silent(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\ndifferences = false\n')
+    for day in range(4):
+        collect(site.store, site.campaign, values(100), day=day)
+    assert told(site, 4.1).problems == []
+    collect(site.store, site.campaign, values(100), day=4)
+    tell(site.deployment, Done(), logs=Logs(site.deployment), now=at(5.1))
+    assert not (tmp_path / "told.json").exists()
+    tell(site.deployment, Done(), logs=Logs(site.deployment), now=at(6.1))
+    assert json.loads((tmp_path / "told.json").read_bytes())["data"]["numbers"]["since"] == window_name(5)
+
+
 @pytest.mark.long
 def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) -> None:
     with receiving() as receiver:

@@ -92,6 +92,11 @@ def test_a_window_is_not_done_until_every_hop_here_has_passed_it(tmp_path: Path)
     assert "last_good_look_timestamp_seconds" not in said
     keys.rename(site.keys)
     assert looked(site, 1.2)["undone_windows"] == {("words",): 0}
+    # Nor one that no run has closed.
+    collect(site.store, site.campaign, values(150), day=1)
+    for day, undone in ((1.9, 0), (2.1, 1)):
+        recorded(site, Done(), day)
+        assert read(site)["undone_windows"] == {("words",): undone}
 
 
 def test_a_look_with_a_problem_keeps_when_the_last_good_one_was(tmp_path: Path) -> None:
@@ -147,6 +152,24 @@ def test_alerts_that_stand_and_are_not_sent_are_counted(tmp_path: Path) -> None:
     recorded(site, found, 4.1)
     said = read(site)
     assert (said["alerts_standing"], said["alerts_unsent"], said["alerts_given_up"]) == ({(): 1}, {(): 1}, {(): 0})
+
+
+def test_a_log_that_cannot_be_read_is_one_problem_and_hides_no_other_number(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail=TABLE + '[alerts]\ncommand = ["true"]\n')
+    collect(site.store, site.campaign, values(150), day=0)
+    looked(site, 1.1)
+    (site.store / "log" / "analyzer" / "words" / "0000000001.json").write_bytes(b"{")
+    found = Done()
+    recorded(site, found, 1.2)
+    (problem,) = found.problems
+    assert problem.startswith("words: not all metrics: ")
+    said = read(site)
+    assert "reports_total" not in said
+    assert ("words", "analyzer") in said["key_expires_timestamp_seconds"]
+    assert said["alerts_standing"] == {(): 0}
+    (site.store / "log" / "shuffler" / "words" / "0000000001.json").write_bytes(b"{")
+    recorded(site, found, 1.3)
+    assert "alerts_standing" not in read(site)
 
 
 def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replaced(tmp_path: Path) -> None:
