@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 from pipelines.deployment.settings import Deployment
+from pipelines.outputs.received_summary import folder_of
+from pipelines.outputs.summary import RUN_FOLDER
 from pipelines.schedule.run import run
 from tests.deploy.conftest import DEPLOY
 from tests.support.collecting import window_name
@@ -23,7 +26,6 @@ def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployme
         given,
         path=root / "deployment.toml",
         store=str(root / f"{party}-store"),
-        state=str(root / f"{party}.db"),
         campaigns=root / campaigns,
         keys=root / "keys",
         ledger=None,
@@ -57,6 +59,13 @@ def hands(module: ModuleType, *texts: str) -> list[object]:
     return [module._parsed(text) for text in texts]
 
 
+def inside(batch: Path) -> Path:
+    """Return the folder of a batch in which its files are."""
+    return Path(folder_of(str(batch)))
+
+
 def files(root: Path) -> set[str]:
     """Return the folders of batches, and the files beside them, that are anywhere below a directory."""
-    return {path.relative_to(root).parts[2] for path in root.rglob("*") if len(path.relative_to(root).parts) > 2}
+    found = (path.relative_to(root).parts[2:] for path in root.rglob("*"))
+    names = (parts[1:] if parts and re.fullmatch(RUN_FOLDER, parts[0]) else parts for parts in found)
+    return {parts[0] for parts in names if parts}

@@ -13,7 +13,7 @@ import pytest
 
 from hushcount.errors import UsageError
 from pipelines.schedule.run import run
-from tests.deploy.handing_on import GONE, deployment, files, hands, of_shuffler, shuffled
+from tests.deploy.handing_on import GONE, deployment, files, hands, inside, of_shuffler, shuffled
 from tests.support.collecting import window_name
 from tests.support.jobs import summary
 from tests.support.site import Site, at
@@ -26,8 +26,8 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     to = {name: str(site.root / name) for name in ("to-aux", "to-analyzer", "bins")}
     shuffler, batch = shuffled(site)
     # What cannot be opened stays with who refused it.
-    (batch / "dead_letter" / "reports").mkdir(parents=True)
-    (batch / "dead_letter" / "reports" / "kept.blocks").write_bytes(b"sealed")
+    (inside(batch) / "dead_letter" / "reports").mkdir(parents=True)
+    (inside(batch) / "dead_letter" / "reports" / "kept.blocks").write_bytes(b"sealed")
     asked = hands(hand_on, f"shuffled/discovery={to['to-aux']}", f"shuffled/reports={to['to-analyzer']}")
     told, problems = hand_on.hand_on(shuffler, asked)
     assert problems == []
@@ -46,7 +46,7 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     (block,) = (site.root / "aux-server-store" / "released").rglob("*.blocks")
     aside = block.rename(block.with_suffix(".aside"))
     (problem,) = hand_on.hand_on(aux, asked)[1]
-    released = summary(block.parents[1])["released"]
+    released = summary(block.parents[2])["released"]
     assert "bins hold 0 records" in problem
     assert str(released) in problem
     assert not Path(to["bins"]).exists()
@@ -70,14 +70,14 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
 
     # With the redacted file nobody reveals a value: the analyzer needs the whole one.
     wrong = deployment(site.root, "analyzer", "redacted-campaigns", shuffled=to["to-analyzer"], released=to["bins"])
-    (problem,) = run(replace(wrong, state=str(site.root / "x.db"), store=str(site.root / "x")), now=at(1.1)).problems
+    (problem,) = run(replace(wrong, store=str(site.root / "x")), now=at(1.1)).problems
     assert "no hash key" in problem
 
 
 @contextmanager
 def planted(where: Path, batch: Path, folder: str) -> Iterator[Path]:
     """Put a file beside those that were handed on, as whoever can write between two parties can."""
-    path = where / "words" / batch.name / folder / "planted.blocks"
+    path = inside(where / "words" / batch.name) / folder / "planted.blocks"
     path.write_bytes(next(path.parent.glob("*.blocks")).read_bytes())
     yield path
     path.unlink()

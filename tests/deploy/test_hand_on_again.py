@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.deploy.handing_on import hands, shuffled
+from tests.deploy.handing_on import hands, inside, shuffled
 from tests.support.jobs import files_under, summary
 from tests.support.site import Site
 from tests.support.stub_store import StubStore
@@ -64,7 +64,7 @@ def test_a_copy_that_is_not_as_it_was_made_is_handed_on_again(
 ) -> None:
     shuffler, batch = shuffled(site)
     if not signed:
-        (batch / "summary.json.sig").unlink()
+        (inside(batch) / "summary.json.sig").unlink()
         # It lists no files then.
         described = summary(batch)
         del described["files"]
@@ -82,7 +82,7 @@ def test_a_copy_that_is_not_as_it_was_made_is_handed_on_again(
         assert hand_on.hand_on(shuffler, asked) == ([line], []), (pattern, damage)
         assert files_under(to) == whole
         assert hand_on.hand_on(shuffler, asked) == ([], [])
-    added = to / "words" / batch.name / "reports" / "planted"
+    added = inside(to / "words" / batch.name) / "reports" / "planted"
     added.write_bytes(b"planted")
     assert hand_on.hand_on(shuffler, asked)[1] == []
     assert files_under(to) == whole
@@ -110,7 +110,7 @@ def test_what_was_damaged_at_its_source_is_not_handed_on_and_harms_no_copy(hand_
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
     hand_on.hand_on(shuffler, asked)
     whole = files_under(site.root / "to")
-    block = next((batch / "reports").glob("*.blocks"))
+    block = next((inside(batch) / "reports").glob("*.blocks"))
     block.write_bytes(altered(block.read_bytes()))
     # The copy is what was signed; another one is not made of this.
     assert hand_on.hand_on(shuffler, asked) == ([], [])
@@ -122,6 +122,6 @@ def test_what_was_damaged_at_its_source_is_not_handed_on_and_harms_no_copy(hand_
     block.unlink()
     assert hand_on.hand_on(shuffler, asked) == ([], [])
     unsigned = replace(shuffler, sign_with=None)
-    (batch / "summary.json.sig").unlink()
-    assert f"{batch / 'reports'} hold 0 records" in hand_on.hand_on(unsigned, asked)[1][0]
+    (inside(batch) / "summary.json.sig").unlink()
+    assert f"{inside(batch) / 'reports'} hold 0 records" in hand_on.hand_on(unsigned, asked)[1][0]
     assert files_under(site.root / "to") == whole

@@ -12,7 +12,7 @@ import pytest
 from apache_beam.io.filesystem import FileMetadata
 
 from hushcount.errors import HushcountError
-from tests.deploy.handing_on import GONE, hands, of_shuffler, shuffled
+from tests.deploy.handing_on import GONE, hands, inside, of_shuffler, shuffled
 from tests.support.jobs import summary
 from tests.support.site import Site
 from tests.support.stub_store import StubStore
@@ -28,23 +28,24 @@ def test_a_batch_of_which_a_file_is_missing_or_was_added_gets_no_summary(
 ) -> None:
     shuffler, batch = shuffled(site)
     asked = hands(hand_on, f"shuffled/{folder}={site.root / 'to'}")
-    block = next((batch / folder).glob("*.blocks"))
+    made = inside(batch)
+    block = next((made / folder).glob("*.blocks"))
     aside = block.rename(batch / "aside")
     to = site.root / "to" / "words" / batch.name
     number = summary(batch)["streams"][folder]["accepted"]
     done, (problem,) = hand_on.hand_on(shuffler, asked)
     assert (done, to.exists()) == ([], False)
-    assert f"{batch / folder} hold" in problem
+    assert f"{made / folder} hold" in problem
     assert str(number) in problem
     aside.rename(block)
     # What an earlier try left at the recipient's, of other files.
     for name in ("left.blocks", f".{block.name}.0.tmp"):
-        left = to / folder / name
+        left = to / made.name / folder / name
         left.parent.mkdir(parents=True, exist_ok=True)
         left.write_bytes(block.read_bytes())
     assert hand_on.hand_on(shuffler, asked) == ([f"handed on: words/{batch.name} {folder}"], [])
     assert (to / "summary.json").read_bytes() == (batch / "summary.json").read_bytes()
-    names = [{path.name for path in (where / folder).iterdir()} for where in (to, batch)]
+    names = [{path.name for path in (where / folder).iterdir()} for where in (to / made.name, made)]
     assert names[0] == names[1]
 
 
@@ -52,7 +53,8 @@ def test_a_copy_of_which_the_store_lost_a_file_gets_no_summary(
     hand_on: ModuleType, site: Site, store: type[StubStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shuffler, batch = shuffled(site)
-    lost = f"/{next((batch / 'reports').glob('*.blocks')).name}"
+    made = inside(batch)
+    lost = f"/{next((made / 'reports').glob('*.blocks')).name}"
     taken = store.put
 
     def loses(path: str, content: bytes) -> None:
@@ -62,7 +64,8 @@ def test_a_copy_of_which_the_store_lost_a_file_gets_no_summary(
     monkeypatch.setattr(store, "put", staticmethod(loses))
     done, (problem,) = hand_on.hand_on(shuffler, hands(hand_on, "shuffled/reports=stub://to"))
     assert done == []
-    assert f"stub://to/words/{batch.name}/reports{lost} is not what {batch / 'reports'}{lost} was" in problem
+    copy = f"stub://to/words/{batch.name}/{made.name}/reports{lost}"
+    assert f"{copy} is not what {made / 'reports'}{lost} was" in problem
     assert not any(name.endswith("/summary.json") for name in store.objects)
 
 
@@ -85,7 +88,7 @@ def test_a_deletion_that_failed_or_was_killed_is_gone_on_with(
         done, (problem,) = hand_on.hand_on(shuffler, asked)
     assert (done, problem) == ([], f"words/{batch.name} reports: cannot delete stub://to/words/{batch.name}: away")
     # What is left has no summary by which it would be found.
-    assert {name.split("/")[5] for name in store.objects} == {"reports"}
+    assert {name.split("/")[6] for name in store.objects} == {"reports", "summary.json.sig"}
     assert hand_on.hand_on(shuffler, asked) == ([f"deleted: words/{batch.name} reports"], [])
     assert store.objects == {}
 

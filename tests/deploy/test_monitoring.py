@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evaluator.metrics import Metrics as EvaluatorMetrics
 from pipelines.alerts.telling import tell
+from pipelines.log.log import Logs
 from pipelines.metrics.looks import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
@@ -120,12 +121,13 @@ def texts_of_runs(root: Path) -> Iterator[str]:
     collect(site.store, site.campaign, values(150), day=0)
     collect(site.store, site.campaign, values(FLOOR - 1), day=1)
     collect(site.store, site.campaign, values(150), day=2)
+    logs = Logs(site.deployment)
     for day in (1.1, 2.1, 3.1):
         if day > 3:
             site.keys.rename(root / "away")
         found = site.run(day)
-        tell(site.deployment, found, now=at(day))
-        Looks().record(site.deployment, found, now=at(day))
+        tell(site.deployment, found, logs=logs, now=at(day))
+        Looks().record(site.deployment, found, logs=logs, now=at(day))
         yield (root / "run.prom").read_text()
 
 
@@ -209,7 +211,7 @@ def test_prometheus_collects_and_judges_what_the_operators_page_configures(tmp_p
         (tmp_path / party).mkdir()
         textfile = tmp_path / "metrics" / party / "run.prom"
         site = Site(tmp_path / party, settings=f'parties = ["{party}"]', tail=f'[metrics]\ntextfile = "{textfile}"\n')
-        Looks().record(site.deployment, site.run(0.1))
+        Looks().record(site.deployment, site.run(0.1), logs=Logs(site.deployment))
     node, server = free_port(), free_port()
     shutil.copy(RULES, tmp_path)
     programs = [
