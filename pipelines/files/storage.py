@@ -12,6 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,7 @@ PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 TEMPORARY = ".tmp"
 """How the name of a file ends that is being written; it begins with a dot."""
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def is_remote(path: str) -> bool:
@@ -72,7 +74,7 @@ def relative(path: str, directory: str) -> str:
 
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
-    return sorted(_listed(directory, f"*{suffix}"))
+    return sorted((path, size) for path, size, _ in _listed(directory, f"*{suffix}"))
 
 
 def modified(path: str) -> float:
@@ -93,17 +95,27 @@ def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
 
     A star matches within one name; the list is empty if there is no such directory.
     """
+    return [(path, size) for path, size, _ in list_dated(directory, pattern)]
+
+
+def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
+    """Return what `list_tree` does, and when each file was written last, in seconds since 1970, by its store's clock.
+
+    No file is asked for: all of this stands in the listing.
+    """
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
     # What a star matches differs from store to store.
-    return sorted((path, size) for path, size in _listed(directory, pattern) if len(path.split("/")) == depth)
+    return sorted(found for found in _listed(directory, pattern) if len(found[0].split("/")) == depth)
 
 
-def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
-    found: Iterator[tuple[str, int]] = (_stores().listed if is_remote(directory) else _listed_here)(directory, pattern)
+def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
+    found: Iterator[tuple[str, int, float]] = (_stores().listed if is_remote(directory) else _listed_here)(
+        directory, pattern
+    )
     return found
 
 
-def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
+def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
     """Yield the files below a local directory; two stars match at any depth.
 
     A link to a directory is followed only if the pattern spells its name, so that no circle of links is walked. Files
@@ -121,7 +133,20 @@ def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int]]:
                 if reached and (name == "**" or (below and fnmatchcase(entry.name, name))):
                     yield from _listed_here(entry.path, below or name)
             elif not below and fnmatchcase(entry.name, name):
-                yield entry.path, entry.stat().st_size
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime
+
+
+def store_time(path: str) -> datetime | None:
+    """Return the present by the clock of the store that a path is in; None: a disk, which has this machine's clock.
+
+    Raises:
+        StorageError: the store cannot be reached.
+    """
+    if not is_remote(path):
+        return None
+    told: datetime | None = _stores().date_of(path)
+    return told
 
 
 def open_read(path: str) -> IO[bytes]:
@@ -147,10 +172,15 @@ def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
 
 def read_if_there(path: str, most: int = reading.RECORD_BYTES) -> bytes | None:
     """Return what is in a file, or None if there is none; raises as `read_bytes`."""
-    if is_remote(path) and not exists(path):
-        return None
     try:
-        return read_bytes(path, most)
+        if not is_remote(path):
+            return read_bytes(path, most)
+        with client(path):
+            stream: IO[bytes] | None = _stores().opened_if_there(path)
+            if stream is None:
+                return None
+            with stream:
+                return reading.take(stream, most, path)
     except FileNotFoundError:
         return None
 
@@ -193,23 +223,34 @@ def put_absent(path: str, data: bytes) -> bool:
     Raises:
         UsageError: the file system has no hard links, or the store no such request.
         StorageError: the store failed.
+        OSError: the file system failed.
     """
     if is_remote(path):
-        with client(path, "write", WriteError):
-            return bool(_stores().put_absent(path, data))
+        return bool(_stores().put_absent(path, data))
     directory = Path(path).parent
-    permissions.make_folder(directory)
+    _make_durable_folder(directory)
     try:
         # Not O_EXCL on the name itself: a kill would leave a torn file.
         write_new(Path(path), data, permissions.mode_in(directory))
+        is_mine = True
     except FileExistsError:
-        return False
+        is_mine = False
     except OSError as error:
-        if error.errno in (errno.EPERM, errno.ENOTSUP):
+        # Only a link has a second name.
+        if error.filename2 is not None and error.errno in _NO_LINKS:
             raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
         raise
+    # Also what somebody else wrote: who lost builds on it.
     sync(directory)
-    return True
+    return is_mine
+
+
+def _make_durable_folder(path: Path) -> None:
+    """Make a folder and its parents where they are missing; their names are on the disk then."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    permissions.make_folder(path)
+    for folder in missing:
+        sync(folder.parent)
 
 
 def copy(source: str, target: str) -> None:
@@ -305,12 +346,12 @@ def remove_empty(path: str) -> None:
 
 def list_objects(path: str) -> list[str]:
     """Return the files below a local directory, or the objects of a store whose names begin with it, sorted."""
-    return sorted(file for file, _ in _listed(path, "**"))
+    return sorted(file for file, _, _ in _listed(path, "**"))
 
 
 def list_hidden(path: str) -> list[str]:
     """Return the objects of a store that lie in hidden directories of this one, sorted."""
-    return sorted(file for file, _ in _listed(path, ".*/**"))
+    return sorted(file for file, _, _ in _listed(path, ".*/**"))
 
 
 def holds_objects(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.util import find_spec
 from typing import IO, Any
 
@@ -13,8 +14,9 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import UsageError
-from pipelines.files.s3_clients import boto3_client_of, share
-from pipelines.files.storage_errors import StorageError, cause, client, silent_clients
+from pipelines.files.s3_clients import share
+from pipelines.files.storage_errors import StorageError, WriteError, cause, client, silent_clients
+from pipelines.files.store_requests import date_of_gcs, date_of_s3, open_in_gcs, open_in_s3, put_to_gcs, put_to_s3
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
 """The extra of apache-beam that each store needs."""
@@ -54,8 +56,11 @@ def asked(path: str) -> Iterator[Any]:
         raise StorageError(f"cannot reach {path}: {cause(error)}") from error
 
 
-def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int]]:
-    """Yield path and size of the objects below a directory whose names there match a pattern, `most` at most."""
+def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int, float]]:
+    """Yield the objects below a directory whose names there match a pattern, `most` at most.
+
+    Each comes with its size and the time at which the store had it, in seconds since 1970.
+    """
     with asked(directory) as systems:
         path = systems.join(glob.escape(directory), pattern)
         try:
@@ -63,7 +68,7 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
         except BeamIOError as error:
             raise UsageError(f"cannot list {directory}: {cause(error)}") from None
     for match in matches:
-        yield from ((file.path, file.size_in_bytes) for file in match.metadata_list)
+        yield from ((file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in match.metadata_list)
 
 
 def opened(path: str) -> IO[bytes]:
@@ -84,45 +89,48 @@ def delete(path: str) -> None:
     reached(path).delete([path if path.endswith("/") else glob.escape(path)])
 
 
+PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_gcs}
+"""How each kind of store puts an object unless its name is taken, and says whether this call put it."""
+READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
+"""How each kind of store opens an object that may not be there."""
+DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
+"""How each kind of store tells the time."""
+
+
 def put_absent(path: str, data: bytes) -> bool:
     """Put an object in one request unless its name is taken, as the store decides; return whether this call put it.
 
     Raises:
         UsageError: the store cannot do that.
+        WriteError: the store failed, or its answer is lost.
     """
     scheme = FileSystems.get_scheme(path)
     reached(path)
     if scheme not in PUTS:
         raise UsageError(f"{path}: a log needs a store that refuses to replace an object, must be gs:// or s3://")
-    return PUTS[scheme](path, data)
-
-
-def _put_to_s3(path: str, data: bytes) -> bool:
-    from apache_beam.io.aws.s3io import parse_s3_path
-    from botocore.exceptions import ClientError
-
-    bucket, key = parse_s3_path(path)
     try:
-        boto3_client_of(FileSystems._pipeline_options).put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
-    except ClientError as error:
-        if error.response["Error"]["Code"] in ("PreconditionFailed", "ConditionalRequestConflict"):
-            return False
-        raise
-    return True
+        with client(path, "write", WriteError):
+            return PUTS[scheme](path, data)
+    except OSError as error:
+        # Some clients raise these if an answer is lost: the object may be there.
+        raise WriteError(f"cannot write {path}: {cause(error)}") from error
 
 
-def _put_to_gcs(path: str, data: bytes) -> bool:
-    from apache_beam.io.gcp.gcsio import GcsIO, parse_gcs_path
-    from google.api_core.exceptions import PreconditionFailed
-
-    bucket, name = parse_gcs_path(path)
-    blob = GcsIO(pipeline_options=FileSystems._pipeline_options).client.bucket(bucket).blob(name)
-    try:
-        blob.upload_from_string(data, if_generation_match=0)
-    except PreconditionFailed:
-        return False
-    return True
+def opened_if_there(path: str) -> IO[bytes] | None:
+    """Open an object as it is, in one request where the store has one; None: it is not there."""
+    scheme = FileSystems.get_scheme(path)
+    reached(path)
+    if scheme in READS:
+        return READS[scheme](path)
+    return opened(path) if reached(path).exists(path) else None
 
 
-PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": _put_to_s3, "gs": _put_to_gcs}
-"""How each kind of store puts an object unless its name is taken."""
+def date_of(path: str) -> datetime | None:
+    """Return the present by the clock of a path's store; None: it does not tell the time.
+
+    Raises:
+        StorageError: the store cannot be reached.
+    """
+    with asked(path):
+        told = DATES.get(FileSystems.get_scheme(path))
+        return None if told is None else told(path)

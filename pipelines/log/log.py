@@ -19,6 +19,7 @@ from pipelines.files.storage_errors import StorageError
 from pipelines.log.entries import ENTRY_BYTES, Decision, Entry, Opened, digest_of, read_entry, whole_second, write_entry
 from pipelines.log.fold import Fold, Head, merged
 from pipelines.log.folding import Folding
+from pipelines.log.probe import require
 
 _EVERY = 100
 """So many entries lie between two checkpoints at most, if a party's run gets that far."""
@@ -34,6 +35,7 @@ class Log:
         self.party: Party = party
         self.campaign = campaign
         self._folder = deployment.folder("log", party, campaign)
+        self._probed = deployment.folder("log", party)
         self._folding = Folding(party, campaign)
         self._checkpoint = 0
 
@@ -85,13 +87,16 @@ class Log:
             The entry; None: nothing was put.
 
         Raises:
+            HushcountError: the log is empty, and its store lets several put one entry.
             FormatError, UsageError, StorageError, OSError: as `read`.
         """
         self.read()
         opening = Opened(party=self.party, campaign=self.campaign)
         while (wanted := decision(self.fold)) is not None:
-            if self.head.number == 0 and self._put(opening, at) is None:
-                continue
+            if self.head.number == 0:
+                require(self._probed)
+                if self._put(opening, at) is None:
+                    continue
             if (entry := self._put(wanted, at)) is not None:
                 self._save()
                 return entry

@@ -9,10 +9,13 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from threading import Lock
 from typing import Any, ClassVar
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
+
+from pipelines.files import stores
 
 PREFIX = "stub://"
 
@@ -39,7 +42,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
     times: ClassVar[dict[str, float]] = {}
     """When each object was put or renamed to its name, by the store's clock."""
     clock: ClassVar[Callable[[], float]] = time.time
-    """The store's clock: seconds since 1970."""
+    """The store's clock: seconds since 1970. As long as a test sets none, the store does not tell the time."""
     full: ClassVar[str] = ""
     """Names that contain this cannot be written; empty: all can."""
     lock: ClassVar[Lock] = Lock()
@@ -53,12 +56,29 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
 
     @classmethod
     def put(cls, path: str, content: bytes) -> None:
+        with cls.lock:
+            cls._put(path, content)
+
+    @classmethod
+    def _put(cls, path: str, content: bytes) -> None:
         if cls.full and cls.full in path:
             raise OSError(28, "No space left on device", path)
+        cls.objects[path] = content
+        cls.named.append(path)
+        cls.times[path] = cls.clock()
+
+    @classmethod
+    def put_absent(cls, path: str, content: bytes) -> bool:
         with cls.lock:
-            cls.objects[path] = content
-            cls.named.append(path)
-            cls.times[path] = cls.clock()
+            if path in cls.objects:
+                return False
+            cls._put(path, content)
+            return True
+
+    @classmethod
+    def date(cls, path: str) -> datetime | None:
+        del path
+        return None if cls.clock is time.time else datetime.fromtimestamp(cls.clock(), timezone.utc)
 
     @classmethod
     def scheme(cls) -> str:
@@ -122,3 +142,7 @@ class StubStore(FileSystem):  # type: ignore[misc]  # apache_beam ships no types
                 doomed = [name for name in self.objects if name.startswith(path)] if path.endswith("/") else [path]
                 for name in doomed:
                     self.objects.pop(name, None)
+
+
+stores.PUTS["stub"] = StubStore.put_absent
+stores.DATES["stub"] = StubStore.date

@@ -1,0 +1,68 @@
+"""Whether a store refuses to replace a file, also when many put one name at once: a log needs that.
+
+A gateway is known that refuses in its answers, and lets several of these requests win. Nobody sees that in an answer.
+"""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from threading import Barrier
+
+from hushcount.errors import HushcountError
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+
+WRITERS = 16
+
+
+def fault(folder: str) -> str:
+    """Let many put one name in a folder at once, and again when all are done; return what is wrong, empty if nothing.
+
+    All that was written is removed.
+    """
+    path = storage.join(folder, f".probe-{uuid.uuid4().hex}")
+    start = Barrier(WRITERS)
+
+    def put(number: int) -> bool | Exception:
+        start.wait()
+        try:
+            return storage.put_absent(path, _content(number))
+        except (HushcountError, OSError) as error:
+            return error
+
+    try:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            answers = list(pool.map(put, range(WRITERS)))
+        for answer in answers:
+            if isinstance(answer, Exception):
+                return told(answer)
+        winners = [number for number, answer in enumerate(answers) if answer]
+        if len(winners) != 1:
+            return f"{WRITERS} put one file at once, and {len(winners)} were told that they did, must be 1"
+        (winner,) = winners
+        if storage.put_absent(path, _content(WRITERS)):
+            return "a second file of one name was accepted, must be refused"
+        if storage.read_if_there(path) != _content(winner):
+            return f"of {WRITERS} who put one file at once the file is not of the one who was told so"
+        return ""
+    except (HushcountError, OSError) as error:
+        return told(error)
+    finally:
+        with suppress(HushcountError, OSError):
+            storage.remove(path)
+
+
+@cache
+def require(folder: str) -> None:
+    """Raise HushcountError if a log cannot be kept in a folder; a folder that passed is not asked again."""
+    if wrong := fault(folder):
+        raise HushcountError(
+            f"no log can be kept in {folder}: {wrong}; put the store on another file system or service"
+        )
+
+
+def _content(number: int) -> bytes:
+    return b"%d\n" % number
