@@ -18,6 +18,7 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import cause
 from pipelines.ledger.clock import span
 from pipelines.ledger.report import check
+from pipelines.log.probe import WRITERS, fault
 from pipelines.log.waiting import unclaimed
 from pipelines.schedule.clock import CONFIRM, told_time
 
@@ -142,6 +143,14 @@ def store(view: View) -> Iterator[Finding]:
             yield Finding(f"write to {name}", "bad", f"{folder}: {cause(error)}", "let this user write there")
 
 
+def puts(view: View) -> Iterator[Finding]:
+    """Let many put one file at once where the logs of the parties here are."""
+    folders = [view.deployment.folder("log", party) for party in view.deployment.file.parties]
+    faults = [f"{folder}: {said}" for folder in folders if (said := fault(folder))]
+    says = "; ".join(faults) or f"of {WRITERS} who put one file at once, one does"
+    yield Finding("puts", "bad" if faults else "good", says, "put the store on another file system or service")
+
+
 def disk(view: View) -> Iterator[Finding]:
     """Check that each local disk has room for what the largest of the last windows brought."""
     brought: Counter[str] = Counter()
@@ -167,7 +176,7 @@ def clock(view: View) -> Iterator[Finding]:
     yield Finding("clock", "bad" if held.is_far else "good", held.says(), CONFIRM)
     yield from (Finding("clock", "bad", problem) for problem in time.problems)
     told = {witness.name: max(witness.stamps) for witness in held.witnesses if witness.stamps}
-    told |= {} if held.trusted is None else {"the last run": held.trusted}
+    told |= {} if held.trusted is None else {"the log": held.trusted}
     told |= {} if held.store is None else {"the store": held.store}
     for name, moment in told.items():
         off = view.now - moment

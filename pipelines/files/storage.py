@@ -77,19 +77,6 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
     return sorted((path, size) for path, size, _ in _listed(directory, f"*{suffix}"))
 
 
-def modified(path: str) -> float:
-    """Return when a file was written last, in seconds since 1970, by the clock of its store.
-
-    Raises:
-        OSError: a local file is missing.
-        StorageError: the store cannot be reached, or has no such object.
-    """
-    if not is_remote(path):
-        return os.path.getmtime(path)
-    with _stores().asked(path) as systems:
-        return float(systems.last_updated(path))
-
-
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
     """Return path and size of the files below a directory whose paths there match a pattern such as `*/*.json`, sorted.
 

@@ -1,9 +1,10 @@
 """How far the clock is ahead of all else that tells the time: no run does anything final by a clock that is far ahead.
 
-A deployment leaves stamps: the ends of the windows that collectors closed, the charges of the ledger, the last run.
-Each says that it was that late at least, if the clock that wrote it was right. No stamp is believed alone: from the
-last trusted run on they must follow each other without a gap longer than the bound. Stamps beyond a gap come from a
-clock that jumped, or nothing happened for so long: only the operator knows which.
+The clock of a store of objects is another one, and decides: the present is the earlier of the two. On a disk a
+deployment's stamps tell the time: when entries of its logs and manifests were written, and the ledger's time. Each says
+that it was that late at least, if the clock that wrote it was right. No stamp is believed alone: from the newest entry
+on, which is put at a trusted moment, they must follow each other without a gap longer than the bound. Stamps beyond a
+gap come from a clock that jumped, however many they are, or nothing happened for so long: only the operator knows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 _LEAST_BOUND = timedelta(days=2)
+_AGREES = timedelta(minutes=5)
+"""So far a clock may be ahead of the store's before it is called wrong."""
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -34,10 +37,10 @@ class Clock:
 
     Attributes:
         now: what the clock says.
-        bound: so far ahead of everything else it may be; `usual_bound` of a deployment.
-        trusted: the last moment that a run trusted; None: no run did, and the oldest stamp is the first.
+        bound: so far ahead of everything else it may be without a store's clock; `usual_bound` of a deployment.
+        trusted: when the newest entry of the logs was put; None: there is none, and the oldest stamp is the first.
         witnesses: what else tells the time.
-        store: what the store's own clock says now; it decides alone. None: it has none, or was not asked.
+        store: what the store's own clock says now; it decides alone. None: it has none, or did not answer.
     """
 
     now: datetime
@@ -66,32 +69,34 @@ class Clock:
     @property
     def is_far(self) -> bool:
         """Whether the clock is so far ahead that nothing final may be done by it."""
-        return self.ahead > self.bound
+        return self.ahead > (self.bound if self.store is None else _AGREES)
 
-    def present(self, patience: timedelta = timedelta()) -> datetime:
-        """Return the moment to work by: the clock's, or if that is far ahead, `patience` after the latest known one."""
+    @property
+    def present(self) -> datetime:
+        """The moment to work by, which has certainly come: nothing is final that would begin later.
+
+        It is not after the store's clock, nor, if the clock is far ahead, after the latest moment known to have come.
+        """
         reach = self.reach
-        return self.now if reach is None or not self.is_far else reach + patience
+        return min(self.now, reach) if reach is not None and (self.is_far or self.store is not None) else self.now
 
     def says(self) -> str:
         """Return what the clock says, how far it is ahead of all else or behind it, and what that is."""
-        reach = self.reach
+        reach, said = self.reach, "ahead of" if self.ahead >= timedelta() else "behind"
+        off = f"the clock says {shown(self.now)}, {span(self.ahead)} {said}"
         if reach is None:
             return f"the clock says {shown(self.now)}, and nothing else tells the time"
+        if self.store is not None:
+            return f"{off} the store's own clock, {shown(self.store)}"
         told: list[str] = []
         beyond: list[str] = []
-        for witness in (*self.witnesses, Witness("the last run", () if self.trusted is None else (self.trusted,))):
+        for witness in (*self.witnesses, Witness("the log", () if self.trusted is None else (self.trusted,))):
             if near := [stamp for stamp in witness.stamps if stamp <= reach]:
                 told.append(f"{witness.name} {shown(max(near))}")
             if far := [stamp for stamp in witness.stamps if stamp > reach]:
                 beyond.append(f"{witness.name} {shown(max(far))}")
-        told += [] if self.store is None else [f"the store's own clock {shown(self.store)}"]
-        said = "ahead of" if self.ahead >= timedelta() else "behind"
         gap = f"; after a gap, so that it proves nothing: {', '.join(beyond)}" if beyond else ""
-        return (
-            f"the clock says {shown(self.now)}, {span(self.ahead)} {said} all else that tells the time: "
-            f"{', '.join(told)}{gap}"
-        )
+        return f"{off} all else that tells the time: {', '.join(told)}{gap}"
 
 
 def usual_bound(length: timedelta, grace: timedelta, patience: timedelta) -> timedelta:
@@ -99,7 +104,7 @@ def usual_bound(length: timedelta, grace: timedelta, patience: timedelta) -> tim
 
     The newest manifest is of the window before the present one, or of the one before that during `patience`, and may
     come `grace` late. Two days at least: a nightly schedule may miss a night. So much too early, and no more, something
-    final may be done.
+    final may be done on a disk.
     """
     return max(_LEAST_BOUND, 2 * length + patience + grace)
 

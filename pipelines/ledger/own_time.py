@@ -48,7 +48,7 @@ class LedgerTime:
         return (
             f"this machine's clock says {stamp(self.clock)}, {abs(self.clock - self.now).days:,} days {side} the "
             f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right, or if it is right "
-            "and was right then, hushcount ledger confirm --date with today's date"
+            "and was right then, hushcount run --clock-is-right, or hushcount ledger confirm --date with today's date"
         )
 
 
@@ -57,7 +57,7 @@ def believed(clock: datetime, newest: datetime | None, known: datetime | None = 
     # A witness may be wrong too: nothing moves the ledger further than the clock.
     told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
     reach = max(told, default=clock)
-    return max(reach, Clock(clock, FAR, trusted=reach).present())
+    return max(reach, Clock(clock, FAR, trusted=reach).present)
 
 
 def ledger_time(connection: sqlite3.Connection, known: datetime | None = None) -> LedgerTime:
@@ -96,9 +96,6 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
 def confirm(path: Path, today: date) -> LedgerTime:
     """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
 
-    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like one that a clock a year
-    behind began; the charges of such a clock are forgotten a year too early.
-
     Raises:
         UsageError: the clock is more than a day off `today`, which is the date from another source, wherever on earth.
         LedgerError: the ledger cannot be used.
@@ -106,6 +103,23 @@ def confirm(path: Path, today: date) -> LedgerTime:
     now = utc_now()
     if abs(now.date() - today) > _DAY:
         raise UsageError(f"date is {today}, must be what this machine's clock says, {now.date()}: set the clock right")
+    return believe(path, today)
+
+
+def believe(path: Path, today: date | None = None) -> LedgerTime:
+    """Believe this machine's clock, because the operator says that it is right; later stamps move back to its date.
+
+    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like one that a clock a year
+    behind began; the charges of such a clock are forgotten a year too early.
+
+    Args:
+        today: the date where the operator is; the clock's by default.
+
+    Raises:
+        LedgerError: the ledger cannot be used.
+    """
+    now = utc_now()
+    today = today or now.date()
     # Today is over by then, wherever on earth.
     end = stamp(datetime.combine(today + 2 * _DAY, datetime.min.time(), timezone.utc))
     with opened(path) as connection, writing(connection):

@@ -151,7 +151,7 @@ class Deleted(Part):
 
 
 class Confirmed(Part):
-    """The operator said that the clock is right."""
+    """The clock is right: the operator said so, or it kept step with all else while nothing was decided."""
 
     kind: Literal["confirmed"] = "confirmed"
 

@@ -102,9 +102,11 @@ class _State:
         )
 
     def add(self, entry: Entry) -> None:  # noqa: PLR0912  # one branch for each kind
-        # Alerts are told by any clock, also by one that is far ahead: they prove no time.
-        if not isinstance(entry.decision, entries.Noted | entries.Over | entries.Told):
-            self._latest = entry.at if self._latest is None else max(self._latest, entry.at)
+        # Alerts are told by any clock, also by one that is far ahead, and may open a log: they prove no time.
+        if not isinstance(entry.decision, entries.Opened | entries.Noted | entries.Over | entries.Told):
+            # Whatever a confirmed clock is behind was stamped by a wrong one.
+            before = None if isinstance(entry.decision, entries.Confirmed) else self._latest
+            self._latest = entry.at if before is None else max(before, entry.at)
         match entry.decision:
             case entries.Opened() as opened:
                 if opened.campaign != self._campaign:

@@ -1,17 +1,119 @@
-from dataclasses import dataclass
+"""Compare this machine's clock with the logs, manifests, the ledger, and the store's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hushcount.errors import HushcountError
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+from pipelines.ledger import own_time
+from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
+from pipelines.ledger.file import opened, read_newest
+from pipelines.log.closing import Listed
+from pipelines.log.entries import Confirmed
+from pipelines.log.fold import Fold
+from pipelines.log.log import Logs
+
+CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
 
 
-class C:
-    is_far = False
+@dataclass(frozen=True)
+class Told:
+    """What the clock and all else say of the time.
+
+    Attributes:
+        present: the moment to work by.
+        problems: a sentence for each witness that could not be asked.
+    """
+
+    clock: Clock
+    present: datetime
+    problems: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """A sentence on a clock that is far ahead: by how much, what was not done, and the cure."""
+        return (
+            f"{self.clock.says()}: nothing was deleted, given up or published by it, and all was done as at "
+            f"{shown(self.present)}; {CONFIRM}"
+        )
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the clock is right and so long ahead of the newest entry that a gap threatens."""
+        clock = self.clock
+        return clock.store is None and clock.trusted is not None and clock.bound / 2 < clock.ahead <= clock.bound
 
 
-@dataclass
-class T:
-    clock = C()
-    problems = ()
-    says = ""
-    present = None
+def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
+    """Compare the clock with all that tells the time.
+
+    Args:
+        folds: of all campaigns: an entry is put at a trusted moment only.
+        listed: the manifests that no window has taken in. They are stamped with the time when they were written, not
+            with their windows: a collector whose clock jumped writes those of forty windows within a minute.
+        now: what the clock says.
+    """
+    windows, problems = deployment.windows, list[str]()
+    clock = Clock(
+        now,
+        usual_bound(windows.length, windows.grace, windows.patience),
+        max((fold.latest for fold in folds if fold.latest is not None), default=None),
+        (Witness("the newest manifest", tuple(one.written for one in listed)),),
+    )
+    with _asked("ledger", problems):
+        if deployment.ledger is not None and deployment.ledger.exists():
+            with opened(deployment.ledger) as connection:
+                newest = read_newest(connection)
+            ledger = Witness("the ledger", () if newest is None else (newest,))
+            clock = replace(clock, witnesses=(*clock.witnesses, ledger))
+    with _asked("store", problems):
+        clock = replace(clock, store=storage.store_time(deployment.folder("log")))
+    return Told(clock, clock.present, tuple(problems))
 
 
-def told_time(*a):
-    return T()
+def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, *, confirmed: bool) -> Told:
+    """Return the time that a run works by, and note in the logs why a later run may trust it.
+
+    An entry says so if the operator confirms the clock. One does too if the clock is right and nothing was decided for
+    half the bound: else a month in which nothing comes would look like a jump.
+
+    Raises:
+        HushcountError, OSError: a log or the ledger cannot be written to.
+    """
+    now, trusted = time.clock.now, time.clock.trusted
+    if confirmed:
+        # Also one that is behind: whatever was stamped later was stamped by a wrong clock.
+        if time.clock.is_far or (trusted is not None and now < trusted):
+            _confirm(deployment, logs, folds, now)
+        return replace(time, clock=replace(time.clock, trusted=now, witnesses=(), store=None), present=now)
+    if time.is_quiet:
+        campaign = next(fold.campaign for fold in folds if fold.latest is not None)
+        least = time.present - time.clock.bound / 2
+        logs.shared(campaign).decide(
+            lambda fold: Confirmed() if fold.latest is None or fold.latest < least else None, time.present
+        )
+    return time
+
+
+def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: datetime) -> None:
+    """Let every log that has entries, or else the first one, and the ledger say that the clock is right."""
+    parties = [logs.of(party, fold.campaign) for fold in folds for party in deployment.file.parties]
+    for log in [log for log in parties if log.head.number] or parties[:1]:
+        log.decide(lambda _: Confirmed(), now)
+    if deployment.ledger is not None and deployment.ledger.exists():
+        own_time.believe(deployment.ledger)
+
+
+@contextmanager
+def _asked(name: str, problems: list[str]) -> Iterator[None]:
+    """Make a problem of a witness that cannot be asked."""
+    try:
+        yield
+    except (HushcountError, OSError) as error:
+        problems.append(f"{name}: {told(error)}")

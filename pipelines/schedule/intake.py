@@ -33,12 +33,15 @@ class Intake:
     problems: tuple[str, ...]
 
 
-def new_manifests(
+def _new_manifests(
     deployment: Deployment, campaign: str, known: Container[str]
-) -> Iterator[tuple[str, Manifest | Exception]]:
-    """Yield each manifest that is not known, or why it cannot be read, by its path in the folder of segments."""
+) -> Iterator[tuple[str, float, Manifest | Exception]]:
+    """Yield each manifest that is not known, or why it cannot be read.
+
+    Each comes with its path in the folder of segments, and the time at which the store had it.
+    """
     root = deployment.folder("segments")
-    for path, _ in storage.list_tree(storage.join(root, campaign), f"*/*/*{SUFFIX}"):
+    for path, _, written in storage.list_dated(storage.join(root, campaign), f"*/*/*{SUFFIX}"):
         # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
         relative = storage.relative(path, root)
         if relative not in known:
@@ -47,7 +50,7 @@ def new_manifests(
                 manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
             except Exception as error:
                 manifest = error
-            yield relative, manifest
+            yield relative, written, manifest
 
 
 def intake_of(deployment: Deployment, fold: Fold) -> Intake:
@@ -55,11 +58,10 @@ def intake_of(deployment: Deployment, fold: Fold) -> Intake:
     listed: list[Listed] = []
     problems = []
     known = fold.files
-    for relative, manifest in new_manifests(deployment, fold.campaign, known):
+    for relative, written, manifest in _new_manifests(deployment, fold.campaign, known):
         if not isinstance(manifest, Manifest):
             problems.append(f"{relative}: {told(manifest)}")
             continue
-        written = storage.modified(deployment.folder("segments", *relative.split("/")))
         one = Listed(relative, datetime.fromtimestamp(written, timezone.utc).replace(microsecond=0), manifest)
         paths = {segment.path for segment in one.segments}
         if known & paths:

@@ -22,7 +22,7 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
 from pipelines.log.closing import Listed
-from pipelines.log.entries import Closed, Confirmed, Decision, Finished, GivenBack
+from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HopName, hop_names
 from pipelines.log.log import Log, Logs
@@ -31,7 +31,7 @@ from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.charges import charge_lacking
-from pipelines.schedule.clock import told_time
+from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.hops import Task, carry_out, next_step
 from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
 from pipelines.schedule.lease import leased
@@ -110,18 +110,16 @@ def run(
         through, listed = _looked(deployment, logs, campaigns, done)
         folds = [logs.read(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
+        time_ = settled(deployment, logs, folds, time_, confirmed=clock_is_right)
         done.problems += time_.problems
-        is_ahead = time_.clock.is_far and not clock_is_right
+        is_ahead = time_.clock.is_far
         work = _Work(
-            deployment, logs, time_.present if is_ahead else moment, is_ahead, listed, done, engine, console,
-            say or (lambda _: None),
+            deployment, logs, time_.present, is_ahead, listed, done, engine, console, say or (lambda _: None)
         )  # fmt: skip
         if is_ahead and any(each for each in listed.values()) | any(fold.waiting for fold in folds):
             done.problems.append(time_.says)
         for epochs in through:
             with work.contained(epochs.campaign):
-                if clock_is_right and time_.clock.is_far:
-                    logs.decide(epochs.campaign, lambda fold: _confirmed(fold, moment), moment)
                 _run_campaign(work, epochs)
         with work.contained("segments"):
             done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
@@ -145,10 +143,6 @@ def _looked(
         except Exception as error:
             done.problems.append(f"{epochs.campaign}: {told(error)}")
     return through, listed
-
-
-def _confirmed(fold: Fold, moment: datetime) -> Confirmed | None:
-    return None if fold.latest is not None and fold.latest >= moment.replace(microsecond=0) else Confirmed()
 
 
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
