@@ -17,14 +17,12 @@ from tests.containers.standins import ROOT, base, ensure_plugins
 
 VERSION = "0.1.0"
 PARTIES = ("shuffler", "shuffler-signing", "evaluator", "aux-server", "analyzer")
-EXTRAS = "aws postgres"
+EXTRAS = "aws"
 PARTY = "deploy/images/party.Dockerfile"
 _NAMED = "".join(path.read_text("utf-8") for path in sorted((ROOT / "deploy" / "compose").glob("*.yaml")))
 _FLINK = (ROOT / "deploy" / "kubernetes" / "engine" / "flink.yaml").read_text("utf-8")
 SERVICES = {
-    "parties": {
-        name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", _NAMED)[0] for name in ("caddy", "postgres", "s3")
-    },
+    "parties": {name: re.findall(rf"\$\{{{name.upper()}_IMAGE:-([^}}]+)\}}", _NAMED)[0] for name in ("caddy", "s3")},
     "flink": {"flink": re.findall(r"image: (flink:\S+)", _FLINK)[0]},
     "dataflow": {},
 }

@@ -40,7 +40,6 @@ DEPLOY = ROOT / "deploy"
 ITEMS = [f"item-{number}" for number in range(40)]
 STANDINS: Mapping[str, str] = {
     "caddy": "hushcount-standin-caddy:2",
-    "postgres": "hushcount-standin-postgres:17",
     "s3": "hushcount-standin-s3",
 }
 """What stands for published images that cannot be pulled."""
@@ -70,7 +69,7 @@ def lay_out(
     Args:
         directory: that does not exist yet.
         project: of compose; give each test its own.
-        stores: whether PostgreSQL and an S3 store are used.
+        stores: whether an S3 store is used.
         length: of windows.
         grace: after windows.
         every: seconds between two looks of schedules and of what hands on.

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.containers import acts
-from tests.containers.engine import docker
 from tests.containers.trial import HANDING_ON, SCHEDULES, SERVICES, Clocks, Trial, lay_out_trial
 
 HOUR = 3600
@@ -50,7 +49,7 @@ def killed(trial: Trial, service: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("service", ["collector", "proxy", "store", "postgres"])
+@pytest.mark.parametrize("service", ["collector", "proxy", "store"])
 def test_killed_while_posts_arrive(trial: Trial, service: str) -> None:
     with trial.befalls(f"kill -9 of {service} while posts arrive"):
         killed(trial, service)
@@ -87,7 +86,7 @@ def test_cut_off_from_clients(trial: Trial, network: str, services: tuple[str, .
 
 @pytest.mark.long
 def test_schedules_cut_off_in_the_middle_of_a_job(trial: Trial) -> None:
-    """They come back with other addresses: neither they nor PostgreSQL hear of the old connections again."""
+    """They come back with other addresses: neither they nor the store hear of the old connections again."""
     with trial.befalls("networks of all parties taken away in the middle of a job"):
         acts.wait_until_at(trial.site, "shuffler", "shuffle")
         with ExitStack() as stack:
@@ -134,32 +133,10 @@ def test_clocks_that_jump_ahead(trial: Trial, clocks: Clocks) -> None:
 
 
 @pytest.mark.long
-def test_a_database_that_is_restarted_in_the_middle_of_a_job(trial: Trial) -> None:
-    with trial.befalls("PostgreSQL restarted in the middle of a job"):
-        acts.wait_until_at(trial.site, "shuffler", "shuffle")
-        docker("restart", trial.site.container("postgres"))
-
-
-@pytest.mark.long
 def test_a_store_that_is_away_for_a_minute(trial: Trial) -> None:
     with trial.befalls("the store away for a minute"), acts.paused(trial.site, "store"):
         time.sleep(60.0)
-    trial.reconcile("a restarted database and a store that was away")
-
-
-@pytest.mark.long
-def test_a_database_that_fails_over_to_a_backup(trial: Trial) -> None:
-    """What was counted since the backup is in the store."""
-    postgres = trial.site.container("postgres")
-    for party in SCHEDULES:
-        dump = ("pg_dump", "--username=postgres", "--clean", "--if-exists", f"--file=/tmp/{party}.sql", party)
-        docker("exec", postgres, *dump)
-    trial.reconcile("a backup of PostgreSQL")
-    with trial.befalls("PostgreSQL failed over to a backup of before"):
-        for party in SCHEDULES:
-            whole = ("--single-transaction", "--set=ON_ERROR_STOP=1", "--quiet", f"--file=/tmp/{party}.sql")
-            docker("exec", postgres, "psql", "--username=postgres", f"--dbname={party}", *whole)
-    trial.reconcile("the failover")
+    trial.reconcile("a store that was away")
 
 
 @pytest.mark.long

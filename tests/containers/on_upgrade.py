@@ -1,7 +1,6 @@
-"""The version before writes a deployment; today's takes it over in the middle of its work, on SQLite and on PostgreSQL.
+"""Today's version writes a deployment; a next one, of a newer log, takes it over in the middle of its work.
 
-Compared is our code: the sources of BEFORE, by today's recipe. Both have the same dependencies if requirements.lock is
-the same, and then share that layer; else the older ones are installed. The base is today's in both.
+The next version is today's image with a higher version of entries. Once it has put one, today's ends its writing.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
-import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -21,16 +18,20 @@ from typing import Any
 
 import pytest
 
-from tests.containers.build import EXTRAS
+from tests.containers.build import VERSION
 from tests.containers.engine import docker
 from tests.containers.standins import ROOT
 from tests.support.jobs import write_lines
 
-BEFORE = "58415bdf888aa3c8a62712843e63e26f4c2a10b4"
-RECIPE = "deploy/images/party.Dockerfile"
-TAG = "hushcount-before:analyzer"
+NEXT_TAG = "hushcount-next:analyzer"
+ENTRIES = "/opt/hushcount/pipelines/log/entries.py"
+RECIPE = f"""
+FROM hushcount-analyzer:{VERSION}
+USER 0:0
+RUN sed -i 's/^FORMAT = 1$/FORMAT = 2/' {ENTRIES} && grep -qx 'FORMAT = 2' {ENTRIES}
+USER 10001:10001
+"""
 HUSHCOUNT = 'hushcount() { python -m pipelines "$@"; }\n'
-PASSWORD = "before-and-after"  # noqa: S105  # of a server that only this test has
 CLIENTS = 100
 PATIENCE = 600.0
 SETTINGS = """
@@ -45,11 +46,8 @@ name = "one"
 host = "0.0.0.0"
 least_free_bytes = 0
 """
-STATES = {
-    "shuffler": 'state = "state.db"\nparties = ["shuffler"]\n',
-    "others": 'state = "postgresql://postgres@postgres/postgres"\nparties = ["aux-server", "analyzer"]\n',
-}
-"""A deployment file for SQLite, and one for PostgreSQL."""
+PARTIES = {"shuffler": '["shuffler"]', "others": '["aux-server", "analyzer"]'}
+"""Two deployment files: the parties of each."""
 PREPARE = """
 hushcount keys new --out keys
 hushcount keys new --role operator --out operator-keys
@@ -67,7 +65,7 @@ from tests.support.collecting import collect
 values = ["alpha", "beta", "nobody", "somebody"] * 25
 collect(Path("store"), Path("campaign.json"), values, day=int(sys.argv[1]), seconds=10)
 """
-"""What another collector, of the older version, left of a window days ago."""
+"""What another collector left of a window days ago."""
 POSTED = """
 import secrets, sys, urllib.request
 from pathlib import Path
@@ -105,21 +103,11 @@ LEFT = 100
 
 
 @pytest.fixture(scope="module")
-def before(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The image of the version before, with all parties in it, and its sources."""
-    root = tmp_path_factory.mktemp("before")
-    archive = ["git", "-c", "tar.umask=0022", "archive", "--output", str(root / "before.tar"), BEFORE]
-    made = subprocess.run(archive, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    if made.returncode:
-        pytest.skip(f"this clone has no commit {BEFORE[:8]}: the upgrade was NOT run: {made.stderr.strip()}")
-    shutil.unpack_archive(root / "before.tar", root)
-    # The recipe, with the locks of extras, is today's.
-    shutil.rmtree(root / "deploy" / "images")
-    shutil.copytree(ROOT / "deploy" / "images", root / "deploy" / "images")
-    words = (f"BASE={images['python']}", f"BUILDER={images['builder']}", f"EXTRAS={EXTRAS}")
-    arguments = [f"--build-arg={word}" for word in words]
-    docker("build", "--quiet", *arguments, "--target", "analyzer", "--file", root / RECIPE, "--tag", TAG, root)
-    return TAG, root
+def newer(images: Mapping[str, str]) -> str:
+    """The image of the next version, with all parties in it."""
+    assert images["analyzer"].endswith(f":{VERSION}")
+    docker("build", "--quiet", "--tag", NEXT_TAG, "-", stdin=RECIPE)
+    return NEXT_TAG
 
 
 @dataclass(frozen=True)
@@ -129,21 +117,25 @@ class Site:
     Attributes:
         root: the directory.
         name: of its network, and how the names of its containers begin.
-        sources: of the version before.
     """
 
     root: Path
     name: str
-    sources: Path
 
     def run(self, image: str, commands: str, *words: object, check: bool = True) -> str:
         """Run commands of the shell in a container that ends, and return what they print."""
         command = ("--entrypoint=sh", image, "-ec", HUSHCOUNT + commands)
         return docker("run", "--rm", *self._options, *words, *command, check=check).stdout
 
+    def refused(self, image: str, commands: str) -> str:
+        """Run commands that must fail, and return what they say."""
+        done = docker("run", "--rm", *self._options, "--entrypoint=sh", image, "-ec", HUSHCOUNT + commands, check=False)
+        assert done.returncode == 1
+        return done.stderr
+
     def left(self, image: str, day: int) -> None:
-        """Leave what another collector stored of a day's first window, by the older version's encode."""
-        tests = [f"--volume={self.sources / 'tests'}:/support/tests:ro", "--env=PYTHONPATH=/opt/hushcount:/support"]
+        """Leave what another collector stored of a day's first window."""
+        tests = [f"--volume={ROOT / 'tests'}:/support/tests:ro", "--env=PYTHONPATH=/opt/hushcount:/support"]
         self.run(image, f"python -c {shlex.quote(COLLECTED)} {day}", *tests)
 
     def counted(self, image: str, party: str) -> dict[str, int]:
@@ -166,13 +158,16 @@ class Site:
             docker("wait", name)
 
     @contextmanager
-    def watching(self, image: str, party: str) -> Iterator[None]:
-        """Run a schedule for a block."""
-        with self._container(party, image, "run", "--config", f"{party}.toml", "--watch", "--every", "1s") as name:
+    def watching(self, image: str, party: str, number: int = 1) -> Iterator[None]:
+        """Run a schedule for a block; `number` tells it from others of the party."""
+        words = ("run", "--config", f"{party}.toml", "--watch", "--every", "1s")
+        with self._container(f"{party}-{number}", image, *words) as name:
             yield
             docker("kill", "--signal", "TERM", name)
             assert docker("wait", name).stdout.strip() == "0"
-            assert "error" not in docker("logs", name).stderr
+            said = [line for line in docker("logs", name).stderr.splitlines() if "error" in line]
+            # Of two schedules of one party, one waits.
+            assert [line for line in said if "another run is at work" not in line] == []
 
     @contextmanager
     def _container(self, service: str, image: str, *words: object) -> Iterator[str]:
@@ -189,26 +184,19 @@ class Site:
     @property
     def _options(self) -> list[str]:
         user = f"--user={os.getuid()}:{os.getgid()}"
-        mounted = [f"--volume={self.root}:/site", "--workdir=/site", f"--env=PGPASSWORD={PASSWORD}"]
-        return [f"--network={self.name}", user, *mounted]
+        return [f"--network={self.name}", user, f"--volume={self.root}:/site", "--workdir=/site"]
 
 
 @pytest.fixture
-def site(tmp_path: Path, images: Mapping[str, str], before: tuple[str, Path]) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[Site]:
     name = f"hushcount-upgrade-{uuid.uuid4().hex[:8]}"
     write_lines(tmp_path / "words.txt", ["alpha", "beta", "gamma"])
-    for party, state in STATES.items():
-        (tmp_path / f"{party}.toml").write_text(state + SETTINGS)
+    for file, parties in PARTIES.items():
+        (tmp_path / f"{file}.toml").write_text(f"parties = {parties}\n{SETTINGS}")
     docker("network", "create", name)
-    server = f"{name}-postgres"
     try:
-        given = (f"--network={name}", "--network-alias=postgres", f"--env=POSTGRES_PASSWORD={PASSWORD}")
-        docker("run", "--detach", "--name", server, *given, images["postgres"])
-        ready = ("pg_isready", "--quiet", "--host=127.0.0.1", "--username=postgres")
-        wait_for(lambda: not docker("exec", server, *ready, check=False).returncode, "PostgreSQL")
-        yield Site(tmp_path, name, before[1])
+        yield Site(tmp_path, name)
     finally:
-        docker("rm", "--force", "--volumes", server, check=False)
         docker("network", "rm", name)
 
 
@@ -225,10 +213,10 @@ def account(shown: str) -> tuple[Any, list[Any]]:
     return data["campaigns"], data["charges"]
 
 
-def test_todays_version_goes_on_where_the_one_before_stopped(
-    site: Site, images: Mapping[str, str], before: tuple[str, Path]
+def test_the_next_version_goes_on_where_todays_stopped_and_todays_writes_no_more(
+    site: Site, images: Mapping[str, str], newer: str
 ) -> None:
-    old, new = before[0], images["analyzer"]
+    old, new = images["analyzer"], newer
     site.run(old, PREPARE)
     site.left(old, -2)
     site.run(old, "for party in shuffler others; do hushcount run --config $party.toml --clock-is-right; done")
@@ -251,7 +239,7 @@ def test_todays_version_goes_on_where_the_one_before_stopped(
         # A person has one report of a stream in a window of ten seconds.
         wait_for(lambda: time.time() // 10.0 > sent // 10.0, "the next window")
         site.run(new, f"{posted} {CLIENTS}; {SEND}")
-        # The person's answer to the value is the one that the older client drew.
+        # The person's answer to the value is the one that the client drew before.
         assert remembered(site.root) == memory
         site.run(new, NEXT)
         log = f"python -c {shlex.quote(LOG)}"
@@ -259,7 +247,7 @@ def test_todays_version_goes_on_where_the_one_before_stopped(
         expected = 2 * LEFT + clients + CLIENTS + 2
         # What was left is days old, and nothing came since.
         site.run(new, "for party in shuffler others; do hushcount run --config $party.toml --clock-is-right; done")
-        with site.watching(new, "shuffler"), site.watching(new, "others"):
+        with site.watching(new, "shuffler"), site.watching(new, "shuffler", 2), site.watching(new, "others"):
             wait_for(
                 lambda: site.counted(new, "others").get("analyze", 0) >= expected, f"results of {expected} reports"
             )
@@ -267,11 +255,20 @@ def test_todays_version_goes_on_where_the_one_before_stopped(
     assert site.counted(new, "others") == {"release": expected, "discover": expected, "analyze": expected}
     (campaign,), charges = account(site.run(new, SHOW))
     assert (campaign["limit"], charges[: len(spent[1])]) == (spent[0][0]["limit"], spent[1])
-    batches = list((site.root / "store" / "batches" / "words").iterdir())
+    batches = list((site.root / "store" / "shuffled" / "words").iterdir())
     assert len(charges) == 2 * len(batches)
-    for party in STATES:
+    for party in PARTIES:
         checks = json.loads(site.run(new, f"hushcount doctor --config {party}.toml --json"))
         assert [check for check in checks if check["verdict"] == "bad"] == []
+        before = entries(site.root)
+        said = site.refused(old, f"hushcount run --config {party}.toml")
+        assert "is of version 2, this is version 1: use the newer hushcount" in said
+        assert entries(site.root) == before
+
+
+def entries(root: Path) -> dict[str, bytes]:
+    """Return the entries of all logs, by name."""
+    return {str(path): path.read_bytes() for path in (root / "store" / "log").rglob("[0-9]*.json")}
 
 
 def epochs(log: str) -> list[int]:

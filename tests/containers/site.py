@@ -112,7 +112,7 @@ class Site:
         return [check for check in checks if check["verdict"] != "good"]
 
     def received(self) -> dict[str, int]:
-        """Return how many reports of each stream the shuffler's state has, in windows that are over."""
+        """Return how many reports of each stream the shuffler's log has, in windows that are over."""
         counts = {"reports": 0, "discovery": 0}
         for window in self.status("shuffler")["windows"]:
             counts[window["stream"]] += window["received"]

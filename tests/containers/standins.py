@@ -62,7 +62,6 @@ STANDINS = {
     "java": StandIn("hushcount-standin-java:17", "java", (OLDER.tag,)),
     "maven": StandIn("hushcount-standin-maven:3", "maven", ("hushcount-standin-java:17",)),
     "flink": StandIn("hushcount-standin-flink:1.19", "flink", ("hushcount-standin-java:17",)),
-    "postgres": StandIn("hushcount-standin-postgres:17", "postgres", (PYTHON.tag,)),
     "caddy": StandIn("hushcount-standin-caddy:2", "caddy", (PYTHON.tag,)),
     "sdk": StandIn("hushcount-standin-sdk:2", "sdk", (PYTHON.tag,), f"{_BOOT}@v{version('apache-beam')}"),
     "launcher": StandIn("hushcount-standin-launcher", "launcher", (PYTHON.tag,)),

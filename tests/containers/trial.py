@@ -19,7 +19,7 @@ from tests.containers.standins import RECIPES
 
 SCHEDULES = ("shuffler", "aux-server", "analyzer")
 HANDING_ON = ("shuffler-hand-on", "aux-server-hand-on")
-SERVICES = ("proxy", "collector", *SCHEDULES, *HANDING_ON, "postgres", "store")
+SERVICES = ("proxy", "collector", *SCHEDULES, *HANDING_ON, "store")
 CLIENTS = 60
 JUNK = 3
 """Reports of bytes that nobody can open, beside those of each fault's clients."""
@@ -110,7 +110,7 @@ class Clocks:
 
 
 def lay_out_trial(directory: Path, project: str, base: str) -> tuple[Site, Clocks]:
-    """Make a deployment with PostgreSQL and a store, clocks to be set, and small volumes to be filled.
+    """Make a deployment with a store, clocks to be set, and small volumes to be filled.
 
     Args:
         base: image of the Python that parties' images are made from.

@@ -1,4 +1,4 @@
-"""One deployment with PostgreSQL and a store, of which all is shown."""
+"""One deployment with a store, of which all is shown."""
 
 from __future__ import annotations
 

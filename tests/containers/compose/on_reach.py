@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +28,6 @@ NETWORKS: Mapping[str, frozenset[str]] = {
     "aux-server": frozenset({"aux-server"}),
     "aux-server-hand-on": frozenset({"aux-server"}),
     "analyzer": frozenset({"analyzer"}),
-    "postgres": frozenset({"shuffler", "aux-server", "analyzer"}),
     "store": frozenset({"shuffler", "aux-server", "analyzer"}),
 }
 """Which networks each container is in; whoever shares one is reached."""
@@ -46,7 +44,7 @@ while True:
         caller.sendall(sys.argv[2].encode())
 """
 MACHINE = "this machine"
-DATABASES = ("shuffler", "aux-server", "analyzer")
+PARTIES = ("shuffler", "aux-server", "analyzer")
 WRITES = {"list", "write", "read", "delete"}
 BUCKETS: Mapping[str, Mapping[str, set[str]]] = {
     "shuffler": {"shuffler": WRITES, "to-aux-server": WRITES, "to-analyzer": WRITES},
@@ -191,7 +189,7 @@ def test_nobody_but_the_proxy_asks_for_names_of_the_world(reach: Reach) -> None:
     name = "deb.debian.org"
     if not reach.probe("proxy", "resolves", name):
         pytest.skip(f"this machine does not resolve {name}: that containers cannot was NOT shown")
-    assert all(reach.probe(service, "resolves", "postgres") for service in ("shuffler", "aux-server", "analyzer"))
+    assert all(reach.probe(service, "resolves", "store") for service in PARTIES)
     resolved = everywhere(lambda service: reach.probe(service, "resolves", name))
     assert {service for service, found in resolved.items() if found} == {"proxy"}
 
@@ -214,17 +212,7 @@ def test_only_the_proxy_is_published_and_it_forwards_the_interface_alone(reach: 
     assert [one["HostIp"] for ports in published["proxy"].values() for one in ports] == ["127.0.0.1"]
 
 
-@pytest.mark.parametrize("party", DATABASES)
-def test_a_party_opens_its_own_database_alone(reach: Reach, party: str) -> None:
-    opens = partial(reach.probe, party, "opens_database")
-    assert opens(f"postgresql://{party}@postgres/{party}") == ""
-    for other in DATABASES:
-        if other != party:
-            assert "permission denied for database" in opens(f"postgresql://{party}@postgres/{other}")
-            assert "authentication failed" in opens(f"postgresql://{other}@postgres/{other}")
-
-
-@pytest.mark.parametrize("party", DATABASES)
+@pytest.mark.parametrize("party", PARTIES)
 def test_a_party_reaches_its_own_buckets_and_reads_what_is_handed_to_it(reach: Reach, party: str) -> None:
     names = sorted(set().union(*BUCKETS.values()))
     found = {name: reach.probe(party, "bucket", "http://store:7070", name) for name in names}

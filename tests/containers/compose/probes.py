@@ -121,19 +121,6 @@ def _held_in(path: Path, forms: dict[bytes, str]) -> set[str]:
     return found
 
 
-def opens_database(address: str) -> str:
-    """Return "" if a session is opened with the password of this container's file, or why not."""
-    import psycopg
-
-    password = Path(os.environ["PGPASSFILE"]).read_text(encoding="utf-8").strip().rpartition(":")[2]
-    try:
-        with psycopg.connect(address, password=password, connect_timeout=10) as connection:
-            connection.execute("SELECT 1")
-    except psycopg.Error as error:
-        return str(error)
-    return ""
-
-
 def bucket(address: str, name: str) -> dict[str, str]:
     """Return what may be done with a bucket by this container's credential: "" or the store's refusal, by act."""
     import boto3
@@ -157,8 +144,7 @@ def bucket(address: str, name: str) -> dict[str, str]:
 
 
 PROBES: dict[str, Callable[..., object]] = {
-    probe.__name__: probe
-    for probe in (greetings, resolves, restrictions, writable, sockets, held, opens_database, bucket)
+    probe.__name__: probe for probe in (greetings, resolves, restrictions, writable, sockets, held, bucket)
 }
 
 if __name__ == "__main__":
