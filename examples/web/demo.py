@@ -26,6 +26,7 @@ from examples.web.pages import Pages
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.policy import Policy
+from pipelines.outputs.received_summary import folder_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -99,7 +100,8 @@ def newest_estimates(root: Path) -> bytes | None:
     for folder in sorted((root / "store" / "results" / "features").glob("*"), reverse=True):
         if not (folder / "summary.json").exists():
             continue
-        with (folder / "estimates.csv").open(encoding="utf-8", newline="") as stream:
+        made = Path(folder_of(str(folder)))
+        with (made / "estimates.csv").open(encoding="utf-8", newline="") as stream:
             rows = [
                 {"item": row["item"], **{name: float(row[name]) for name in ("count", "low", "high")}}
                 for row in csv.DictReader(stream)

@@ -13,6 +13,7 @@ from typing import Any
 from examples.web.pages import Pages
 from hushcount.collection.windows import window_at
 from pipelines.deployment.settings import Deployment
+from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.run import run
 from tests.evaluator.running import evaluating, manifests
 from tests.shuffler.collector.running import Running, Site, now_text, running, wait_for
@@ -71,7 +72,7 @@ class Measured:
         made = run(Deployment.read(self.site.config), now=later, clock_is_right=True)
         (folder,) = (self.site.base / "store" / "results" / "words").iterdir()
         assert made.problems == []
-        return folder
+        return Path(folder_of(str(folder)))
 
 
 def prepared(
