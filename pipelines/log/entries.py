@@ -280,10 +280,11 @@ def read_entry(data: bytes, path: str, beside: Callable[[str], bytes]) -> Entry:
         if digest_of(more) != header.elsewhere:
             raise FormatError(f"{path} names a file beside it with another content: restore that file")
         body = parse_object(more, path)
-    if body is None:
+    kind = None if body is None else body.get("kind")
+    if not isinstance(kind, str):
         raise FormatError(f"{path} holds no decision: restore it")
-    if body.get("kind") not in _KINDS:
-        raise UsageError(f"{path} is of kind {body.get('kind')!a}, which a newer hushcount wrote: use that one")
+    if kind not in _KINDS:
+        raise UsageError(f"{path} is of kind {kind!a}, which a newer hushcount wrote: use that one")
     decision: Decision = validated(_Body, body, path, "is no entry of a log").root
     if isinstance(decision, Closed):
         try:

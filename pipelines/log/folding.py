@@ -55,7 +55,8 @@ class Folding:
         """Add the next entry.
 
         Raises:
-            FormatError: it does not follow the entry before, or decides what cannot be decided then.
+            FormatError: it does not follow the entry before, or decides what cannot be decided then. Some of it may be
+                added: begin anew.
         """
         head = self.head
         if (entry.number, entry.before) != (head.number + 1, head.digest):
@@ -63,14 +64,22 @@ class Folding:
                 f"entry {entry.number} of the log of {self.party} and {self.campaign} does not follow entry "
                 f"{head.number}: something else wrote there; restore the log"
             )
+        where = f"entry {entry.number} of the log of {self.party} and {self.campaign}"
+        if isinstance(entry.decision, entries.Opened) and entry.decision.party != self.party:
+            raise FormatError(f"{where} is of {entry.decision.party}: restore the log")
         try:
             self._state.add(entry)
         except KeyError as error:
             raise FormatError(
-                f"entry {entry.number} of the log of {self.party} and {self.campaign} is about {error.args[0]!a}, of "
-                "which no entry before speaks: restore the log"
+                f"{where} is about {error.args[0]!a}, of which no entry before speaks: restore the log"
             ) from None
+        except _Undecidable as error:
+            raise FormatError(f"{where} {error}: restore the log") from None
         self.head, self._fold = Head(entry.number, entry.digest), None
+
+
+class _Undecidable(Exception):
+    """What an entry decides that the entries before it do not allow."""
 
 
 class _State:
@@ -110,12 +119,13 @@ class _State:
         match entry.decision:
             case entries.Opened() as opened:
                 if opened.campaign != self._campaign:
-                    raise FormatError(f"the log is of campaign {opened.campaign}, not of {self._campaign}: restore it")
+                    raise _Undecidable(f"is of campaign {opened.campaign}")
             case entries.Closed() as closed:
                 self._close(closed, entry.at)
             case entries.Finished() as finished:
                 self._finish(finished, entry)
             case entries.GivenBack() as back:
+                self._require_undone(back.batch, "given back")
                 self._give_back(back.batch, self._batches[back.batch].segments.keys())
                 self._aside |= back.aside
             case entries.Gone() as gone:
@@ -141,13 +151,13 @@ class _State:
     def _close(self, closed: entries.Closed, at: datetime) -> None:
         start = window_start(closed.window)
         window = Window(start, start + timedelta(seconds=closed.seconds))
+        if self._closed is not None and start < self._closed:
+            raise _Undecidable(f"closes window {closed.window}, which is closed already")
         for manifest in closed.manifests:
             self._take_in(manifest)
         known = self._windows.get(closed.window, Collected(window))
         self._windows[closed.window] = replace(known, closed_at=at)
-        self._closed = window.end if self._closed is None else max(self._closed, window.end)
-        self._aside = {path: reason for path, reason in self._aside.items() if path in closed.aside}
-        self._aside |= closed.aside
+        self._closed, self._aside = window.end, dict(closed.aside)
         for file, streams in closed.batches.items():
             epoch, _, fingerprint = file.partition("-")
             batch = Batch(self._campaign, closed.window, int(epoch), fingerprint)
@@ -164,7 +174,6 @@ class _State:
             )
         for path, reason in closed.dropped.items():
             segment = self._waiting.pop(path)
-            self._aside.pop(path, None)
             self._dropped[path] = Dropped(segment.window.name, segment.stream, segment.records, reason)
 
     def _take_in(self, manifest: entries.TakenManifest) -> None:
@@ -195,7 +204,9 @@ class _State:
     def _finish(self, finished: entries.Finished, entry: Entry) -> None:
         hops = self._done.setdefault(finished.batch, {})
         if finished.hop in hops:
-            raise FormatError(f"entry {entry.number}: {finished.hop} of batch {finished.batch} is done twice")
+            raise _Undecidable(f"says that {finished.hop} of batch {finished.batch} is done, which it was before")
+        if finished.hop == "shuffle":
+            self._require_undone(finished.batch, "done")
         summary = finished.summary
         counts, charge, digest = HopCounts.of(finished.hop, {}), None, None
         if summary is not None:
@@ -203,10 +214,15 @@ class _State:
             counts, charge = counts_in(summary, where), noted(summary)
             digest = digest_of_json(published(summary, entry.number, entry.digest))
         hops[finished.hop] = Hopped(entry.number, entry.digest, entry.at, finished.folder, digest, counts, charge)
-        if finished.hop == "shuffle" and finished.batch in self._batches:
+        if finished.hop == "shuffle":
             batch = self._batches[finished.batch]
             self._give_back(finished.batch, batch.segments.keys() - counts.streams.keys())
             self._batches[finished.batch] = replace(self._batches[finished.batch], segments={})
+
+    def _require_undone(self, name: str, what: str) -> None:
+        """Raise _Undecidable if a batch is shuffled or was given back: the first of both holds."""
+        if self._batches[name].given_back or "shuffle" in self._done.get(name, {}):
+            raise _Undecidable(f"says that batch {name} is {what}, of which another entry decided before")
 
     def _give_back(self, name: str, streams: Iterable[Stream]) -> None:
         """Let these streams of a batch wait again; a batch without any stands no more."""
