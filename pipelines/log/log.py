@@ -7,6 +7,7 @@ only the entries behind it. Whatever is read can be read again: a process keeps 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
@@ -88,7 +89,8 @@ class Log:
 
         Raises:
             HushcountError: the log is empty, and its store lets several put one entry.
-            FormatError, UsageError, StorageError, OSError: as `read`.
+            FormatError: the log does not allow the decision, or as `read`.
+            UsageError, StorageError, OSError: as `read`.
         """
         self.read()
         opening = Opened(party=self.party, campaign=self.campaign)
@@ -114,12 +116,16 @@ class Log:
             # A restored log must not get an entry that follows what is no more there.
             self.read()
             return None
+        path = self._path(head.number + 1)
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
+        # What could not be read must not be written: nobody can take it back.
+        folding = Folding(self.party, self.campaign, head, self.fold)
+        folding.add(read_entry(written.data, path, lambda _: written.beside or b""))
         if written.beside is not None:
             storage.write_whole(self._beside_path(digest_of(written.beside)), [written.beside])
-        failure = StorageError(f"{self._path(head.number + 1)} was put, and is not there: see what removes it")
+        failure = StorageError(f"{path} was put, and is not there: see what removes it")
         try:
-            storage.put_absent(self._path(head.number + 1), written.data)
+            storage.put_absent(path, written.data)
         except StorageError as error:
             # Only the answer may be lost: the entry that is there by now says whose it is.
             failure = error
@@ -129,7 +135,7 @@ class Log:
         if entry.id != written.id:
             self.read()
             return None
-        self._folding.add(entry)
+        self._folding = folding
         return entry
 
     def _begin_anew(self) -> None:
@@ -177,15 +183,17 @@ class Log:
                 return
 
     def _save(self) -> None:
-        """Write a checkpoint if the last one is long ago, and remove older ones."""
+        """Write a checkpoint if the last one is long ago, and remove older ones; without it reading takes longer."""
         number = self.head.number
         if number - self._checkpoint < _EVERY:
             return
         path = storage.join(self._folder, "checkpoints", f"{number:010d}{_CHECKPOINT}")
-        storage.put_absent(path, _FOLD.dump_json(self.fold))
-        self._checkpoint = number
-        for _, old in self._checkpoints()[_KEPT:]:
-            storage.remove(old)
+        with suppress(StorageError, OSError):
+            # One of the same number may be of a log that this one took the place of; so may greater ones.
+            storage.write_whole(path, [_FOLD.dump_json(self.fold)])
+            self._checkpoint = number
+            for old in [old for other, old in self._checkpoints() if other <= number][_KEPT:]:
+                storage.remove(old)
 
 
 class Logs:
