@@ -168,7 +168,7 @@ class View:
     @cached_property
     def latest(self) -> list[str]:
         """The names of the latest windows, oldest first."""
-        names = {self.fold.named(batch).window for batch in self.fold.done}
+        names = {batch.partition("-")[0] for batch in self.fold.done}
         return sorted(names | self.windows.keys())[-LAST:]
 
     @cached_property

@@ -316,14 +316,14 @@ def test_a_check_that_may_not_read_says_which_file(site: Site, monkeypatch: pyte
 def test_a_check_that_cannot_be_made_is_bad_and_silences_no_other(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {check.name for check in examine(site.deployment, at(1.2))}
     asked: list[str] = []
-    monkeypatch.setattr("pipelines.files.storage.list_tree", refuse_manifests(asked, storage.list_tree))
+    monkeypatch.setattr("pipelines.files.storage.list_dated", refuse_manifests(asked, storage.list_dated))
     found = {check.name: check.verdict for check in examine(site.deployment, at(1.2))}
     of_manifests = {
         "campaign files of words", "numbers of words", "runs of words", "segments of words", "clock",
         "collectors", "collectors of words", "senders of words",
     }  # fmt: skip
     assert {name for name, verdict in found.items() if verdict == "bad"} == of_manifests
-    said_otherwise = {"clock of one", "senders of words at one"}
+    said_otherwise = {"clock of one", "clock beside the log", "clock beside the ledger", "senders of words at one"}
     assert found.keys() - of_manifests == names - of_manifests - said_otherwise
     # Every check of a campaign looks at one listing of its segments.
     assert asked.count("*/*/*/*.blocks") == 1
@@ -372,12 +372,14 @@ def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> N
     assert "write to released" in found
 
 
-def refuse_manifests(asked: list[str], list_tree: Callable[[str, str], list[tuple[str, int]]]) -> Callable[..., object]:
-    def listed(directory: str, pattern: str) -> list[tuple[str, int]]:
+def refuse_manifests(
+    asked: list[str], list_dated: Callable[[str, str], list[tuple[str, int, float]]]
+) -> Callable[..., object]:
+    def listed(directory: str, pattern: str) -> list[tuple[str, int, float]]:
         asked.append(pattern)
         if pattern.endswith(".manifest.json"):
             raise PermissionError(13, "Permission denied", directory)
-        return list_tree(directory, pattern)
+        return list_dated(directory, pattern)
 
     return listed
 
