@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import is_window
-from hushcount.errors import HushcountError
 from hushcount.reasons import DAMAGE
+from pipelines.audit.outputs import output_differences
 from pipelines.audit.view import StreamRow, View
-from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.files.block_files import find_files, total_records
-from pipelines.files.storage_errors import told
 from pipelines.log.closing import next_window
-from pipelines.log.fold import Hopped
-from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
+from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
-from pipelines.outputs.counts import SEALED
-from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import digest_of_json
 from pipelines.schedule.intake import rule_of
 
 if TYPE_CHECKING:
-    from keys.roles import SigningRole
+    pass
 
 
 STORED = "stored"
@@ -95,7 +85,7 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
             *filter(None, [overdue(view)]),
-            *_output_differences(view, past or digests, digests),
+            *output_differences(view, past or digests, digests),
         ],
         None if latest is None else latest.isoformat(),
     )
@@ -209,82 +199,3 @@ def _segment_differences(view: View) -> Iterator[str]:
         elif view.is_over(unlisted.window):
             cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
             yield f"{path} is in no manifest, though its window is over: {cure}"
-
-
-def _output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
-    """Yield a sentence for every output that is missing or is not what was counted."""
-    here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
-    keys: dict[str, Sequence[VerifyKeyPart]] = {}
-    for name, hops in sorted(view.fold.done.items()):
-        if not past and _is_past(view, name, hops):
-            continue
-        for hop, done in sorted(hops.items()):
-            folder, signer = CHAIN[hop].folder, CHAIN[hop].signer
-            # A hop that reads no stream of the batch writes nothing.
-            if done.folder is None or view.fold.is_deleting(folder, name):
-                continue
-            directory = view.deployment.folder(folder, view.campaign, name)
-            if (fault := _fault_in(directory, done.folder, done)) is not None:
-                yield f"{fault}, though hushcount {hop} wrote it: restore it"
-            elif signer is not None:
-                if hop not in keys:
-                    keys[hop] = _keys(view.deployment, signer)
-                readers = [("bins", "discover")] if hop == "release" else [*READERS.items()]
-                unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
-                where = storage.join(directory, done.folder)
-                yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
-
-
-def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
-    """Return whether a batch is of none of the latest windows, and no run does anything more about it."""
-    batch = view.fold.named(name)
-    campaign = view.epochs.campaigns.get(batch.file)
-    expected = () if campaign is None else hop_names(campaign, view.deployment.file.parties)
-    return (
-        batch.window not in view.latest and hops.keys() >= set(expected) and not any(hop.gone for hop in hops.values())
-    )
-
-
-def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
-    """Return how an output differs from what its entry in the log says; None: it does not."""
-    mark, files = storage.join(directory, SUMMARY), storage.join(directory, folder)
-    if not storage.exists(mark):
-        return f"{directory} is missing"
-    if digest_of_json(storage.read_json(mark)) != done.summary:
-        return f"{mark} is not what entry {done.number} of the log says"
-    return None if storage.exists(storage.join(files, SUMMARY)) else f"{files} is missing"
-
-
-def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys, retired ones too: what they signed once is still theirs; empty: unsigned."""
-    source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
-    if not isinstance(source, Path):
-        return ()
-    from keys.store import verify_keys
-
-    return verify_keys(source, role, retired=True)
-
-
-def _handed_on(
-    directory: str,
-    run: str,
-    rows: Mapping[Stream, StreamRow],
-    keys: Sequence[VerifyKeyPart],
-    read: Container[str] | None,
-) -> Iterator[str]:
-    """Yield what is wrong with the files that a run handed on; digests only in the folders of `read`, None: in all."""
-    for name, row in rows.items():
-        folder = "bins" if row.hop == "release" else name
-        try:
-            where = storage.join(run, folder)
-            files = [] if row.hop == "release" else find_files(where, SEALED[name])
-            if keys:
-                from pipelines.handover.signed import read_signed, require_files
-
-                digests = read is None or folder in read
-                require_files(directory, folder, read_signed(directory, keys), digests=digests)
-        except (HushcountError, OSError) as error:
-            yield told(error)
-            continue
-        if row.hop != "release" and (held := total_records(files)) != row.accepted:
-            yield f"{where} holds {held:,} reports, the shuffler forwarded {row.accepted:,}"

@@ -94,9 +94,9 @@ class Site:
         return summary(self.store / "results" / "words" / self.batch(day, epoch))
 
 
-def account_at(site: Site, day: float, *, digests: bool = False) -> Account:
+def account_at(site: Site, day: float, *, past: bool = False, digests: bool = False) -> Account:
     """Return the account of a site's campaign on a day."""
-    return account_of(view_of(site.deployment, at(day)), digests=digests)
+    return account_of(view_of(site.deployment, at(day)), past=past, digests=digests)
 
 
 def view_of(deployment: Deployment, now: datetime) -> View:

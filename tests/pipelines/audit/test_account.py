@@ -113,3 +113,23 @@ def test_files_of_windows_that_are_long_over_are_compared_only_if_asked(site: Si
     lose_output(site.store / "results" / "words" / site.batch(1))
     (difference,) = account_at(site, 8.2).differences
     assert site.batch(1) in difference
+
+
+def test_an_output_that_the_log_does_not_know_is_a_difference(site: Site) -> None:
+    """The log is an older copy; a run that believed it would count the same reports again."""
+    before = site.copied(site.root.parent / "before")
+    collect(site.store, site.campaign, values(60), day=1)
+    site.run(2.1)
+    assert account_at(site, 2.2).differences == []
+    shutil.rmtree(site.store / "log")
+    shutil.copytree(before.store / "log", site.store / "log")
+    for past in (False, True):
+        unknown = [says for says in account_at(site, 2.2, past=past).differences if "does not know" in says]
+        assert [says.partition(" is the output")[0] for says in unknown] == [
+            str(site.store / folder / "words" / site.batch(1)) for folder in ("shuffled", "results")
+        ]
+    assert site.run(2.2).problems != []
+    # The log of one party alone is lost.
+    shutil.rmtree(site.store / "log" / "analyzer")
+    (says,) = (one for one in account_at(site, 1.2).differences if f"words/{site.batch(0)} is the" in one)
+    assert "the log of analyzer does not know" in says

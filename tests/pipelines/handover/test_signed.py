@@ -175,6 +175,7 @@ def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[S
     assert "is not the file that was signed" in told.out
     # As if the analyzer had not read it yet.
     shutil.rmtree(site.store / "log" / "analyzer")
+    shutil.rmtree(site.store / "results")
     assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
 
 
@@ -188,7 +189,8 @@ def test_what_one_party_has_read_is_still_new_to_another(tmp_path: Path) -> None
     alter(shuffled, "reports")
     assert account_at(site, 1.2).differences == []
     # As if the auxiliary server alone had read its stream yet.
-    shutil.rmtree(site.store / "log" / "analyzer")
+    for folder in ("log/analyzer", "results", "found"):
+        shutil.rmtree(site.store / folder)
     (difference,) = account_at(site, 1.2).differences
     assert f"{files_of(shuffled)}/reports" in difference
     assert "is not the file that was signed" in difference

@@ -1,0 +1,135 @@
+"""Outputs beside the log: each is where its entry says, as it says, and no other is there."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.errors import HushcountError
+from pipelines.audit.view import StreamRow, View
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.block_files import find_files, total_records
+from pipelines.files.storage_errors import told
+from pipelines.handover.names import Batch
+from pipelines.log.fold import Fold, Hopped
+from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
+from pipelines.log.log import Logs
+from pipelines.log.outputs import outputs
+from pipelines.outputs.counts import SEALED
+from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import digest_of_json
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
+
+
+def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
+    """Yield a sentence for every output that is missing, is not what was counted, or that the log does not know.
+
+    Args:
+        past: whether to look at those of all windows; otherwise of the latest, and of batches that are not done.
+        digests: whether to read every file that was handed on and signed; otherwise only new ones.
+    """
+    yield from _unknown(view, past)
+    here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
+    keys: dict[str, Sequence[VerifyKeyPart]] = {}
+    for name, hops in sorted(view.fold.done.items()):
+        if not past and _is_past(view, name, hops):
+            continue
+        for hop, done in sorted(hops.items()):
+            folder, signer = CHAIN[hop].folder, CHAIN[hop].signer
+            # A hop that reads no stream of the batch writes nothing.
+            if done.folder is None or view.fold.is_deleting(folder, name):
+                continue
+            directory = view.deployment.folder(folder, view.campaign, name)
+            if (fault := _fault_in(directory, done.folder, done)) is not None:
+                yield f"{fault}, though hushcount {hop} wrote it: restore it"
+            elif signer is not None:
+                if hop not in keys:
+                    keys[hop] = _keys(view.deployment, signer)
+                readers = [("bins", "discover")] if hop == "release" else [*READERS.items()]
+                unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
+                where = storage.join(directory, done.folder)
+                yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
+
+
+def _unknown(view: View, past: bool) -> Iterator[str]:
+    """Yield a sentence for every output of a hop that the log does not have: the log is an older copy, or was lost."""
+    parties, campaign = view.deployment.file.parties, view.campaign
+    new = {(one.window.name, segment.file) for one in view.intake.listed for segment in one.segments}
+    names = {Batch(campaign, window, *file).name for window, file in new} | view.fold.batches.keys()
+    recent = sorted(name for name in names if name.partition("-")[0] in view.latest)
+    newest: Fold | None = None
+    for hop in (hop for hop in CHAIN.values() if hop.party in parties):
+        listed = outputs(view.deployment, hop.folder, campaign) if past else ()
+        for name in [batch.name for batch, _ in listed] if past else recent:
+            directory = view.deployment.folder(hop.folder, campaign, name)
+            known = hop.name in view.fold.hops_of(name)
+            if known or not (past or storage.exists(storage.join(directory, SUMMARY))):
+                continue
+            # A run may have written it since the log was read.
+            newest = newest or Logs(view.deployment).read(campaign)
+            if hop.name not in newest.hops_of(name):
+                yield (
+                    f"{directory} is the output of a batch that the log of {hop.party} does not know: the log was "
+                    "lost, or is an older copy; restore it"
+                )
+
+
+def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
+    """Return whether a batch is of none of the latest windows, and no run does anything more about it."""
+    batch = view.fold.named(name)
+    campaign = view.epochs.campaigns.get(batch.file)
+    expected = () if campaign is None else hop_names(campaign, view.deployment.file.parties)
+    return (
+        batch.window not in view.latest and hops.keys() >= set(expected) and not any(hop.gone for hop in hops.values())
+    )
+
+
+def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
+    """Return how an output differs from what its entry in the log says; None: it does not."""
+    mark, files = storage.join(directory, SUMMARY), storage.join(directory, folder)
+    if not storage.exists(mark):
+        return f"{directory} is missing"
+    if digest_of_json(storage.read_json(mark)) != done.summary:
+        return f"{mark} is not what entry {done.number} of the log says"
+    return None if storage.exists(storage.join(files, SUMMARY)) else f"{files} is missing"
+
+
+def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
+    """Return a party's public keys, retired ones too: what they signed once is still theirs; empty: unsigned."""
+    source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
+    if not isinstance(source, Path):
+        return ()
+    from keys.store import verify_keys
+
+    return verify_keys(source, role, retired=True)
+
+
+def _handed_on(
+    directory: str,
+    run: str,
+    rows: Mapping[Stream, StreamRow],
+    keys: Sequence[VerifyKeyPart],
+    read: Container[str] | None,
+) -> Iterator[str]:
+    """Yield what is wrong with the files that a run handed on; digests only in the folders of `read`, None: in all."""
+    for name, row in rows.items():
+        folder = "bins" if row.hop == "release" else name
+        try:
+            where = storage.join(run, folder)
+            files = [] if row.hop == "release" else find_files(where, SEALED[name])
+            if keys:
+                from pipelines.handover.signed import read_signed, require_files
+
+                digests = read is None or folder in read
+                require_files(directory, folder, read_signed(directory, keys), digests=digests)
+        except (HushcountError, OSError) as error:
+            yield told(error)
+            continue
+        if row.hop != "release" and (held := total_records(files)) != row.accepted:
+            yield f"{where} holds {held:,} reports, the shuffler forwarded {row.accepted:,}"
