@@ -59,7 +59,7 @@ def deliver(
         if campaign in broken:
             continue
         try:
-            if _was_tried(logs, campaign, one):
+            if not _is_due(logs, campaign, one):
                 continue
             failed = _try(place, one)
             failure = None if failed is None else outbox.Failure(str(failed), part.give_up_after)
@@ -78,10 +78,10 @@ def deliver(
     return Delivered(tuple(sent), tuple(problems))
 
 
-def _was_tried(logs: Logs, campaign: str, one: Outgoing) -> bool:
-    """Return whether another run has tried an alert meanwhile."""
-    newest = logs.shared(campaign).read().alerts[one.id]
-    return (newest.state, newest.attempts) != ("pending", one.attempts)
+def _is_due(logs: Logs, campaign: str, one: Outgoing) -> bool:
+    """Return whether the log as it is now still has an alert as it was: no other run has tried it meanwhile."""
+    newest = logs.shared(campaign).read().alerts.get(one.id)
+    return newest is not None and (newest.state, newest.attempts) == ("pending", one.attempts)
 
 
 def _try(place: Place, one: Outgoing) -> Undelivered | None:

@@ -99,13 +99,17 @@ def age(one: Outgoing) -> tuple[datetime, str]:
 
 
 def outcome(fold: Fold, tried: Outgoing, failure: Failure | None, now: datetime) -> Told | None:
-    """Return what is to be put after an attempt, by the log as it is now; None: another run's attempt says more.
+    """Return what is to be put after an attempt, by the log as it is now; None: nothing.
+
+    Nothing, if another run's attempt says more, or if the log was restored to before the alert.
 
     Args:
         tried: the alert as it was before the attempt.
         failure: None: it was sent.
     """
-    one = fold.alerts[tried.id]
+    one = fold.alerts.get(tried.id)
+    if one is None:
+        return None
     if failure is None:
         return None if one.state == "sent" else Told(id=one.id, outcome="sent")
     if (one.state, one.attempts) != ("pending", tried.attempts):
