@@ -128,7 +128,7 @@ def test_clocks_that_jump_ahead(trial: Trial, clocks: Clocks) -> None:
             acts.wait_for_line(trial.site, service, "RequestTimeTooSkewed", now)
             clocks.set(service, 0)
     # What was written in the hour that was not reached yet is ahead of everything, and `doctor` may say so for an hour.
-    trial.true_faults.update(("clock beside the ledger", "clock beside the last run"))
+    trial.true_faults.update(("clock beside the ledger", "clock beside the log"))
     trial.reconcile("clocks that were ahead")
 
 
