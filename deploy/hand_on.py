@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
@@ -213,11 +214,13 @@ def _is_as_made(source: str, folder: str, target: str) -> bool:
     here, there = made.files, folder_of(target, made.summary)
     if _bytes(storage.join(here, _SIGNATURE)) != _bytes(storage.join(there, _SIGNATURE)):
         return False
-    wanted, marked = _wanted(made, folder), storage.modified(storage.join(target, SUMMARY))
-    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(storage.join(there, folder))}
+    wanted, beside = _wanted(made, folder), storage.join(there, folder)
+    ((_, _, marked),) = storage.list_dated(target, SUMMARY)
+    written = {path: moment for path, _, moment in storage.list_dated(beside, "*")}
+    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(beside)}
     if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
         return False
-    newer = [name for name, (path, _) in held.items() if storage.modified(path) > marked]
+    newer = [name for name, (path, _) in held.items() if written.get(path, inf) > marked]
     return all(
         _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(here, folder, name))) for name in newer
     )
