@@ -59,7 +59,7 @@ def run(
     config: options.Config,
     watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
     every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
-    wait: Annotated[bool, Option("--wait", help="Wait until another run of these parties ends.")] = False,
+    wait: Annotated[bool, Option("--wait", help="Wait until another run of the same parties ends.")] = False,
     clock_is_right: Annotated[
         bool, Option("--clock-is-right", help="Trust this clock, though it is far ahead.")
     ] = False,
