@@ -26,8 +26,8 @@ def test_a_clock_is_near_as_long_as_stamps_follow_each_other() -> None:
     assert not clock(5, 1, 2).is_far
     assert not clock(6, 1, 2).is_far
     jumped = clock(402, 1, 2)
-    assert (jumped.is_far, jumped.ahead, jumped.present(HOUR)) == (True, 400 * DAY, START + 2 * DAY + HOUR)
-    assert clock(6, 1, 2).present(HOUR) == START + 6 * DAY
+    assert (jumped.is_far, jumped.ahead, jumped.present) == (True, 400 * DAY, START + 2 * DAY)
+    assert clock(6, 1, 2).present == START + 6 * DAY
 
 
 def test_a_deployment_that_runs_daily_and_receives_nothing_is_not_far() -> None:
@@ -58,24 +58,27 @@ def test_witnesses_are_one_chain() -> None:
 
 
 def test_the_stores_own_clock_decides_alone() -> None:
-    idle = replace(clock(400, 1, trusted=1), store=START + 400 * DAY - HOUR)
-    assert (idle.is_far, idle.ahead) == (False, HOUR)
+    idle = replace(clock(400, 1, trusted=1), store=START + 400 * DAY)
+    assert (idle.is_far, idle.ahead) == (False, timedelta())
     wrong = replace(clock(400, 399, trusted=399), store=START)
-    assert (wrong.is_far, wrong.ahead) == (True, 400 * DAY)
+    assert (wrong.is_far, wrong.ahead, wrong.present) == (True, 400 * DAY, START)
+    assert wrong.says() == (
+        "the clock says 2027-12-26 00:00 UTC, 400 d ahead of the store's own clock, 2026-11-21 00:00 UTC"
+    )
 
 
 def test_where_nothing_else_tells_the_time_the_clock_does() -> None:
     alone = clock(400)
-    assert (alone.is_far, alone.reach, alone.ahead, alone.present()) == (False, None, timedelta(), START + 400 * DAY)
+    assert (alone.is_far, alone.reach, alone.ahead, alone.present) == (False, None, timedelta(), START + 400 * DAY)
     assert alone.says() == "the clock says 2027-12-26 00:00 UTC, and nothing else tells the time"
 
 
 def test_a_clock_that_is_behind_is_not_far_and_says_so() -> None:
     behind = clock(-30, 1, trusted=2.5)
-    assert (behind.is_far, behind.present()) == (False, START - 30 * DAY)
+    assert (behind.is_far, behind.present) == (False, START - 30 * DAY)
     assert behind.says() == (
         "the clock says 2026-10-22 00:00 UTC, 32 d 12 h behind all else that tells the time: the newest manifest "
-        "2026-11-22 00:00 UTC, the last run 2026-11-23 12:00 UTC"
+        "2026-11-22 00:00 UTC, the log 2026-11-23 12:00 UTC"
     )
 
 

@@ -13,6 +13,8 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import HushcountError
+from pipelines.audit.deployment_checks import puts
+from pipelines.audit.view import View
 from pipelines.deployment.settings import Deployment
 from pipelines.files import stores
 from pipelines.log import entries
@@ -101,9 +103,23 @@ def test_a_right_store_passes_and_nothing_is_left(tmp_path: Path, kind: str, cap
     assert caplog.records == []
 
 
-def log_in(tmp_path: Path, store: str) -> Log:
+def test_doctor_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = View(deployment_in(tmp_path, "stub://b"), NOW)
+    assert [(one.name, one.verdict) for one in puts(view)] == [("puts", "good")]
+    monkeypatch.setitem(stores.PUTS, "stub", Gateway(lambda first: True).put)
+    (found,) = puts(view)
+    assert found.verdict == "bad"
+    assert "stub://b/log/aux-server: 16 put one file at once" in found.says
+    assert found.says.endswith("put the store on another file system or service")
+
+
+def deployment_in(tmp_path: Path, store: str) -> Deployment:
     (tmp_path / "deployment.toml").write_text(f'store = "{store}"\n[windows]\nlength = "1d"\ngrace = "2d"\n')
-    return Log(Deployment.read(tmp_path / "deployment.toml"), "shuffler", "words")
+    return Deployment.read(tmp_path / "deployment.toml")
+
+
+def log_in(tmp_path: Path, store: str) -> Log:
+    return Log(deployment_in(tmp_path, store), "shuffler", "words")
 
 
 def test_no_log_begins_in_a_store_that_lets_several_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
