@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -13,15 +12,13 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
 from hushcount.errors import UsageError
 from hushcount.formats import reading
-from hushcount.formats.whole_files import sync, write_new
-from pipelines.files import permissions
+from pipelines.files import disks, permissions
 from pipelines.files.storage_errors import StorageError, WriteError, cause, client
 
 _PIECE_BYTES = 1 << 20
@@ -30,7 +27,6 @@ PARTIAL = ".partial"
 """How the name of a job's hidden directory ends."""
 TEMPORARY = ".tmp"
 """How the name of a file ends that is being written; it begins with a dot."""
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def is_remote(path: str) -> bool:
@@ -96,32 +92,10 @@ def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
 
 
 def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
-    found: Iterator[tuple[str, int, float]] = (_stores().listed if is_remote(directory) else _listed_here)(
+    found: Iterator[tuple[str, int, float]] = (_stores().listed if is_remote(directory) else disks.listed)(
         directory, pattern
     )
     return found
-
-
-def _listed_here(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
-    """Yield the files below a local directory; two stars match at any depth.
-
-    A link to a directory is followed only if the pattern spells its name, so that no circle of links is walked. Files
-    and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
-    """
-    name, _, below = pattern.partition("/")
-    try:
-        entries = list(os.scandir(directory))
-    except OSError:
-        return
-    for entry in entries:
-        with suppress(OSError):
-            if entry.is_dir():
-                reached = name == entry.name or not entry.is_symlink()
-                if reached and (name == "**" or (below and fnmatchcase(entry.name, name))):
-                    yield from _listed_here(entry.path, below or name)
-            elif not below and fnmatchcase(entry.name, name):
-                status = entry.stat()
-                yield entry.path, status.st_size, status.st_mtime
 
 
 def store_time(path: str) -> datetime | None:
@@ -214,30 +188,7 @@ def put_absent(path: str, data: bytes) -> bool:
     """
     if is_remote(path):
         return bool(_stores().put_absent(path, data))
-    directory = Path(path).parent
-    _make_durable_folder(directory)
-    try:
-        # Not O_EXCL on the name itself: a kill would leave a torn file.
-        write_new(Path(path), data, permissions.mode_in(directory))
-        is_mine = True
-    except FileExistsError:
-        is_mine = False
-    except OSError as error:
-        # Only a link has a second name.
-        if error.filename2 is not None and error.errno in _NO_LINKS:
-            raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
-        raise
-    # Also what somebody else wrote: who lost builds on it.
-    sync(directory)
-    return is_mine
-
-
-def _make_durable_folder(path: Path) -> None:
-    """Make a folder and its parents where they are missing; their names are on the disk then."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    permissions.make_folder(path)
-    for folder in missing:
-        sync(folder.parent)
+    return disks.put_absent(path, data)
 
 
 def copy(source: str, target: str) -> None:

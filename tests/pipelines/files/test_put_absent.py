@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats import whole_files
-from pipelines.files import storage, stores
+from pipelines.files import disks, storage, stores
 from pipelines.files.s3_clients import boto3_client_of
 from pipelines.files.storage_errors import StorageError
 from tests.faults.store import BUCKET, store
@@ -112,7 +112,7 @@ def test_of_many_processes_exactly_one_puts(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from hushcount.formats import whole_files
-from pipelines.files import storage
+from pipelines.files import disks, storage
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 {}
 storage.put_absent(sys.argv[1], b"first" * 10_000)
@@ -125,7 +125,7 @@ storage.put_absent(sys.argv[1], b"first" * 10_000)
         ("whole_files.os.fsync = die", False),
         ("whole_files.os.link = die", False),
         ("whole_files.Path.unlink = die", True),
-        ("storage.sync = die", True),
+        ("disks.sync = die", True),
     ],
 )
 def test_a_kill_leaves_a_whole_file_or_none(tmp_path: Path, at: str, is_there: bool) -> None:
@@ -162,7 +162,7 @@ def test_a_refusal_that_is_not_of_links_is_not_taken_for_one(tmp_path: Path, mon
 
 def test_what_returns_is_on_the_disk_also_for_who_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
-    monkeypatch.setattr(storage, "sync", synced.append)
+    monkeypatch.setattr(disks, "sync", synced.append)
     folder = tmp_path / "log" / "words"
     assert storage.put_absent(str(folder / "1.json"), b"first")
     assert set(synced) == {folder, folder.parent, tmp_path}

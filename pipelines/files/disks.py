@@ -1,0 +1,71 @@
+"""What a local file system needs that a store of objects does not: walking folders, and putting a file by a link."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hushcount.errors import UsageError
+from hushcount.formats.whole_files import sync, write_new
+from pipelines.files import permissions
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+
+
+def listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
+    """Yield the files below a directory, each with its size and time; two stars match at any depth.
+
+    A link to a directory is followed only if the pattern spells its name, so that no circle of links is walked. Files
+    and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
+    """
+    name, _, below = pattern.partition("/")
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:
+        return
+    for entry in entries:
+        with suppress(OSError):
+            if entry.is_dir():
+                reached = name == entry.name or not entry.is_symlink()
+                if reached and (name == "**" or (below and fnmatchcase(entry.name, name))):
+                    yield from listed(entry.path, below or name)
+            elif not below and fnmatchcase(entry.name, name):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime
+
+
+def put_absent(path: str, data: bytes) -> bool:
+    """Write a file unless its name is taken, in one step; return whether this call wrote it. It is durable then.
+
+    Raises:
+        UsageError: the file system has no hard links.
+        OSError: it failed.
+    """
+    directory = Path(path).parent
+    _make_durable_folder(directory)
+    try:
+        # Not O_EXCL on the name itself: a kill would leave a torn file.
+        write_new(Path(path), data, permissions.mode_in(directory))
+        is_mine = True
+    except FileExistsError:
+        is_mine = False
+    except OSError as error:
+        # Only a link has a second name.
+        if error.filename2 is not None and error.errno in _NO_LINKS:
+            raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
+        raise
+    # Also what somebody else wrote: who lost builds on it.
+    sync(directory)
+    return is_mine
+
+
+def _make_durable_folder(path: Path) -> None:
+    """Make a folder and its parents where they are missing; their names are on the disk then."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    permissions.make_folder(path)
+    for folder in missing:
+        sync(folder.parent)
