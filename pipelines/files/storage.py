@@ -257,22 +257,28 @@ def rename(source: str, target: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Delete one file."""
+    """Delete one file; one that is gone is no failure, as in a store: another process may delete the same."""
     with client(path, "delete"):
         if is_remote(path):
             _stores().delete(path)
         else:
-            os.remove(path)
+            Path(path).unlink(missing_ok=True)
 
 
 def remove_directory(path: str) -> None:
-    """Delete a directory and all in it; in a store, all objects whose names begin with it."""
+    """Delete a directory and all in it; in a store, all objects whose names begin with it. Raises as `remove`."""
     if is_remote(path):
         if holds_objects(path):
             with client(path, "delete"):
                 _stores().delete(path.rstrip("/") + "/")
     elif exists(path):
-        shutil.rmtree(path)
+        shutil.rmtree(path, onerror=_unless_gone)
+
+
+def _unless_gone(_function: object, _path: str, raised: tuple[object, BaseException, object]) -> None:
+    """Raise what `rmtree` met, unless another process deleted the same."""
+    if not isinstance(raised[1], FileNotFoundError):
+        raise raised[1]
 
 
 def remove_empty(path: str) -> None:

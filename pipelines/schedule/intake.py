@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -94,9 +95,13 @@ def closed_next(
         return None
     good: set[str] = set()
     faults: dict[str, str] = {}
-    for segment in fold.waiting.values():
-        if segment.path in fold.aside and (fault := fault_in(deployment, segment)) is not None:
-            faults[segment.path] = fault
+    for path, reason in fold.aside.items():
+        fault: str | None = reason
+        # One that nobody can read now stays aside, and stops no window.
+        with suppress(UsageError):
+            fault = fault_in(deployment, fold.waiting[path])
+        if fault is not None:
+            faults[path] = fault
     while True:
         closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults)
         taken = [one for streams in closing.batches.values() for segments in streams.values() for one in segments]

@@ -182,7 +182,8 @@ def _unpublished(deployment: Deployment, log: Log) -> set[str]:
     found = set()
     for hop in (hop for hop in CHAIN.values() if hop.party == log.party):
         there = {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
-        done = {name: hops[hop.name] for name, hops in log.fold.done.items() if hop.name in hops}
+        # The log after the listing: another run may have published meanwhile.
+        done = {name: hops[hop.name] for name, hops in log.read().done.items() if hop.name in hops}
         if strange := there - done.keys():
             raise HushcountError(
                 f"{deployment.folder(hop.folder, log.campaign, min(strange))} is the output of a batch that the log of "
