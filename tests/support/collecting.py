@@ -23,7 +23,7 @@ START = window_at(datetime.now(timezone.utc), DAY).start
 """The first day of every collection here: keys that are made now are active at its end."""
 
 
-def window_name(day: int) -> str:
+def window_name(day: float) -> str:
     """Return the name of a window, counted from START."""
     return f"{START + day * DAY:%Y%m%dT%H%M%SZ}"
 
@@ -44,7 +44,7 @@ def collect(
     store: Path,
     campaign_path: Path,
     values: Sequence[str],
-    day: int,
+    day: float,
     collector: str = "one",
     *,
     clients: bool = False,
@@ -52,10 +52,12 @@ def collect(
     streams: Sequence[str] = ("reports", "discovery"),
     authentication: Authentication = "client-token",
     evaluator: Path | None = None,
+    came: float | None = None,
 ) -> list[Path]:
     """Leave what a collector that received these values' reports on a day would; return its segments.
 
-    Each value is another client's, unless lines name their clients.
+    Each value is another client's, unless lines name their clients. The store has the manifest since `came`, in days
+    from START on; None: since now, or since its window's end if that is over.
     """
     campaign = Campaign.read(campaign_path)
     scratch = store / ".scratch"
@@ -92,9 +94,9 @@ def collect(
     )
     path = home / f"{collector}.manifest.json"
     path.write_text(json.dumps(manifest.model_dump(mode="json")))
+    # By this time its reports are late or not: a window that is long over was not stored now.
     ended = (START + day * DAY).timestamp() + seconds
-    if ended < path.stat().st_mtime:
-        # As of a window that is long over: by this time its reports are late or not.
-        os.utime(path, (ended, ended))
+    moment = min(ended, path.stat().st_mtime) if came is None else (START + came * DAY).timestamp()
+    os.utime(path, (moment, moment))
     shutil.rmtree(scratch)
     return made

@@ -18,12 +18,12 @@ from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
-from pipelines.handover.batch_file import collected, read_batch
+from pipelines.handover.batch_file import BatchFile, collected
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
 from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import Writer, staged
+from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary, make_summary
 from tests.support.collecting import window_name
 
@@ -71,9 +71,8 @@ class PlainJobs:
         patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(partial, self.analyze))
         patch.setattr("pipelines.schedule.hops.run_job", lambda job, *_: job())
 
-    def shuffle(self, path: Path, source: str, out: str, *, writer: Writer, **_: object) -> HopSummary:
+    def shuffle(self, path: Path, batch: BatchFile, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)
-        batch = read_batch(source, campaign)
         counts: dict[Stream, StreamCounts] = {}
         listed: dict[str, list[str]] = {}
         for stream, segments in batch.segments.items():
@@ -93,7 +92,7 @@ class PlainJobs:
                 write_file(file, SEALED[stream], length, data, campaign.fingerprint, campaign.id)
             (Path(directory) / _LISTED).write_text(json.dumps(listed))
             summary = make_summary("shuffle", campaign, counts, None, collected(batch))
-            return hand_on(directory, out, tuple(counts), summary, None, batch_of(out))
+            return hand_on(directory, Output(out, writer=writer), tuple(counts), summary)
 
     def discover(
         self, path: Path, source: str, _: object, out: str, *, party: str, writer: Writer, **__: object
@@ -101,7 +100,7 @@ class PlainJobs:
         campaign = Campaign.read(path)
         hop, before = ("release", "shuffle") if party == "aux-server" else ("discover", "release")
         upstream = read_upstream(source, before, campaign)
-        self.ran.append((hop, batch_of(out).partition("-")[0]))
+        self.ran.append((hop, writer.batch.partition("-")[0]))
         if hop == "release":
             self._release(source, "discovery", upstream)
         counts = upstream.streams["discovery"]
@@ -110,23 +109,18 @@ class PlainJobs:
         summary = make_summary(hop, campaign, {"discovery": counts}, None, upstream)
         summary = replace(summary, released=0) if hop == "release" else replace(summary, bins=BinCounts(0, 0, {}))
         with staged(out, False, writer) as directory:
-            return hand_on(directory, out, (), summary, None)
+            return hand_on(directory, Output(out, writer=writer), (), summary)
 
     def analyze(self, path: Path, source: str, _: object, out: str, *, writer: Writer, **__: object) -> HopSummary:
         campaign = Campaign.read(path)
         upstream = read_upstream(source, "shuffle", campaign)
-        self.ran.append(("analyze", batch_of(out).partition("-")[0]))
+        self.ran.append(("analyze", writer.batch.partition("-")[0]))
         self._release(source, "reports", upstream)
         number = upstream.accepted_of("reports")
         summary = make_summary("analyze", campaign, {"reports": StreamCounts(number, number, {})}, None, upstream)
         with staged(out, False, writer) as directory:
-            return hand_on(directory, out, (), summary, None)
+            return hand_on(directory, Output(out, writer=writer), (), summary)
 
     def _release(self, source: str, stream: str, upstream: HopSummary) -> None:
         listed: dict[str, Any] = json.loads((Path(folder_of(source, upstream)) / _LISTED).read_text())
         self.released[stream, upstream.digest()] = listed[stream]
-
-
-def batch_of(out: str) -> str:
-    """Return the name of the batch that an output is of."""
-    return out.rstrip("/").rpartition("/")[2]

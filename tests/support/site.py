@@ -13,6 +13,7 @@ from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
+from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from tests.support.collecting import DAY, START, window_name
@@ -86,12 +87,16 @@ class Site:
         twin.campaign = root / self.campaign.relative_to(self.root)
         return twin
 
-    def batch(self, day: int, epoch: int = 1) -> str:
+    def batch(self, day: float, epoch: int = 1) -> str:
         folder = self.root / "campaigns" / "words" / f"epoch-{epoch:06d}.json"
         return f"{window_name(day)}-{epoch:06d}-{Campaign.read(folder).fingerprint.hex()[:16]}"
 
-    def result(self, day: int, epoch: int = 1) -> dict[str, object]:
+    def result(self, day: float, epoch: int = 1) -> dict[str, object]:
         return summary(self.store / "results" / "words" / self.batch(day, epoch))
+
+    def files(self, folder: str, day: float, epoch: int = 1) -> Path:
+        """Return the directory of the files that a run wrote of a batch."""
+        return Path(folder_of(str(self.store / folder / "words" / self.batch(day, epoch))))
 
 
 def account_at(site: Site, day: float, *, past: bool = False, digests: bool = False) -> Account:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import client_token
-from hushcount.errors import HushcountError
 from pipelines.asking.places import places_of
 from pipelines.audit.doctor import examine
-from pipelines.audit.reconcile import account_of
-from pipelines.batches import rows as batches_module
-from pipelines.batches.lock import alone
-from pipelines.batches.rows import made_batches
-from pipelines.batches.state import HOPS, opened, snapshot
 from pipelines.console.tables import window_names
 from pipelines.deployment.campaigns import read_campaign
-from pipelines.handover.names import Batch
-from pipelines.jobs.job import Job
+from pipelines.deployment.settings import Deployment
+from pipelines.handover.batch_file import BatchFile
+from pipelines.log.entries import digest_of
+from pipelines.log.fold import Batched, Fold
 from pipelines.schedule import hops as hops_module
 from pipelines.schedule import run as run_module
+from pipelines.schedule.lease import AnotherRun, leased
 from pipelines.schedule.report import Done
 from tests.support.collecting import add_copies, collect, window_name
-from tests.support.jobs import cli, done, refused, summary
-from tests.support.postgres import postgresql
-from tests.support.site import FLOOR, Site, account_at, at, values, view_of
+from tests.support.jobs import cli, done, files_under, refused, summary
+from tests.support.site import FLOOR, Site, account_at, at, values
 
 
 @pytest.fixture
@@ -99,11 +94,11 @@ def test_manifests_are_waited_for_until_patience_ends_or_every_collector_closed(
 
 def test_what_comes_late_joins_the_next_window_and_too_late_is_counted(day_old: Site) -> None:
     site = day_old
-    collect(site.store, site.campaign, values(30), day=0, collector="two")
+    collect(site.store, site.campaign, values(30), day=0, collector="two", came=2.05)
     collect(site.store, site.campaign, values(100), day=1)
     site.run(2.1)
     assert site.result(1)["received"] == 130
-    collect(site.store, site.campaign, values(40), day=0, collector="three")
+    collect(site.store, site.campaign, values(40), day=0, collector="three", came=4.05)
     collect(site.store, site.campaign, values(100), day=3)
     site.run(4.1)
     assert site.result(3)["received"] == 100
@@ -111,26 +106,6 @@ def test_what_comes_late_joins_the_next_window_and_too_late_is_counted(day_old: 
     first = next(counts for counts in account["windows"] if counts["window"] == window_name(0))
     assert first["states"] == {"batched": 130, "too_late": 40}
     assert account["differences"] == []
-
-
-@pytest.mark.parametrize(("length", "grace"), [("2d", "2d"), ("6h", "1d")])
-@pytest.mark.long(but=("6h-1d",))
-def test_the_length_of_windows_may_change(day_old: Site, length: str, grace: str) -> None:
-    """Each window ends when its collectors ended it, whatever the length is by now."""
-    site = day_old
-    collect(site.store, site.campaign, values(60), day=1)
-    changed = site.config.read_text().replace('"1d"', f'"{length}"').replace('"2d"\npatience', f'"{grace}"\npatience')
-    site.config.write_text(changed)
-    assert not site.run(1.9).closed
-    assert site.run(2.1).closed == [f"words/{window_name(1)}"]
-    # Late by less than the grace period, counted from the window's real end.
-    collect(site.store, site.campaign, values(30), day=1, collector="two")
-    collect(site.store, site.campaign, values(70), day=2, seconds=2 * 86_400 if length == "2d" else 6 * 3600)
-    assert bool(site.run(2.4).closed) == (length == "6h")
-    site.run(4.1)
-    assert [site.result(day)["received"] for day in (0, 1, 2)] == [100, 60, 100]
-    assert "all numbers agree" in done("status", "--config", site.config).out
-    assert not [check for check in examine(site.deployment, at(4.2)) if check.verdict == "bad"]
 
 
 def test_too_few_reports_wait_for_the_next_window(site: Site) -> None:
@@ -149,7 +124,7 @@ def test_a_batch_that_copies_made_look_large_enough_is_dissolved_and_waits(site:
     finished = site.run(1.1)
     assert (finished.hops, len(finished.waiting)) == ([], 1)
     assert f"{FLOOR} reports wait" in finished.waiting[0]
-    assert not (site.store / "batches" / "words" / f"{site.batch(0)}.batch.json").exists()
+    assert not list(site.store.glob("attempts/**/*.blocks"))
     collect(site.store, site.campaign, values(10), day=1)
     assert site.run(2.1).hops
     assert site.result(1)["received"] == FLOOR + 10 - 1
@@ -170,19 +145,23 @@ def test_a_copy_in_a_later_window_is_not_counted_again_within_the_grace_period(s
 
 
 def test_a_copy_is_found_though_its_batch_was_shuffled_first(site: Site) -> None:
-    """A segment of the first day could not be read for a while, and the second day went on without it."""
+    """The first day's batch could not be shuffled for a while, and the second day's went on without it."""
     (first,) = collect(site.store, site.campaign, values(200), day=0)
     (segment,) = collect(site.store, site.campaign, values(100), day=1)
     add_copies(first, segment)
-    aside = first.rename(first.with_suffix(".aside"))
+    taken = site.store / "attempts" / "shuffler" / "words" / f"{site.batch(0)}.shuffle"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("a file where a folder must be")
     assert site.run(2.1).hops == [f"words/{site.batch(1)} shuffle", f"words/{site.batch(1)} analyze"]
     assert site.result(1)["received"] == 300
-    aside.rename(first)
+    taken.unlink()
     # All of the first day are copies now: nothing is left that reaches the minimum batch.
     assert "200 reports wait" in site.run(2.2).waiting[0]
     collect(site.store, site.campaign, values(60), day=2)
     site.run(3.1)
     assert site.result(2)["received"] == 60
+    shuffled = summary(site.store / "shuffled" / "words" / site.batch(2))
+    assert (shuffled["received"], shuffled["rejected"]) == (260, {"duplicate": 200})
     assert "all numbers agree" in done("status", "--config", site.config).out
 
 
@@ -200,21 +179,35 @@ def test_a_copy_in_a_segment_that_came_late_is_found_as_if_it_had_come_in_time(s
     assert (shuffled["received"], shuffled["rejected"]) == (220, {"duplicate": 100})
 
 
-@pytest.mark.parametrize("lost", ["summary.json", ""])
+@pytest.mark.parametrize("lost", ["reports", ""])
 @pytest.mark.long(but=("",))
 def test_nothing_is_forwarded_while_what_it_must_be_compared_with_is_lost(site: Site, lost: str) -> None:
     (first,) = collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
-    before = site.store / "shuffled" / "words" / site.batch(0)
-    aside = (before / lost).rename(site.root / "aside")
+    before = site.files("shuffled", 0) / lost if lost else site.store / "shuffled" / "words" / site.batch(0)
+    aside = before.rename(site.root / "aside")
     (segment,) = collect(site.store, site.campaign, values(100), day=1)
     add_copies(first, segment)
     finished = site.run(2.1)
-    assert (len(finished.hops), len(finished.problems)) == (0, 1)
-    assert site.batch(0) in finished.problems[0]
-    aside.rename(before / lost)
+    assert finished.hops == []
+    assert any(problem.startswith(f"words/{site.batch(1)}: ") for problem in finished.problems)
+    assert any(site.batch(0) in problem or f"{site.store / 'shuffled'}" in problem for problem in finished.problems)
+    if before.exists():
+        before.rmdir()
+    aside.rename(before)
     site.run(2.2)
     assert site.result(1)["received"] == 100
+
+
+def test_a_summary_that_is_gone_is_written_again_as_long_as_its_files_are_there(day_old: Site) -> None:
+    site = day_old
+    marks = [site.store / folder / "words" / site.batch(0) / "summary.json" for folder in ("shuffled", "results")]
+    before = [mark.read_bytes() for mark in marks]
+    for mark in marks:
+        mark.unlink()
+    finished = site.run(1.2)
+    assert (finished.hops, finished.problems) == ([], [])
+    assert [mark.read_bytes() for mark in marks] == before
 
 
 def test_what_was_too_little_after_an_outage_joins_the_next_window(site: Site) -> None:
@@ -254,15 +247,31 @@ def test_no_manifest_stops_the_others(site: Site) -> None:
 
 
 def test_no_summary_that_another_wrote_stops_the_others(site: Site) -> None:
-    collect(site.store, site.campaign, values(100), day=0)
-    collect(site.store, site.campaign, values(100), day=4)
-    planted = site.store / "shuffled" / "words" / site.batch(0) / "summary.json"
-    planted.parent.mkdir(parents=True)
+    for day in (0, 4):
+        collect(site.store, site.campaign, values(100), day=day)
+    config = site.config.read_text()
+    site.config.write_text(f'parties = ["shuffler"]\n{config}')
+    assert site.run(5.1).problems == []
+    site.config.write_text(f'parties = ["analyzer"]\n{config}')
+    mark = site.store / "shuffled" / "words" / site.batch(0) / "summary.json"
     for content in (b"[" * 200_000, b"{}", b'{"hop": 7, "streams": {"reports": []}}'):
-        planted.write_bytes(content)
+        mark.write_bytes(content)
         (problem,) = site.run(5.1).problems
-        assert problem.startswith(f"words/{site.batch(0)}: {planted} "), content
+        assert problem.startswith(f"words/{site.batch(0)}: {mark} "), content
         assert site.result(4)["received"] == 100
+
+
+@pytest.mark.parametrize("folder", ["shuffled", "results"])
+def test_an_output_that_the_log_does_not_know_stops_its_campaign_alone(day_old: Site, folder: str) -> None:
+    """The log was lost, or is an older copy: whoever made the batch again would let it be counted twice."""
+    site = day_old
+    party = "shuffler" if folder == "shuffled" else "analyzer"
+    shutil.rmtree(site.store / "log" / party)
+    collect(site.store, site.campaign, values(100), day=1)
+    (problem,) = site.run(2.1).problems
+    assert f"is the output of a batch that the log of {party} does not know" in problem
+    assert str(site.store / folder / "words" / site.batch(0)) in problem
+    assert not (site.store / "shuffled" / "words" / site.batch(1)).exists()
 
 
 def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats_no_value(
@@ -270,14 +279,14 @@ def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats
 ) -> None:
     collect(site.store, site.campaign, values(100), day=0)
     collect(site.store, site.campaign, values(100), day=4)
-    real, first = hops_module.write_batch, site.batch(0)
+    real, first = hops_module.batch_file, site.batch(0)
 
-    def stumbling(state: object, deployment: object, campaign: object, batch: Batch) -> str:
-        if batch.name == first:
+    def stumbling(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
+        if made.batch.name == first:
             raise TypeError("cannot count alpha")
-        return real(state, deployment, campaign, batch)  # type: ignore[arg-type]
+        return real(deployment, fold, campaign, made)
 
-    monkeypatch.setattr(hops_module, "write_batch", stumbling)
+    monkeypatch.setattr(hops_module, "batch_file", stumbling)
     finished = site.run(5.1)
     (problem,) = finished.problems
     assert problem.startswith(f"words/{first}: TypeError at pipelines/schedule/run.py:")
@@ -321,25 +330,6 @@ def test_a_manifest_from_the_edge_of_the_calendar_stops_nothing(site: Site) -> N
     assert all(any(window in one for one in differences) for window in windows), differences
 
 
-def test_a_next_epoch_that_takes_long_to_make_does_not_hold_up_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(tmp_path, tail="[next_epoch.words]\n")
-    collect(site.store, site.campaign, values(100), day=0)
-    looked = []
-
-    def slow(connection: Connection, *_: object) -> None:
-        """While it is at work, somebody else writes."""
-        looked.append(made_batches(connection, "words"))
-        with opened(site.deployment.state) as state, state.begin() as writer:
-            writer.execute(HOPS.insert().values(campaign="x", batch="x", hop="x", counts="{}", finished_at="x"))
-
-    monkeypatch.setattr("pipelines.epochs.next_epoch.follow", slow)
-    monkeypatch.setattr("pipelines.batches.state._BUSY_SECONDS", 1)
-    assert site.run(1.1).problems == []
-    assert [batch.name for batch in looked[0]] == [site.batch(0)]
-
-
 def test_a_segment_put_aside_that_cannot_be_read_does_not_stop_its_campaign(site: Site) -> None:
     collect(site.store, site.campaign, values(100), day=0)
     (bad,) = collect(site.store, site.campaign, values(60), day=0, collector="two")
@@ -348,18 +338,13 @@ def test_a_segment_put_aside_that_cannot_be_read_does_not_stop_its_campaign(site
     bad.unlink()
     bad.mkdir()
     collect(site.store, site.campaign, values(100), day=1)
-    finished = site.run(2.1)
-    assert bad.name in finished.problems[0]
+    # It was said when it was put aside, and stands in status.
+    assert site.run(2.1).problems == []
     assert site.result(1)["received"] == 100
-    assert site.run(9.0, sure=True).problems == []
-
-
-def test_a_status_that_looks_for_long_does_not_hold_up_a_run(site: Site) -> None:
-    collect(site.store, site.campaign, values(100), day=0)
-    with opened(site.deployment.state) as state, snapshot(state) as connection:
-        site.run(1.1)
-        assert account_of(view_of(site.deployment, connection, at(1.2))).windows == []
-    assert [counts.received for counts in account_at(site, 1.2).windows] == [100]
+    assert bad.name in account_at(site, 2.2).differences[0]
+    finished = site.run(9.0, sure=True)
+    assert (finished.problems, len(finished.dropped)) == ([], 1)
+    assert bad.name in finished.dropped[0]
 
 
 def test_each_epoch_is_a_batch_of_its_own(site: Site) -> None:
@@ -388,6 +373,8 @@ def test_a_damaged_segment_is_put_aside_and_the_rest_goes_on(site: Site) -> None
     # It is said once by a run, and stays red for as long as it could be restored and counted.
     assert site.run(1.2).problems == []
     assert len(account_at(site, 2.9).differences) == 1
+    (dropped,) = site.run(3.1).dropped
+    assert "60 reports are too late, and in no result: its file fails its digest" in dropped
     assert account_at(site, 3.1).differences == []
 
 
@@ -404,12 +391,14 @@ def test_a_segment_that_was_put_aside_counts_once_it_is_restored(site: Site) -> 
     assert account_at(site, 2.2).differences == []
 
 
-def test_a_segment_that_cannot_be_read_stops_its_batch_and_is_not_put_aside(site: Site) -> None:
+def test_a_segment_that_cannot_be_read_now_is_waited_for_and_not_put_aside(site: Site) -> None:
     (lost,) = collect(site.store, site.campaign, values(100), day=0)
     aside = lost.rename(lost.with_suffix(".aside"))
+    lost.mkdir()
     finished = site.run(1.1)
-    assert not finished.hops
+    assert (finished.closed, finished.hops) == ([], [])
     assert lost.name in finished.problems[0]
+    lost.rmdir()
     aside.rename(lost)
     assert site.run(1.1).hops
     assert site.result(0)["received"] == 100
@@ -426,85 +415,18 @@ def test_discovery_is_run_too_and_everything_is_charged_once(tmp_path: Path) -> 
     assert "all numbers agree" in done("status", "--config", site.config).out
 
 
-class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours catches it."""
-
-
-def test_a_run_that_dies_before_and_after_each_step_is_taken_up_by_the_next(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A step: all that outlives a run, a transaction, the file of a batch, a job."""
-    collect(site.store, site.campaign, values(100), day=0)
-    died: list[tuple[str, str]] = []
-
-    def mortal(name: str) -> None:
-        places = (hops_module, run_module, batches_module)
-        module = next(place for place in places if hasattr(place, name))
-        real = getattr(module, name)
-
-        def wrapped(*arguments: object, **options: object) -> object:
-            step = next((one.name for one in arguments[:1] if isinstance(one, Job)), name)
-            for moment in ("before", "after"):
-                if moment == "after":
-                    result = real(*arguments, **options)
-                if (step, moment) not in died:
-                    died.append((step, moment))
-                    raise Killed
-            return result
-
-        monkeypatch.setattr(module, name, wrapped)
-
-    steps = ("register_new", "take_back_restored", "close_due", "write_batch", "shuffle", "analyze", "record")
-    for name in {"run_job" if step in ("shuffle", "analyze") else step: None for step in steps}:
-        mortal(name)
-    for _ in range(2 * len(steps)):
-        with pytest.raises(Killed):
-            site.run(1.1)
-    monkeypatch.undo()
-    site.run(1.1)
-    assert len(died) == 2 * len(steps)
-    assert site.result(0)["received"] == 100
-    account = done("status", "--config", site.config, "--json").json[0]
-    assert [(hop["hop"], hop["received"]) for hop in account["hops"]] == [("shuffle", 100), ("analyze", 100)]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql() as address:
-        yield address
-
-
-@pytest.mark.long
-def test_the_state_may_be_on_a_server(tmp_path: Path, server: str) -> None:
-    site = Site(tmp_path, settings=f'state = "{server}"')
-    collect(site.store, site.campaign, values(100), day=0)
-    assert site.run(1.1).hops
-    assert site.run(1.1) == Done()
-    busy = pytest.raises(HushcountError, match="another run is at work")
-    with opened(server) as state, alone(state, server, wait=False), busy:
-        site.run(1.1)
-    assert "all numbers agree" in done("status", "--config", site.config).out
-
-
-def test_a_server_that_is_not_there_is_one_sentence_without_the_password(site: Site) -> None:
-    address = "postgresql://someone:secret-word@127.0.0.1:1/db"
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "store"\nstate = "{address}"'))
-    says = refused("run", "--config", site.config, status=1, says=["someone:***@127.0.0.1:1/db", "cannot be used"])
-    assert "secret-word" not in says.err
-
-
 def test_a_second_run_leaves_or_waits(site: Site) -> None:
-    address = site.deployment.state
-    with opened(address) as state, alone(state, address, wait=False):
-        with pytest.raises(HushcountError, match="another run is at work"):
+    collect(site.store, site.campaign, values(100), day=0)
+    with leased(site.deployment, wait=False):
+        with pytest.raises(AnotherRun, match="another run is at work"):
             site.run(1.1)
         refused("run", "--config", site.config, status=1, says=["another run is at work", "--wait"])
-    site.run(1.1)
+    assert site.run(1.1).hops
 
 
 def test_status_names_the_file_where_numbers_do_not_agree(day_old: Site) -> None:
     site = day_old
-    part = next((site.store / "shuffled" / "words" / site.batch(0) / "reports").glob("*.blocks"))
+    part = next((site.files("shuffled", 0) / "reports").glob("*.blocks"))
     part.unlink()
     says = refused("status", "--config", site.config, status=1, says=["1 difference"])
     assert str(part.parent) in says.out
@@ -525,11 +447,11 @@ def test_a_manifest_in_the_wrong_place_is_reported_and_the_rest_goes_on(site: Si
 def test_a_disk_that_cannot_be_written_stops_one_batch_and_not_the_rest(site: Site) -> None:
     """One sentence with the name of what failed; a watching run goes on."""
     collect(site.store, site.campaign, values(100), day=0)
-    (site.store / "batches").write_text("a file where a folder must be")
+    (site.store / "attempts").write_text("a file where a folder must be")
     finished = site.run(1.1)
     assert len(finished.problems) == 1
-    assert str(site.store / "batches") in finished.problems[0]
-    (site.store / "batches").unlink()
+    assert str(site.store / "attempts") in finished.problems[0]
+    (site.store / "attempts").unlink()
     # Nor does a campaign that cannot be read.
     other = site.root / "campaigns" / "others" / "collection.json"
     other.parent.mkdir()
@@ -546,17 +468,19 @@ def test_what_killed_jobs_left_is_removed_and_is_no_batch(site: Site) -> None:
     collect(site.store, site.campaign, values(100), day=1)
     site.run(1.1)
     shuffled, results = (site.store / name / "words" for name in ("shuffled", "results"))
-    # Killed between the summary and the renaming.
-    shutil.copytree(shuffled / site.batch(0), shuffled / f".{site.batch(1)}.0123abcd.partial")
-    (results / f".{site.batch(1)}.0123abcd.partial").mkdir()
+    # Killed before the log said that the hop is done.
+    half = site.store / "attempts" / "shuffler" / "words" / f"{site.batch(1)}.shuffle" / "0123456789abcdef"
+    shutil.copytree(site.files("shuffled", 0), half)
     shutil.copytree(shuffled / site.batch(0), shuffled / "of somebody else")
     shutil.copytree(results / site.batch(0), results / "replayed")
     assert site.run(2.1).problems == []
+    assert site.result(1)["received"] == 100
+    assert [path for path in (site.store / "attempts").rglob("*") if path.is_file()] == []
     assert {path.name for path in results.iterdir()} == {site.batch(0), site.batch(1), "replayed"}
     assert {path.name for path in shuffled.iterdir()} == {site.batch(0), site.batch(1), "of somebody else"}
     done("ask", "item", "--config", site.config, "--campaign", "words")
     config = site.config.read_text()
-    site.config.write_text(f'parties = ["analyzer"]\nstate = "analyzer.db"\n{config}')
+    site.config.write_text(f'parties = ["analyzer"]\n{config}')
     assert site.run(2.2).problems == []
 
 
@@ -595,7 +519,7 @@ def damage_journal(site: Site) -> Path:
     ],
 )
 @pytest.mark.long(but=("lose_results-is missing, though hushcount analyze wrote it",))
-def test_what_is_not_in_the_store_as_the_state_has_it_is_a_difference(
+def test_what_is_not_in_the_store_as_the_log_has_it_is_a_difference(
     day_old: Site, break_it: Callable[[Site], Path], says: str
 ) -> None:
     site = day_old
@@ -632,7 +556,7 @@ def test_a_wrong_deployment_file_is_one_sentence(tmp_path: Path, subtests: pytes
         ('store = "x"\n[windows]\nlength = "1w"\ngrace = "1d"', "windows.length: duration is '1w'"),
         ('store = "x"\n[windows]\nlength = 1\ngrace = "1d"', "windows.length: duration is 1, must be"),
         ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1m"', "patience is 0:10:00"),
-        ('store = "x"\nstate = "mysql://h/d"\n[windows]\nlength = "1d"\ngrace = "1d"', "postgresql://"),
+        ('store = "x"\nstate = "state.db"\n[windows]\nlength = "1d"\ngrace = "1d"', "state"),
         ('store = "x"\nparties = ["nobody"]\n[windows]\nlength = "1d"\ngrace = "1d"', "parties.0 is 'nobody'"),
         ('store = "x"\n[windows]\nlength = "1d"\ngrace = "1d"\n[paths]\nsegment = "y"', "paths names 'segment'"),
         ('[windows]\nlength = "1d"\ngrace = "1d"', "store"),
@@ -643,23 +567,33 @@ def test_a_wrong_deployment_file_is_one_sentence(tmp_path: Path, subtests: pytes
             refused("run", "--config", config, says=[says])
 
 
-def test_a_state_of_a_newer_version_or_of_others_is_refused(site: Site) -> None:
-    import sqlite3
+@pytest.mark.parametrize("change", ["version", "kind"])
+def test_an_entry_of_a_newer_version_ends_writing_to_its_log(day_old: Site, change: str) -> None:
+    """As when an operator runs an older version again, for a while, beside the newer one."""
+    site = day_old
+    folder = site.store / "log" / "shuffler" / "words"
+    newest = max(folder.glob("*.json"))
+    described = json.loads(newest.read_text())
+    number = described["number"] + 1
+    described |= {"number": number, "before": digest_of(newest.read_bytes())}
+    if change == "version":
+        described["format"] = 999
+    else:
+        described["decision"] = {"kind": "merged", "with": "another"}
+    path = folder / f"{number:010d}.json"
+    path.write_text(json.dumps(described))
+    before = files_under(site.store)
+    collect(site.store, site.campaign, values(100), day=1)
+    (problem,) = site.run(2.1).problems
+    says = "is of version 999" if change == "version" else "is of kind 'merged'"
+    assert f"{path} {says}" in problem
+    assert "use" in problem
+    assert files_under(site.store).items() >= before.items()
+    assert len(list(folder.glob("*.json"))) == number
+    refused("run", "--config", site.config, status=1, says=[says])
 
-    collect(site.store, site.campaign, values(100), day=0)
-    site.run(1.1)
-    state = site.deployment.state
-    with sqlite3.connect(state) as connection:
-        connection.execute("UPDATE hushcount_state SET version = 999")
-    refused("run", "--config", site.config, says=["is of version 999", "use the newer hushcount"])
-    other = site.root / "other.db"
-    with sqlite3.connect(other) as connection:
-        connection.execute("CREATE TABLE theirs (x)")
-    site.config.write_text(site.config.read_text().replace('store = "store"', 'store = "store"\nstate = "other.db"'))
-    refused("run", "--config", site.config, says=["theirs", "a database of its own"])
 
-
-def test_neither_the_state_nor_what_is_said_tells_of_a_client_or_a_value(site: Site) -> None:
+def test_neither_the_log_nor_what_is_said_tells_of_a_client_or_a_value(site: Site) -> None:
     lines = [f"canary-client-{number}\tcanary-value" for number in range(100)]
     collect(site.store, site.campaign, lines, day=0, clients=True)
     campaign = Campaign.read(site.campaign)
@@ -669,8 +603,8 @@ def test_neither_the_state_nor_what_is_said_tells_of_a_client_or_a_value(site: S
     said: list[object] = [done("run", "--config", site.config).out, *(site.run(day).closed for day in (1.1, 1.2))]
     for command in ("status", "doctor"):
         said += [cli(command, "--config", site.config, *form).out for form in ([], ["--json"])]
-    texts = [str(said).encode(), Path(site.deployment.state).read_bytes()]
-    texts += [path.read_bytes() for path in site.store.rglob("*.json")]
+    texts = [str(said).encode(), *(path.read_bytes() for path in site.store.rglob("*.json"))]
+    assert any(site.store.glob("log/shuffler/words/*.json"))
     names = "\n".join(str(path) for path in site.root.rglob("*")).encode()
     for text in (*texts, names):
         for secret in planted:

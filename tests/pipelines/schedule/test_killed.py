@@ -1,0 +1,108 @@
+"""A run that is killed before or after anything that it changes in its store: the next one goes on, and all is once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.log.fold import Fold
+from pipelines.log.log import Logs
+from tests.support.collecting import collect
+from tests.support.jobs import done, files_under
+from tests.support.plain_jobs import COPIES, PlainJobs, leave
+from tests.support.site import Site, account_at, values
+from tests.support.writes import Killed, acting_at, kill
+
+KEPT = '[retention]\nsegments = "5d"\nshuffled = "5d"\nreleased = "5d"\ndead_letters = "5d"\n'
+
+
+def fold_of(site: Site) -> Fold:
+    return Logs(site.deployment).read("words")
+
+
+def counts_of(site: Site) -> dict[str, Any]:
+    """Return what a site's fold counts, without what differs from run to run."""
+    fold = fold_of(site)
+    hops = {
+        f"{batch} {hop}": {stream: counts.accepted for stream, counts in done.counts.streams.items()}
+        for batch, of in fold.done.items()
+        for hop, done in of.items()
+    }
+    return {"hops": hops, "windows": fold.counts_by_window, "deleted": fold.deleted}
+
+
+def left(site: Site) -> list[str]:
+    """Return what attempts and killed writes left in the store."""
+    return [name for name in files_under(site.store) if name.startswith("attempts/") or ".tmp" in name]
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> PlainJobs:
+    monkeypatch.setattr("pipelines.schedule.hops.require_keys", lambda *_: None)
+    return PlainJobs(monkeypatch)
+
+
+def prepared(root: Path) -> Site:
+    """Return a site with a batch, one that is too small when its copies are gone, one of two windows, and old ones."""
+    site = Site(root, discovery=True, tail=KEPT)
+    leave(site.store, site.campaign, 0, {"reports": 100, "discovery": 80})
+    assert site.run(1.1).problems == []
+    leave(site.store, site.campaign, 1, {"reports": 40, "discovery": 30})
+    leave(site.store, site.campaign, 1, {"reports": 40}, COPIES)
+    leave(site.store, site.campaign, 2, {"reports": 60})
+    leave(site.store, site.campaign, 6, {"reports": 70, "discovery": 90})
+    return site
+
+
+@pytest.mark.parametrize("every", [1, 11])
+@pytest.mark.long(but=("11",))
+def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
+    site = prepared(tmp_path / "site")
+    whole = site.copied(tmp_path / "whole")
+    assert whole.run(7.1, sure=True).problems == []
+    expected = counts_of(whole)
+    assert expected["hops"]
+    assert any(expected["deleted"].values())
+    moments = set()
+    for number in count(1, every):
+        twin = site.copied(tmp_path / str(number))
+        with acting_at(number, kill) as writes, suppress(Killed):
+            twin.run(7.1, sure=True)
+        moments |= set(writes.names[-1:])
+        for _ in range(2):
+            finished = twin.run(7.1, sure=True)
+            assert finished.problems == [], writes.names[-1]
+        assert counts_of(twin) == expected, writes.names
+        assert left(twin) == [] or writes.names[-1] == "rename before", writes.names
+        assert account_at(twin, 7.2).differences == [], writes.names
+        if not writes.is_over:
+            break
+    assert number > 100
+    if every == 1:
+        # Before and after each kind of step.
+        assert len(moments) == 14
+
+
+def test_a_run_of_the_jobs_that_dies_again_and_again_counts_and_charges_once(tmp_path: Path) -> None:
+    site = Site(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(100), day=0)
+    for number in count(1):
+        with acting_at(number, kill) as writes, suppress(Killed):
+            site.run(1.1)
+        if not writes.is_over:
+            break
+    assert number > 10
+    assert site.run(1.1).hops == []
+    assert site.result(0)["received"] == 100
+    hops = {name: hop.counts.streams for name, hop in fold_of(site).hops_of(site.batch(0)).items()}
+    assert {name: sum(one.received for one in streams.values()) for name, streams in hops.items()} == {
+        "shuffle": 200, "release": 100, "discover": 100, "analyze": 100
+    }  # fmt: skip
+    shown = done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json
+    assert len(shown["charges"]) == 2
+    assert shown["campaigns"][0]["spent"]["releases"] == 2
+    assert "all numbers agree" in done("status", "--config", site.config).out
