@@ -217,7 +217,7 @@ def test_what_was_too_little_after_an_outage_joins_the_next_window(site: Site) -
     bad.write_bytes(bad.read_bytes()[:-1])
     for day in range(1, 5):
         collect(site.store, site.campaign, values(100), day=day)
-    site.run(5.1)
+    site.run(5.1, sure=True)
     assert [site.result(day)["received"] for day in (1, 2, 3, 4)] == [FLOOR + 90, 100, 100, 100]
 
 
@@ -251,7 +251,7 @@ def test_no_summary_that_another_wrote_stops_the_others(site: Site) -> None:
         collect(site.store, site.campaign, values(100), day=day)
     config = site.config.read_text()
     site.config.write_text(f'parties = ["shuffler"]\n{config}')
-    assert site.run(5.1).problems == []
+    assert site.run(5.1, sure=True).problems == []
     site.config.write_text(f'parties = ["analyzer"]\n{config}')
     mark = site.store / "shuffled" / "words" / site.batch(0) / "summary.json"
     for content in (b"[" * 200_000, b"{}", b'{"hop": 7, "streams": {"reports": []}}'):
@@ -287,7 +287,7 @@ def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats
         return real(deployment, fold, campaign, made)
 
     monkeypatch.setattr(hops_module, "batch_file", stumbling)
-    finished = site.run(5.1)
+    finished = site.run(5.1, sure=True)
     (problem,) = finished.problems
     assert problem.startswith(f"words/{first}: TypeError at pipelines/schedule/run.py:")
     assert "report this bug" in problem
