@@ -29,6 +29,8 @@ RAISED_SECONDS = 20.0
 STILL_SECONDS = 180.0
 _LOOK_SECONDS = 1.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_held: set[str] = set()
+"""Owners of the leases that this process holds."""
 
 
 class AnotherRun(HushcountError):
@@ -71,6 +73,7 @@ def leased(deployment: Deployment, wait: bool, patience: Patience | None = None)
     _await(path, wait, times)
     mine = _Lease(owner=secrets.token_hex(8), counter=0, boot=_boot(), process=_process(os.getpid()))
     _write(path, mine)
+    _held.add(mine.owner)
     over = threading.Event()
     thread = threading.Thread(target=_raise, args=(path, mine, over, times.raised), daemon=True)
     thread.start()
@@ -79,6 +82,7 @@ def leased(deployment: Deployment, wait: bool, patience: Patience | None = None)
     finally:
         over.set()
         thread.join()
+        _held.discard(mine.owner)
         with suppress(HushcountError, OSError):
             if (left := _read(path)) is not None and left.owner == mine.owner:
                 storage.remove(path)
@@ -127,9 +131,14 @@ def _is_gone(lease: _Lease) -> bool:
 
 
 def _is_alive(lease: _Lease) -> bool:
-    """Return whether a lease is of a process that is at work on this machine."""
+    """Return whether a lease is of a process that is at work on this machine.
+
+    One that this process could not remove when its block was over, because the store was away, is not.
+    """
     number = lease.process.partition("-")[0]
-    return _is_here(lease) and number.isdecimal() and _process(int(number)) == lease.process
+    if not _is_here(lease) or not number.isdecimal() or _process(int(number)) != lease.process:
+        return False
+    return int(number) != os.getpid() or lease.owner in _held
 
 
 def _is_here(lease: _Lease) -> bool:
