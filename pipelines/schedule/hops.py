@@ -145,7 +145,7 @@ def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Bat
         windows={name: int(window.length.total_seconds()) for name, window in sorted(windows.items())},
         segments_folder=deployment.folder("segments"),
         shuffled_folder=deployment.folder("shuffled", made.batch.campaign),
-        earlier=_earlier(deployment, fold, made),
+        earlier=earlier(deployment, fold, made),
         segments={
             stream: tuple(_listed(segment) for segment in sorted(segments, key=lambda one: one.path))
             for stream, segments in made.segments.items()
@@ -164,7 +164,8 @@ def _listed(segment: Segment) -> BatchSegment:
     )
 
 
-def _earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
+def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
+    """Return the names of the shuffled batches that may hold a copy of a report of this one."""
     grace = deployment.windows.grace
     # Late segments are compared as if they had come in time.
     return tuple(

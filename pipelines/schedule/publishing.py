@@ -67,16 +67,17 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
     return True
 
 
-def sweep(deployment: Deployment, log: Log) -> None:
+def sweep(deployment: Deployment, log: Log, fold: Fold) -> None:
     """Remove attempts that can be no output any more: their hop is done and published, or their batch was given back.
 
-    Call it after `publish_missing`.
+    Args:
+        fold: of the log when `publish_missing` began; what is done since, another run may be about to publish.
     """
     root = deployment.folder("attempts", log.party, log.campaign)
     for folder in sorted({storage.relative(path, root).partition("/")[0] for path in storage.list_objects(root)}):
         name, _, hop = folder.rpartition(".")
-        made = log.fold.batches.get(name)
-        if hop in log.fold.hops_of(name) or (made is not None and made.given_back):
+        made = fold.batches.get(name)
+        if hop in fold.hops_of(name) or (made is not None and made.given_back):
             storage.remove_directory(storage.join(root, folder))
 
 
