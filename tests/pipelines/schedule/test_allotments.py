@@ -19,6 +19,7 @@ from hushcount.senders import Senders
 from hushcount.wire.sealing import Octets
 from pipelines.deployment.settings import Deployment
 from pipelines.jobs.results import read_tally
+from pipelines.outputs.received_summary import file_of
 from pipelines.schedule.run import run
 from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
@@ -105,7 +106,7 @@ def test_a_client_that_sends_its_cap_in_each_of_two_windows_is_stated_and_charge
     part = stated["shuffled"] or stated["local"]
     assert (charged["epsilon"], charged["delta"]) == (part["epsilon"], part["delta"])
     assert charged["epsilon"] >= 2 * part["epsilon_per_report"]
-    tally = read_tally(str(output(site, "results") / "tally.npz"), site.campaign())
+    tally = read_tally(file_of(str(output(site, "results") / "tally.npz")), site.campaign())
     assert tally.senders == Senders("client-token", 2, 2)
 
 

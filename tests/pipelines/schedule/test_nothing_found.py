@@ -46,10 +46,10 @@ def test_batches_without_a_found_value_are_counted_with_no_item_and_a_good_one_f
     assert costs == [costs[2]] * 3
     for day in range(2):
         assert (site.result(day)["received"], site.result(day)["accepted"]) == (REPORTS, REPORTS)
-        tally = read_tally(str(site.results(day) / "tally.npz"), Campaign.read(site.campaign))
+        tally = read_tally(str(site.files("results", day) / "tally.npz"), Campaign.read(site.campaign))
         assert (tally.reports, tally.counts.shape, len(tally.items)) == (REPORTS, (1, 0), 0)
-        assert (site.results(day) / "report.html").exists()
-        assert not (site.results(day) / "estimates.csv").exists()
+        assert (site.files("results", day) / "report.html").exists()
+        assert not (site.files("results", day) / "estimates.csv").exists()
     assert list(estimates(site.results(2))) == ["popular"]
     assert "all numbers agree" in done("status", "--config", site.config).out
     asked = ("ask", "item", "--item", "popular", "--config", site.config, "--campaign", "words", "--json")

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.collection.windows import window_at
-from pipelines.batches.lock import alone
-from pipelines.batches.state import opened
+from pipelines.schedule.lease import leased
 from tests.shuffler.collector.running import wait_for
 from tests.support import collecting
 from tests.support.jobs import done, summary
@@ -42,8 +41,7 @@ def watching(site: Site, *options: str) -> Iterator[tuple[subprocess.Popen[bytes
 @pytest.mark.long
 def test_a_watching_run_that_waits_for_another_ends_on_sigterm(tmp_path: Path) -> None:
     site = Site(tmp_path)
-    state = site.deployment.state
-    with opened(state) as database, alone(database, state, wait=False), watching(site, "--wait") as (process, log):
+    with leased(site.deployment, wait=False), watching(site, "--wait") as (process, log):
         wait_for(lambda: "another run is at work" in log.read_text(), WAIT)
         process.send_signal(signal.SIGTERM)
         assert process.wait(WAIT) == 0
