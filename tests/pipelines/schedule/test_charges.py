@@ -1,9 +1,10 @@
-"""A ledger that was lost, or restored from yesterday's copy: what it forgot stands in the summaries of the releases."""
+"""A ledger that was lost, or restored from yesterday's copy: what it lacks stands in the log, with each release."""
 
 from __future__ import annotations
 
-import json
 import shutil
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
-from pipelines.schedule import forgotten
+from pipelines.deployment.campaigns import read_campaign
+from pipelines.log.log import Logs
+from pipelines.schedule import charges as charges_module
+from pipelines.schedule.charges import charge_lacking
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
-from tests.support.postgres import postgresql
 from tests.support.site import Site, account_at, at, values
 
 LIMIT = ("--campaign", "words", "--delta", "1e-6", "--renew-days", 30)
@@ -25,13 +28,11 @@ ROOM = 5.0
 class TwoDays:
     """A deployment of two days, the copy that was made after the first, and what the second one left."""
 
-    def __init__(self, root: Path, settings: str = "") -> None:
-        self.site = Site(root / "today", discovery=True, settings=settings)
+    def __init__(self, root: Path) -> None:
+        self.site = Site(root / "today", discovery=True)
         set_limit(self.site, ROOM)
         collect(self.site.store, self.site.campaign, values(200), day=0)
         assert self.site.run(1.1).problems == []
-        # A run later has noted what it charged.
-        self.site.run(1.2)
         self.yesterday = self.site.copied(root / "yesterday")
         collect(self.site.store, self.site.campaign, values(200), day=1)
         assert self.site.run(2.1).problems == []
@@ -75,16 +76,8 @@ def bad(site: Site, day: float) -> dict[str, Finding]:
     return {one.name: one for one in examine(site.deployment, at(day)) if one.verdict == "bad"}
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("ledger.db", "ledger.db.draws"),
-        ("ledger.db", "ledger.db.draws", "state.db"),
-        ("ledger.db",),
-    ],
-    ids=["ledger", "ledger-and-state", "no-draws"],
-)
-@pytest.mark.long(but=("ledger-and-state",))
+@pytest.mark.parametrize("names", [("ledger.db", "ledger.db.draws"), ("ledger.db",)], ids=["ledger", "no-draws"])
+@pytest.mark.long(but=("ledger",))
 def test_a_ledger_of_yesterday_gets_the_charges_of_today(tmp_path: Path, days: TwoDays, names: tuple[str, ...]) -> None:
     site = days.restored(tmp_path / "restored", *names)
     released = files_under(site.store / "released") | files_under(site.store / "results")
@@ -106,11 +99,9 @@ def test_a_ledger_of_yesterday_gets_the_charges_of_today(tmp_path: Path, days: T
     assert charges(site) == days.right
 
 
-@pytest.mark.parametrize("state", ["kept", "lost"])
-@pytest.mark.long(but=("lost",))
-def test_a_lost_ledger_comes_back_with_its_limit(tmp_path: Path, days: TwoDays, state: str) -> None:
+def test_a_lost_ledger_comes_back_with_its_limit(tmp_path: Path, days: TwoDays) -> None:
     site = days.site.copied(tmp_path / "restored")
-    for name in ("ledger.db", "ledger.db.draws", *(["state.db"] if state == "lost" else [])):
+    for name in ("ledger.db", "ledger.db.draws"):
         remove(site.root / name)
     first, last = site.batch(0), site.batch(1)
     (problem,) = site.run(2.2).problems
@@ -134,73 +125,55 @@ def test_what_the_ledger_has_is_not_validated_again(
 ) -> None:
     """So that a look at a campaign of years takes no longer."""
     site = days.site.copied(tmp_path / "copy")
-    # This run notes what it reads in the store.
-    site.run(2.2)
     asked: list[int] = []
-    monkeypatch.setattr(forgotten, "proof_of", lambda *_: asked.append(1))
+    monkeypatch.setattr(charges_module, "proof_of", lambda *_: asked.append(1))
     assert site.run(2.3).problems == []
     assert asked == []
 
 
-def test_a_store_of_yesterday_is_made_again_and_charged_once(tmp_path: Path, days: TwoDays) -> None:
-    """The ledger is newer than the store: the same shuffled reports are the same release, and its draw is kept."""
+def test_outputs_of_yesterday_are_named_as_gone_and_never_made_again(tmp_path: Path, days: TwoDays) -> None:
+    """What was released once is not released again: another draw would be for sale. Their charges stand."""
     site = days.site.copied(tmp_path / "restored")
-    before = files_under(site.store)
-    for folder in ("released", "found", "results", "estimates"):
+    folders = ("released", "found", "results")
+    for folder in folders:
         remove(site.store / folder)
         shutil.copytree(days.yesterday.store / folder, site.store / folder)
-    assert len(account_at(site, 2.2).differences) == 3
-    remove(site.root / "state.db")
-    assert site.run(2.2).problems == []
+    problems = site.run(2.2).problems
+    assert len([problem for problem in problems if "is gone, and nobody here deleted it" in problem]) == 3
+    assert all(site.batch(1) in problem for problem in problems)
     assert charges(site) == days.right
-    same = [name for name in before if "/bins/" in str(name) or str(name).endswith("tally.npz")]
-    assert len(same) >= 4
-    after = files_under(site.store)
-    assert {name: after.get(name) for name in same} == {name: before[name] for name in same}
-    assert account_at(site, 2.3).differences == []
+    assert [path.name for folder in folders for path in (site.store / folder / "words").iterdir()] == [
+        site.batch(0)
+    ] * 3
+    fold = Logs(site.deployment).read("words")
+    assert [hop for hop, one in fold.hops_of(site.batch(1)).items() if one.gone] == ["release", "discover", "analyze"]
+    assert account_at(site, 2.3).differences
 
 
 @pytest.mark.parametrize("change", ["other-file", "no-draw", "no-number"])
-@pytest.mark.long(but=("no-draw",))
-def test_a_statement_that_proves_nothing_is_refused(tmp_path: Path, days: TwoDays, change: str) -> None:
-    site = days.restored(tmp_path / "restored", "ledger.db", "ledger.db.draws", "state.db")
-    for folder in ("released", "found", "results"):
-        path = site.store / folder / "words" / site.batch(1) / "summary.json"
-        data = json.loads(path.read_text())
-        said = data["ledger"]["charged"]
-        if change == "other-file":
-            said["manifest"] = "0" * 64
-        elif change == "no-draw":
-            del said["draw"]
-        else:
-            said["epsilon"] = -1
-        path.write_text(json.dumps(data))
+def test_an_entry_that_proves_nothing_charges_nothing(tmp_path: Path, days: TwoDays, change: str) -> None:
+    site = days.restored(tmp_path / "restored", "ledger.db", "ledger.db.draws")
+    fold = Logs(site.deployment).read("words")
+    told = deepcopy(fold.done)
+    for hop in told[site.batch(1)].values():
+        if hop.charge is not None:
+            said = hop.charge["ledger"]["charged"]
+            if change == "other-file":
+                said["manifest"] = "0" * 64
+            elif change == "no-draw":
+                said.pop("draw", None)
+            else:
+                said["epsilon"] = -1
     ours = {
         "other-file": "states a charge that is not of its campaign file: restore it",
         "no-draw": "which an older Hushcount wrote without its draw: restore a newer copy of the ledger",
         "no-number": "does not say what was charged: ledger.charged.epsilon is -1",
     }[change]
-    problems = [problem for problem in site.run(2.2).problems if ours in problem]
-    assert len(problems) == (2 if change == "no-draw" else 3)
+    problems = charge_lacking(
+        site.deployment, read_campaign(site.deployment.campaigns / "words"), replace(fold, done=told)
+    )
+    refused = [problem for problem in problems if ours in problem]
+    assert all("of the log" in problem for problem in refused)
+    assert len(refused) == (2 if change == "no-draw" else 3)
     # Of a release without its draw, the counts are charged nevertheless.
     assert len(charges(site)) == (3 if change == "no-draw" else 2)
-    assert len([one for one in examine(site.deployment, at(2.3)) if ours in one.sentence]) == len(problems)
-
-
-@pytest.mark.long
-def test_a_state_in_postgresql_notes_charges_too(tmp_path: Path) -> None:
-    with postgresql() as server:
-        days = TwoDays(tmp_path, settings=f'state = "{server}"')
-        site = days.restored(tmp_path / "restored", "ledger.db", "ledger.db.draws")
-        (problem,) = site.run(2.2).problems
-        assert "lacked 2 charges" in problem
-        assert charges(site) == days.right
-        assert site.run(2.3).problems == []
-        # Now the state alone proves it: the store's summaries are gone.
-        for name in ("ledger.db", "ledger.db.draws"):
-            remove(site.root / name)
-        for folder in ("released", "found", "results"):
-            remove(site.store / folder)
-        (problem,) = site.run(2.4).problems
-        assert "lacked 4 charges" in problem
-        assert charges(site) == days.right
