@@ -119,6 +119,8 @@ def carry_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
             return _counted(planned)
         return run_job(planned, task.engine, None if hop == "discover" else task.console), ""
     except Withheld as few:
+        # What the job had written of it by then goes nowhere.
+        storage.remove_directory(attempt)
         with staged(to.out, False, to.writer) as directory:
             return hand_on(directory, to, ("bins",), few.summary), ""
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.manifests import Manifest
@@ -15,10 +14,7 @@ from hushcount.errors import UsageError
 from hushcount.privacy.statement import statement
 from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
 from keys.store import create
-from pipelines.batches.rows import register, segments_of
-from pipelines.batches.state import SEGMENTS, opened
 from pipelines.handover.batch_file import BatchFile, collected
-from pipelines.handover.names import Batch
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging, cost_of
@@ -120,19 +116,19 @@ def made(directory: Path, mechanism: str | None, relation: str | None) -> Campai
     return create_campaign("told", keys, directory, shuffle={"cap": 3}, discovery=discovery, **oracle)
 
 
-def test_a_batch_is_as_weak_as_its_weakest_segment(tmp_path: Path) -> None:
-    batch = Batch("words", str(MANIFEST["window"]), 1, "0" * 16)
-    with opened(str(tmp_path / "state.db")) as state, state.begin() as connection:
-        for collector, way in (("one", "client-token"), ("two", "bearer")):
-            segments = {"reports": [{**SEGMENT, "name": f"{collector}-1.blocks"}]}
-            manifest = Manifest.model_validate({**MANIFEST, "collector": collector, "segments": segments, KEY: way})
-            register(connection, f"words/000001-{'0' * 16}/{manifest.window}/{collector}.manifest.json", manifest)
-        connection.execute(update(SEGMENTS).values(state="batched", batch=batch.name))
-        segments_of_batch = {name: tuple(parts) for name, parts in segments_of(connection, batch).items()}
-    common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": batch.window, "segments_folder": "s"}
-    both = BatchFile.model_validate({**common, "segments": segments_of_batch})
+def test_a_batch_is_as_weak_as_its_weakest_segment() -> None:
+    window = str(MANIFEST["window"])
+    segments = [
+        {
+            "path": f"words/000001-{'0' * 16}/{window}/reports/{collector}-1.blocks", "window": window, "records": 5,
+            "bytes": 100, "digest": "0" * 64, "authentication": way,
+        }
+        for collector, way in (("one", "client-token"), ("two", "bearer"))
+    ]  # fmt: skip
+    common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": window, "segments_folder": "s"}
+    both = BatchFile.model_validate({**common, "segments": {"reports": segments}})
     assert collected(both).senders == Senders("bearer", reports=2)
-    only = BatchFile.model_validate({**common, "segments": {"reports": segments_of_batch["reports"][:1]}})
+    only = BatchFile.model_validate({**common, "segments": {"reports": segments[:1]}})
     assert collected(only).senders == Senders("client-token")
 
 

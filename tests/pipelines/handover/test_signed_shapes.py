@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
 from keys.store import KeyReference, active_key, verify_keys
 from pipelines.files import storage
-from pipelines.handover.signed import SIGNATURE, write_signed
+from pipelines.handover.parties import hand_on
+from pipelines.handover.signed import SIGNATURE
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.outputs.counts import Opening, StreamCounts
 from pipelines.outputs.minimum_batch import is_withheld
+from pipelines.outputs.staging import Output
 from pipelines.outputs.summary import make_summary
 from tests.support.jobs import done
 from tests.support.site import Site
@@ -65,7 +67,7 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Handed:
     key = active_key(site.root / "shuffler", "shuffler")
     counts = dict.fromkeys(STREAMS, StreamCounts(0, 0, {}))
     summary = make_summary("shuffle", campaign, counts, None, opening=Opening(3, 2, 1))  # type: ignore[arg-type]
-    summary = write_signed(str(directory), STREAMS, replace(summary, batch="shuffled"), key)
+    summary = hand_on(str(directory), Output(str(directory), signer=key), STREAMS, summary)
     storage.write_json(str(directory / "genuine.json"), summary.data())
     return Handed(directory, campaign, key, verify_keys(site.root / "shuffler", "shuffler"))
 

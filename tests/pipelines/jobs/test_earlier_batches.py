@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,16 @@ from typing import Any
 import pytest
 
 from hushcount.collection.epochs import epoch_folder
+from hushcount.errors import HushcountError
 from hushcount.wire.blocks import Kind
+from pipelines.engine.runner import Engine
 from pipelines.files.block_files import BlockFile
 from pipelines.files.blocks import _ReadSpan
 from pipelines.handover.batch_file import BatchFile, BatchSegment
+from pipelines.jobs.job import run as run_job
+from pipelines.jobs.shuffle import plan_shuffle
 from tests.pipelines.conftest import ON_BEAM
-from tests.support.jobs import Chain, done, new_campaign, new_keys, refused, summary, write_lines
+from tests.support.jobs import Chain, new_campaign, new_keys, summary, write_lines
 from tests.support.records import read_file
 
 BEFORE, NEW = 90, 60
@@ -37,31 +40,40 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(made: Path, tmp_path: Path) -> Path:
-    """A copy of it to be damaged, with the file of the second batch."""
+    """A copy of it to be damaged."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    campaign = Chain(tmp_path / "c.json", tmp_path / "keys").campaign
+    return tmp_path
+
+
+def second(root: Path) -> BatchFile:
+    """Return the second batch: copies of what was forwarded, and new reports."""
+    campaign = Chain(root / "c.json", root / "keys").campaign
     segments = {}
     for stream in STREAMS:
-        found = [path for name in ("before", "new") for path in (tmp_path / f"c-{name}" / stream).glob("*.blocks")]
+        found = [path for name in ("before", "new") for path in (root / f"c-{name}" / stream).glob("*.blocks")]
         segments[stream] = tuple(
             BatchSegment(
-                path=str(path.relative_to(tmp_path)), window="20260101T000000Z", records=header.records,
+                path=str(path.relative_to(root)), window="20260101T000000Z", records=header.records,
                 bytes=header.file_bytes, digest="0" * 64,
             )
             for path, header in ((path, read_file(path)[0]) for path in found)
         )  # fmt: skip
-    batch = BatchFile(
+    return BatchFile(
         campaign=campaign.id, epoch=campaign.epoch, fingerprint=campaign.fingerprint.hex(), window="20260101T000000Z",
-        segments_folder=str(tmp_path), shuffled_folder=str(tmp_path / "c-shuffled"),
-        earlier=(earlier(tmp_path).name,), segments=segments,
+        segments_folder=str(root), shuffled_folder=str(root / "c-shuffled"),
+        earlier=(f"20260101T000000Z-{epoch_folder(campaign)}",), segments=segments,
     )  # fmt: skip
-    (tmp_path / "second.batch.json").write_text(json.dumps(batch.model_dump(mode="json")))
-    return tmp_path
 
 
-def shuffle(root: Path) -> tuple[object, ...]:
-    paths = ("--input", root / "second.batch.json", "--out", root / "out")
-    return ("shuffle", "--campaign", root / "c.json", *paths)
+def shuffle(root: Path) -> None:
+    """Shuffle the second batch, as a run does."""
+    run_job(plan_shuffle(root / "c.json", second(root), str(root / "out")), Engine())
+
+
+def require_refused(root: Path, says: list[str]) -> None:
+    with pytest.raises(HushcountError) as refused:
+        shuffle(root)
+    assert all(text in str(refused.value) for text in says), refused.value
 
 
 def earlier(root: Path) -> Path:
@@ -77,7 +89,7 @@ def released(root: Path, stream: str) -> Path:
 
 @pytest.mark.usefixtures("either_engine")
 def test_copies_of_what_was_forwarded_are_dropped_and_counts_are_those_of_the_batch_alone(root: Path) -> None:
-    done(*shuffle(root))
+    shuffle(root)
     expected = {"received": BEFORE + NEW, "accepted": NEW, "rejected": {"duplicate": BEFORE}}
     assert summary(root / "out")["streams"] == dict.fromkeys(STREAMS, expected)
 
@@ -89,15 +101,15 @@ def test_a_damaged_block_of_an_earlier_batch_fails_the_job(root: Path, stream: s
     content[-1] ^= 1
     path.write_bytes(content)
     says = [f"{stream} of earlier batches", f"corrupt_block {BEFORE}"]
-    refused(*shuffle(root), status=1, says=says)
+    require_refused(root, says)
     assert not (root / "out").exists()
 
 
 def test_a_file_of_an_earlier_batch_that_is_lost_is_refused(root: Path) -> None:
     released(root, "reports").unlink()
-    refused(*shuffle(root), says=["reports of earlier batches", str(root / "c-shuffled"), "0 records", str(BEFORE)])
+    require_refused(root, ["reports of earlier batches", str(root / "c-shuffled"), "0 records", str(BEFORE)])
     shutil.rmtree(lost := earlier(root))
-    refused(*shuffle(root), says=[str(lost)])
+    require_refused(root, [str(lost)])
     assert not (root / "out").exists()
 
 
@@ -105,7 +117,7 @@ def test_an_earlier_batch_of_another_campaign_file_fails_the_job(root: Path) -> 
     other = Chain(new_campaign(root / "o.json", root / "keys", dictionary=root / "items.txt"), root / "keys")
     other.encode(root / "before.txt")
     shutil.copytree(other.shuffle() / "reports", earlier(root) / "reports", dirs_exist_ok=True)
-    refused(*shuffle(root), status=1, says=[f"wrong_campaign {BEFORE}"])
+    require_refused(root, [f"wrong_campaign {BEFORE}"])
 
 
 @pytest.mark.parametrize("times", [0, 2, pytest.param(2, marks=ON_BEAM, id="2 on Beam")])
@@ -120,5 +132,5 @@ def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_th
 
     monkeypatch.setattr(_ReadSpan, "process", process)
     told = ["discovery of earlier batches", f"{times * BEFORE} records", f"files have {BEFORE}"]
-    refused(*shuffle(root), status=1, says=told)
+    require_refused(root, told)
     assert not (root / "out").exists()

@@ -156,8 +156,9 @@ def test_a_run_counts_such_a_batch_says_so_once_and_goes_on(tmp_path: Path, spoi
     assert [name.rpartition(" ")[2] for name in first.hops] == ["shuffle", "release", "discover", "analyze"]
     assert f"1 of {FLOOR + 10} {spoilt}" in " ".join(first.problems)
     found, results = (site.store / folder / "words" / site.batch(0) for folder in ("found", "results"))
-    assert ((results / "tally.npz").exists(), (results / "estimates.csv").exists()) == (spoilt != "reports",) * 2
-    assert (found / "found.csv").exists() == (spoilt != "discovery")
+    written, listed = site.files("results", 0), site.files("found", 0)
+    assert ((written / "tally.npz").exists(), (written / "estimates.csv").exists()) == (spoilt != "reports",) * 2
+    assert (listed / "found.csv").exists() == (spoilt != "discovery")
     for stream, folder in (("reports", results), ("discovery", found)):
         counts = summary(folder)["streams"][stream]
         junk, kept = (FLOOR + 9, 1) if stream == spoilt else (0, 0)
@@ -175,23 +176,25 @@ def test_a_run_counts_such_a_batch_says_so_once_and_goes_on(tmp_path: Path, spoi
     assert len(charged) == 3
 
 
-def test_a_run_that_dies_before_it_says_so_says_it_of_the_batch_again(
+def test_status_shows_a_batch_without_a_result_though_the_run_died_before_it_said_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = Site(tmp_path)
     (segment,) = collect(site.store, site.campaign, values(FLOOR), day=0)
     spoil(segment, Campaign.read(site.campaign), 1)
 
-    def killed(*_arguments: object) -> None:
-        raise KeyboardInterrupt
+    def killed(*arguments: object) -> None:
+        if "analyze" in arguments:
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("pipelines.schedule.run._say_withheld", killed)
+        patched.setattr("pipelines.schedule.run._said", killed)
         with pytest.raises(KeyboardInterrupt):
             site.run(1.1)
-    (problem,) = site.run(1.2).problems
-    assert f"1 of {FLOOR} reports" in problem
     assert site.run(1.3).problems == []
+    (account,) = done("status", "--config", site.config, "--json").json
+    (row,) = (row for row in account["hops"] if row["hop"] == "analyze")
+    assert (row["accepted"], row["rejected"]) == (0, {"not_opened": FLOOR - 1, "below_minimum": 1})
 
 
 # hushcount stream.
