@@ -1,0 +1,61 @@
+"""Two runs shuffle two batches at once that hold copies of each other's reports: each report counts once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.engine.runner import Engine
+from pipelines.jobs.job import Job
+from pipelines.schedule import hops
+from pipelines.schedule.run import run
+from tests.support.collecting import add_copies, collect
+from tests.support.jobs import summary
+from tests.support.site import Site, account_at, at, values
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+def test_a_shuffle_that_was_not_compared_with_one_that_came_first_is_made_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    (first,) = collect(site.store, site.campaign, values(100), day=0)
+    (second,) = collect(site.store, site.campaign, values(80), day=1)
+    add_copies(first, second)
+    real, ran = hops.run_job, list[str]()
+
+    def run_job(job: Job, engine: Engine, _: object) -> object:
+        ran.append(job.name)
+        if len(ran) == 1:
+            # The first batch cannot be shuffled now, and the run goes on with the second.
+            raise OSError(28, "No space left on device")
+        made = real(job, engine, None)
+        if len(ran) == 2:
+            # Before it has said so, another run shuffles the first, and is killed.
+            (lease,) = (site.store / "log").glob("*.lease.json")
+            lease.unlink()
+            with pytest.raises(Killed):
+                run_the_first(site)
+        return made
+
+    monkeypatch.setattr(hops, "run_job", run_job)
+    (problem,) = site.run(2.1).problems
+    assert "No space left" in problem
+    assert site.run(2.2).problems == []
+    shuffled = [summary(site.store / "shuffled" / "words" / site.batch(day)) for day in (0, 1)]
+    assert [(one["received"], one["rejected"]) for one in shuffled] == [(100, {}), (180, {"duplicate": 100})]
+    assert account_at(site, 2.3).differences == []
+
+
+def run_the_first(site: Site) -> None:
+    """Run until the first batch is through."""
+
+    def say(step: str) -> None:
+        if site.batch(1) in step:
+            raise Killed
+
+    run(site.deployment, now=at(2.1), say=say)
