@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.batches import retention as retention_module
 from pipelines.files import storage
-from tests.pipelines.schedule.test_run import Killed
+from pipelines.log.log import Logs
+from pipelines.outputs.received_summary import folder_of
+from pipelines.schedule import hops
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import done, files_under, refused
 from tests.support.site import FLOOR, Site, account_at, values
 
 KEEP = '[retention]\nsegments = "6d"\nshuffled = "7d"\nreleased = "7d"\ndead_letters = "9d"\n'
+FOLDERS = ("shuffled", "released", "found", "results")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
 
 
 def kept(tmp_path: Path, *, discovery: bool = False, settings: str = "") -> Site:
@@ -46,7 +52,6 @@ def test_each_folder_is_kept_for_its_time_and_no_longer(tmp_path: Path) -> None:
     assert there(site, "segments") == {window_name(1)}
     assert not segment.parents[1].exists()
     assert site.run(8.001, sure=True).deleted[:2] == [f"words/{first} shuffled", f"words/{first} released"]
-    assert not (site.store / "batches" / "words" / f"{first}.batch.json").exists()
     assert there(site, "shuffled") == there(site, "released") == {second}
     site.run(30, sure=True)
     assert there(site, "shuffled") == there(site, "released") == there(site, "segments") == set()
@@ -86,7 +91,7 @@ def test_dead_letters_are_kept_for_their_own_time(tmp_path: Path) -> None:
     site = kept(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
-    letters = site.store / "results" / "words" / site.batch(0) / "dead_letter" / "reports"
+    letters = Path(folder_of(str(site.store / "results" / "words" / site.batch(0)))) / "dead_letter" / "reports"
     letters.mkdir(parents=True)
     (letters / "not_opened-164.blocks").write_bytes(b"sealed")
     site.run(9.9, sure=True)
@@ -109,7 +114,7 @@ def test_what_was_not_passed_over_by_every_hop_here_stays(tmp_path: Path) -> Non
     assert there(site, "segments") == there(site, "shuffled") == set()
 
 
-def test_what_waits_stays_and_what_is_lost_or_too_late_goes(tmp_path: Path) -> None:
+def test_what_is_lost_or_too_late_goes_and_what_is_restored_in_time_counts(tmp_path: Path) -> None:
     site = kept(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
@@ -119,43 +124,93 @@ def test_what_waits_stays_and_what_is_lost_or_too_late_goes(tmp_path: Path) -> N
     bad.write_bytes(data)
     collect(site.store, site.campaign, values(FLOOR - 1), day=2)
     assert "put aside" in site.run(3.1).problems[0]
-    # Nobody has seen yet whether a window takes what waits.
     (lost,) = collect(site.store, site.campaign, values(100), day=4)
     aside = lost.rename(lost.with_suffix(".aside"))
-    site.run(5.1)
-    site.run(50, sure=True)
-    assert there(site, "segments") == {window_name(day) for day in (0, 1, 2, 4)}
+    assert "is missing: it was put aside" in site.run(5.1).problems[0]
     aside.rename(lost)
-    site.run(50, sure=True)
+    collect(site.store, site.campaign, values(60), day=5)
+    assert site.run(6.1).problems == []
+    assert site.result(5)["received"] == 160
+    assert site.run(50, sure=True).problems == []
     assert there(site, "segments") == set()
     account = account_at(site, 50)
     assert {counts.window: counts.states for counts in account.windows} == {
         window_name(0): {"batched": 100},
-        window_name(1): {"quarantined": 60},
-        window_name(2): {"batched": FLOOR - 1},
+        window_name(1): {"too_late": 60},
+        window_name(2): {"too_late": FLOOR - 1},
         window_name(4): {"batched": 100},
+        window_name(5): {"batched": 60},
     }
     assert account.differences == []
 
 
-def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(tmp_path: Path) -> None:
-    """Nobody ran anything for a month; the copy of a report in the next window is still found."""
+def test_a_folder_with_a_segment_or_manifest_that_no_window_took_in_stays(tmp_path: Path) -> None:
+    site = kept(tmp_path)
+    for day in range(4):
+        collect(site.store, site.campaign, values(100), day=day)
+    site.run(4.1)
+    folders = {path.parent.name: path.parent for path in site.store.glob("segments/words/*/*/one.manifest.json")}
+    (folders[window_name(0)] / "reports" / "unlisted-000000.blocks").write_bytes(b"sealed")
+    (folders[window_name(1)] / "two.manifest.json").write_text("{")
+    (folders[window_name(2)] / "notes.txt").write_text("of an operator")
+    assert len(site.run(50, sure=True).problems) == 1
+    assert there(site, "segments") == {window_name(0), window_name(1)}
+    assert (folders[window_name(2)] / "notes.txt").exists()
+
+
+def test_a_manifest_that_comes_back_is_not_counted_again(tmp_path: Path) -> None:
+    """From a backup, with its segment, after both were deleted."""
+    site = kept(tmp_path)
+    (segment,) = collect(site.store, site.campaign, values(100), day=0)
+    site.run(1.1)
+    folder = shutil.copytree(segment.parents[1], tmp_path / "backup")
+    site.run(50, sure=True)
+    shutil.copytree(folder, segment.parents[1], dirs_exist_ok=True)
+    finished = site.run(50.1, sure=True)
+    assert (finished.closed, finished.hops) == ([], [])
+    assert [window.states for window in account_at(site, 50.2).windows] == [{"batched": 100}]
+
+
+def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could shuffle anything for a month; the copy of a report in the next window is still found."""
     site = kept(tmp_path)
     (first,) = collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
     (second,) = collect(site.store, site.campaign, values(100), day=1)
     add_copies(first, second)
-    lost = second.rename(second.with_suffix(".aside"))
-    # It cannot be shuffled as long as one of its segments is away.
-    assert site.run(40, sure=True).problems
+
+    def run_job(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hops, "run_job", run_job)
+        assert site.run(2.1).problems
+        assert site.run(40, sure=True).problems
     assert there(site, "shuffled") == {site.batch(0)}
-    lost.rename(second)
+    assert there(site, "segments") == {window_name(1)}
     site.run(40.1, sure=True)
     account = done("status", "--config", site.config, "--json").json[0]
     shuffles = [hop for hop in account["hops"] if hop["hop"] == "shuffle"]
     assert [(hop["received"], hop["rejected"]) for hop in shuffles] == [(100, {}), (200, {"duplicate": 100})]
     site.run(40.2, sure=True)
     assert there(site, "shuffled") == there(site, "segments") == set()
+
+
+def test_that_a_deletion_began_and_ended_is_in_the_log(tmp_path: Path) -> None:
+    site = kept(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(200), day=0)
+    site.run(1.1)
+    site.run(50, sure=True)
+    first = Logs(site.deployment).read("words")
+    batch = site.batch(0)
+    assert first.deleted == {
+        f"{what} {batch}": True for what in ("shuffled", "released", *(f"{hop}/dead_letter" for hop in FOLDERS))
+    }
+    # A look that deletes nothing writes nothing.
+    assert site.run(50, sure=True).deleted == []
+    assert Logs(site.deployment).read("words").heads == first.heads
 
 
 @pytest.mark.long
@@ -178,7 +233,7 @@ def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypat
 
             twin = site.copied(tmp_path.parent / f"{tmp_path.name}-{name}-{number}")
             with monkeypatch.context() as patch:
-                patch.setattr(retention_module.storage, name, mortal)
+                patch.setattr(storage, name, mortal)
                 try:
                     twin.run(30, sure=True)
                     break
@@ -199,13 +254,12 @@ def test_a_party_deletes_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:
     site = kept(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
-    config, state = site.config.read_text(), site.root / "state.db"
-    state.rename(state.with_name("shuffler.db"))
-    site.config.write_text(f'parties = ["analyzer"]\nstate = "analyzer.db"\n{config}')
+    config = site.config.read_text()
+    site.config.write_text(f'parties = ["analyzer"]\n{config}')
     site.run(1.2)
     site.run(100, sure=True)
     assert (there(site, "segments"), there(site, "shuffled")) == ({window_name(0)}, {site.batch(0)})
-    site.config.write_text(f'parties = ["shuffler"]\nstate = "shuffler.db"\n{config}')
+    site.config.write_text(f'parties = ["shuffler"]\n{config}')
     site.run(100, sure=True)
     assert (there(site, "segments"), there(site, "shuffled")) == (set(), set())
 
