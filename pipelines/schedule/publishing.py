@@ -57,6 +57,9 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
 
             sign(target, summary, signer)
         storage.write_whole(storage.join(out, SUMMARY), [summary])
+        if log.read().is_deleting(CHAIN[hop].folder, batch.name):
+            # Another run deleted the files while this one slept.
+            withdraw(out)
     # No other attempt can be the output any more.
     try:
         storage.remove_directory(attempts)
@@ -65,6 +68,13 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
         if error.errno != errno.ENOTEMPTY:
             raise
     return True
+
+
+def withdraw(out: str) -> None:
+    """Delete an output: its summary first, so that a party that looks for batches finds no half of one."""
+    if storage.exists(mark := storage.join(out, SUMMARY)):
+        storage.remove(mark)
+    storage.remove_directory(out)
 
 
 def sweep(deployment: Deployment, log: Log, fold: Fold) -> None:

@@ -25,7 +25,7 @@ from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
 from pipelines.log.log import Logs
-from pipelines.outputs.staging import SUMMARY
+from pipelines.schedule.publishing import withdraw
 
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
@@ -67,10 +67,7 @@ def delete_old(
             done = log.fold.hops_of(name).get(old.hop.name)
             out = deployment.folder(old.hop.folder, campaign, name)
             if old.what == old.hop.folder:
-                # Its summary first: a party that looks for batches must not find half of one.
-                if storage.exists(mark := storage.join(out, SUMMARY)):
-                    storage.remove(mark)
-                storage.remove_directory(out)
+                withdraw(out)
             elif done is not None and done.folder is not None:
                 storage.remove_directory(storage.join(out, done.folder, DEAD_LETTERS))
             yield f"{campaign}/{name} {old.what}"

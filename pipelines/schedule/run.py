@@ -35,7 +35,7 @@ from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.hops import Task, carry_out, earlier, next_step
 from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
 from pipelines.schedule.lease import leased
-from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep
+from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep, withdraw
 from pipelines.schedule.report import Done
 from pipelines.schedule.retention import delete_old
 
@@ -177,15 +177,17 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
 def _unpublished(deployment: Deployment, log: Log) -> set[str]:
     """Return the batches with a hop of a party that is done and has no summary in the store.
 
+    What a run wrote that had slept since before retention deleted it is deleted again.
+
     Raises:
         HushcountError: the store has an output that the log does not know: whoever reads it would count twice.
     """
     found = set()
     for hop in (hop for hop in CHAIN.values() if hop.party == log.party):
-        there = {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
+        there = {batch.name: path for batch, path in outputs(deployment, hop.folder, log.campaign)}
         # The log after the listing: another run may have published meanwhile.
         done = {name: hops[hop.name] for name, hops in log.read().done.items() if hop.name in hops}
-        if strange := there - done.keys():
+        if strange := there.keys() - done.keys():
             raise HushcountError(
                 f"{deployment.folder(hop.folder, log.campaign, min(strange))} is the output of a batch that the log of "
                 f"{log.party} does not know: the log was lost, or is an older copy; nothing is done before it is back"
@@ -195,6 +197,9 @@ def _unpublished(deployment: Deployment, log: Log) -> set[str]:
             for name, one in done.items()
             if name not in there and not (one.folder is None or one.gone or log.fold.is_deleting(hop.folder, name))
         }
+        for name, path in there.items():
+            if log.fold.deleted.get(f"{hop.folder} {name}"):
+                withdraw(path.rpartition("/")[0])
     return found
 
 

@@ -46,7 +46,7 @@ def _show_removed(seed: int, seconds: float) -> int:
     missed = 0
     for mend in MENDS:
         with mend.removed():
-            found = search(seed, steps=_MOST_STEPS, seconds=seconds, faults=(mend.fault,))
+            found = search(seed, steps=_MOST_STEPS, seconds=seconds, faults=mend.faults)
         told = "NOT FOUND" if found.trace is None else f"{found.trace.broken} | {found.trace}"
         missed += found.trace is None
         print(f"{mend.name} | {found.steps} | {found.seconds:.1f} | {told}", flush=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from random import Random
-from typing import Any
 
+from hushcount.collection.manifests import SUFFIX
 from hushcount.errors import HushcountError
 from keys.roles import OpeningRole
 from keys.rotation import retire, rotate
@@ -16,10 +16,13 @@ from pipelines.files import storage
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
 from pipelines.ledger.report import set_limit
-from tests.model.points import Process
-from tests.model.promises import Broken, Memory, look, look_after_a_run
+from pipelines.outputs.staging import SUMMARY
+from pipelines.schedule.report import Done
+from tests.model.made import FEW, SEGMENT
+from tests.model.points import Answer, Process, take_turns
+from tests.model.promises import Broken, Memory, is_old, look, look_after_a_run
 from tests.model.seen import charges, output, outputs
-from tests.model.world import World
+from tests.model.world import Sent, World
 
 
 @dataclass(frozen=True)
@@ -41,25 +44,30 @@ class Collect(Action):
 
     days_ago: int = 0
     copies: bool = False
+    few: bool = False
 
     def do(self, world: World, memory: Memory) -> None:
         window = max(0, int(world.day) - self.days_ago)
         before = [sent for sent in world.sent if sent.window in (window - 1, window) and not harmed(world, sent)]
-        world.collect(window, before[-1] if self.copies and before else None)
+        copies = before[-1] if self.copies and before else None
+        world.collect(window, FEW if self.few else SEGMENT, copies)
 
 
 @dataclass(frozen=True)
 class Pass(Action):
-    """Days pass, of each a collector that received nothing closes its window; the first night the state is copied."""
+    """Days pass, of each a collector that received nothing closes its window; the first night the ledger is copied."""
 
     days: int = 1
 
     def do(self, world: World, memory: Memory) -> None:
-        if world.state.exists():
-            shutil.copy(world.state, world.root / "yesterday.db")
-        for window in range(int(world.day), int(world.day) + self.days):
+        ledger = world.deployment.ledger
+        if ledger is not None and ledger.exists():
+            shutil.copy(ledger, world.root / "yesterday.db")
+            world.limited_then = world.limited
+        for _ in range(self.days):
+            window = int(world.day)
+            world.day = window + 1.1
             world.close(window, "idle", {})
-        world.day = int(world.day) + self.days + 0.1
 
 
 @dataclass(frozen=True)
@@ -77,18 +85,18 @@ class Run(Action):
             world.wrong = 0.0
         for charge in charges(world):
             needed = {"analyzer"} if charge.hop == "analyze" else {"analyzer", "aux_server"}
-            if charge not in spent and needed & lost:
+            if charge not in spent and needed & lost and not world.restored:
                 raise Broken(f"{charge.hop} was charged, and the key of the {', '.join(needed & lost)} is lost")
         look(world, memory)
-        if done is not None and not self.wrong and not world.harmed:
+        if done is not None and not self.wrong:
             look_after_a_run(world, memory)
 
 
 @dataclass(frozen=True)
 class Kill(Action):
-    """A run whose process is killed before its change of this number."""
+    """A run whose process is killed before this change."""
 
-    at: int
+    at: int | str
 
     def do(self, world: World, memory: Memory) -> None:
         world.run(self.at, world.points.kill)
@@ -96,47 +104,119 @@ class Kill(Action):
 
 
 @dataclass(frozen=True)
-class TakeOver(Action):
-    """A run loses its lock before its change of this number; another one works meanwhile, then the first goes on.
+class Sleep(Action):
+    """A run sleeps before this change, perhaps for days; the others take its lease, and then it wakes.
 
-    Not between its proof of the lock and its mark, the next step: a run that sleeps just there while another makes the
-    same output puts its own mark over the other's. No store compares and sets (docs/adr/0024-under-fire.md).
+    Or it makes this one change, and is killed before the next.
     """
 
-    at: int
+    at: int | str
+    days: int = 0
+    runs: int = 1
+    dies: bool = False
 
     def do(self, world: World, memory: Memory) -> None:
-        def another() -> None:
-            *_, before, change = ["", *world.points.running[-1].names]
-            if change == "transaction" and before.endswith("/summary.json"):
-                return
-            lock = world.state.with_name(f"{world.state.name}.lock")
-            lock.unlink(missing_ok=True)
-            world.run()
-            look(world, memory)
+        def others() -> None:
+            with world.points.outside():
+                world.end_lease()
+                if self.days:
+                    Pass(self.days).do(world, memory)
+            for _ in range(self.runs):
+                world.run()
+                look(world, memory)
+            if self.dies:
+                world.points.kill_next()
 
-        done = world.run(self.at, another)
-        look(world, memory)
-        if done is not None and not world.harmed:
-            look_after_a_run(world, memory)
+        _finish(world, memory, world.run(self.at, others))
+
+
+@dataclass(frozen=True)
+class Together(Action):
+    """Two runs at once, neither of which minds the other's lease; they take turns at their changes, as drawn."""
+
+    seed: int
+
+    def do(self, world: World, memory: Memory) -> None:
+        ends: list[Done | None] = []
+
+        def work(turn: Callable[[], None]) -> None:
+            with world.points.outside():
+                world.end_lease()
+            ends.append(world.run(turn=turn))
+
+        take_turns(Random(self.seed), [work, work])
+        if all(end is None or any("another run is at work" in one for one in end.problems) for end in ends):
+            raise AssertionError(f"no run was at work: {world.said}")
+        _finish(world, memory, ends[-1])
+
+
+@dataclass(frozen=True)
+class NoAnswer(Action):
+    """A run that puts an entry as number `entry`, and gets no answer, or a wrong one."""
+
+    entry: int
+    answer: Answer
+
+    def do(self, world: World, memory: Memory) -> None:
+        _finish(world, memory, world.run(at_entry=self.entry, answer=self.answer))
+
+
+@dataclass(frozen=True)
+class Checkpoints(Action):
+    """The checkpoints of the logs are deleted, or the newest is cut."""
+
+    cut: bool = False
+
+    def do(self, world: World, memory: Memory) -> None:
+        for party in world.deployment.file.parties:
+            folder = world.deployment.folder("log", party, "words", "checkpoints")
+            paths = [path for path, _ in storage.list_files(folder, ".json")]
+            for path in paths[-1:] if self.cut else paths:
+                held = storage.read_bytes(path, 1 << 20)
+                storage.remove(path)
+                if self.cut:
+                    storage.write_whole(path, [held[: len(held) // 2]])
+
+
+@dataclass(frozen=True)
+class Delete(Action):
+    """Somebody deletes the newest output of a folder; or only its summary.json, which the next run writes again."""
+
+    folder: str
+    summary: bool = True
+
+    def do(self, world: World, memory: Memory) -> None:
+        for one in [one for one in outputs(world) if one.folder == self.folder][-1:]:
+            memory.outputs.setdefault(one.place, one)
+            where = world.deployment.folder(one.folder, "words", one.batch)
+            if self.summary:
+                storage.remove(storage.join(where, SUMMARY))
+                world.unmarked.add(one.place)
+            else:
+                paths = storage.list_objects(where)
+                world.gone[one.place] = {path: storage.read_bytes(path, 1 << 30) for path in paths}
+                storage.remove_directory(where)
 
 
 @dataclass(frozen=True)
 class Restore(Action):
-    """The state is replaced by last night's copy."""
+    """The ledger is replaced by last night's copy, or lost; its draws, which lie beside it, stay."""
+
+    lost: bool = False
 
     def do(self, world: World, memory: Memory) -> None:
-        copy = world.root / "yesterday.db"
-        if copy.exists():
-            shutil.copy(copy, world.state)
-
-
-@dataclass(frozen=True)
-class Forget(Action):
-    """The state is deleted."""
-
-    def do(self, world: World, memory: Memory) -> None:
-        world.state.unlink(missing_ok=True)
+        copy, ledger = world.root / "yesterday.db", world.deployment.ledger
+        assert ledger is not None
+        if self.lost:
+            ledger.unlink(missing_ok=True)
+        elif copy.exists():
+            shutil.copy(copy, ledger)
+        else:
+            return
+        world.old_ledger = world.restored = True
+        # A limit that the copy has holds on.
+        if self.lost or world.limited != world.limited_then:
+            world.limited = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +234,23 @@ class Harm(Action):
             storage.remove(path)
             if self.how != "delete":
                 storage.write_whole(path, [content[:-1] if self.how == "cut" else bytes(reversed(content))])
-            world.harmed.add(path)
+            world.harmed[path] = self.how
+
+
+@dataclass(frozen=True)
+class HarmInARun(Action):
+    """While a run is before this change, a segment is harmed."""
+
+    at: int
+    how: str
+
+    def do(self, world: World, memory: Memory) -> None:
+        def harm() -> None:
+            with world.points.outside():
+                Harm(self.how).do(world, memory)
+
+        world.run(self.at, harm)
+        look(world, memory)
 
 
 @dataclass(frozen=True)
@@ -164,11 +260,20 @@ class Heal(Action):
     def do(self, world: World, memory: Memory) -> None:
         contents = {path: content for sent in world.sent for path, content in sent.content.items()}
         for path in world.harmed:
-            storage.write_whole(path, [contents[path]])
+            # What retention deleted is not restored.
+            if storage.list_files(path.rpartition("/")[0].rpartition("/")[0], SUFFIX):
+                storage.write_whole(path, [contents[path]])
         world.harmed.clear()
-        for path, held in world.lost_keys.items():
-            path.write_bytes(held)
-            path.chmod(0o600)
+        for place, held in world.gone.items():
+            if is_old(world, place):
+                continue
+            # As a backup is: its summary last.
+            for path in sorted(held, key=lambda path: path.endswith(f"/{SUMMARY}")):
+                storage.write_whole(path, [held[path]])
+        world.gone.clear()
+        for key, was in world.lost_keys.items():
+            key.write_bytes(was)
+            key.chmod(0o600)
         world.lost_keys.clear()
 
 
@@ -216,9 +321,9 @@ class Limit(Action):
 
 @dataclass(frozen=True)
 class OtherName(Action):
-    """While a run is before its change of this number, somebody discovers by hand with another name of its ledger."""
+    """While a run is before this change, somebody discovers by hand with another name of its ledger."""
 
-    at: int
+    at: int | str
 
     def do(self, world: World, memory: Memory) -> None:
         name = world.root / "other.db"
@@ -246,25 +351,38 @@ class OtherName(Action):
                 raise Broken(f"two draws of {one.batch} were handed out under one charge")
 
 
-def harmed(world: World, sent: Any) -> bool:
+def harmed(world: World, sent: Sent) -> bool:
     """Return whether something of a segment is not what it was."""
-    return bool(world.harmed & sent.content.keys())
+    return bool(world.harmed.keys() & sent.content.keys())
+
+
+def _finish(world: World, memory: Memory, done: Done | None) -> None:
+    look(world, memory)
+    if done is not None:
+        look_after_a_run(world, memory)
 
 
 ORDINARY: tuple[Callable[[Random], Action], ...] = (
-    lambda draw: Collect(draw.choice([0, 1, 2]), draw.random() < 0.2),
+    lambda draw: Collect(draw.choice([0, 1, 2]), draw.random() < 0.2, draw.random() < 0.3),
     lambda draw: Pass(draw.choice([1, 1, 2, 5])),
     lambda _: Run(),
 )
 FAULTS: dict[str, Callable[[Random], Action]] = {
     "kill": lambda draw: Kill(draw.randint(1, 80)),
-    "take over": lambda draw: TakeOver(draw.randint(1, 80)),
+    "sleep": lambda draw: Sleep(
+        draw.randint(1, 80), draw.choice([0, 0, 1, 6]), draw.choice([1, 1, 2]), draw.random() < 0.2
+    ),
+    "two runs": lambda draw: Together(draw.randrange(1 << 16)),
+    "no answer": lambda draw: NoAnswer(draw.randint(1, 8), draw.choice(["lost", "taken", "refused"])),
     "other name": lambda draw: OtherName(draw.randint(20, 60)),
-    "restore": lambda draw: draw.choice([Restore(), Forget()]),
+    "checkpoints": lambda draw: Checkpoints(draw.random() < 0.5),
+    "delete": lambda draw: Delete(draw.choice(["shuffled", "released", "found", "results"]), draw.random() < 0.6),
+    "ledger": lambda draw: Restore(draw.random() < 0.3),
     "harm": lambda draw: Harm(draw.choice(["cut", "delete", "replace"])),
+    "harm in a run": lambda draw: HarmInARun(draw.randint(1, 12), draw.choice(["cut", "delete", "replace"])),
     "key": lambda draw: LoseKey(draw.choice(["analyzer", "aux_server"]), draw.random() < 0.5),
     "limit": lambda draw: Limit(draw.choice([0.0, 400.0])),
     "clock": lambda draw: Run(draw.choice([400.0, -3.0])),
 }
 """What may go wrong, by kind."""
-IN_A_RUN = (Kill, TakeOver, OtherName)
+IN_A_RUN = (Kill, Sleep, Together, NoAnswer, OtherName, HarmInARun)

@@ -20,6 +20,8 @@ FLOOR = 8
 """Minimum batch."""
 SEGMENT = 10
 """Reports of a segment, each of another client."""
+FEW = 5
+"""Of one that is too few for a batch."""
 _MOST_SEGMENTS = 60
 DEPLOYMENT = """
 store = "{store}"

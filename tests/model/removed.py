@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
 
-from hushcount.campaigns.campaign import Campaign
-from pipelines.batches import lock, rebuild
-from pipelines.batches.hops import output_of
-from pipelines.deployment.settings import Deployment
+from hushcount.campaigns.campaign import Stream
 from pipelines.files import storage
-from pipelines.handover.names import Batch
+from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
-from pipelines.outputs.received_summary import read_summary
-from pipelines.outputs.staging import SUMMARY, Writer
+from pipelines.log import entries, folding
+from pipelines.log.entries import Decision, Entry, Finished, whole_second, write_entry
+from pipelines.log.fold import Fold
+from pipelines.log.hops import HopName
+from pipelines.log.log import Log
+from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule import hops, run
+from pipelines.schedule import hops, publishing, retention, run
 
 Patch = pytest.MonkeyPatch
 
 
 @dataclass(frozen=True)
 class Mend:
-    """A proof of docs/adr/0024-under-fire.md.
+    """A rule of docs/adr/0043, or a proof of docs/adr/0024-under-fire.md.
 
     Attributes:
-        name: of what it proves.
-        fault: kind of what makes that false.
+        name: what holds with it.
+        faults: kinds of what makes it needed.
         take_out: replaces it.
     """
 
     name: str
-    fault: str
+    faults: tuple[str, ...]
     take_out: Callable[[Patch], None]
 
     @contextmanager
@@ -45,6 +46,110 @@ class Mend:
         with Patch.context() as patch:
             self.take_out(patch)
             yield
+
+
+def _unchecked(self: Log, decision: Decision, at: datetime) -> Entry | None:
+    """Put an entry as `Log._put` does, whether or not the log allows it."""
+    head = self.head
+    written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
+    with suppress(StorageError):
+        storage.put_absent(self._path(head.number + 1), written.data)
+    entry = self._next()
+    if entry is None:
+        raise StorageError("it is not there")
+    self._folding.add(entry)
+    return entry if entry.id == written.id else None
+
+
+def _a_decision_is_kept(patch: Patch) -> None:
+    def decide(self: Log, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
+        self.read()
+        if self.head.number == 0:
+            self._put(entries.Opened(party=self.party, campaign=self.campaign), at)
+        wanted = decision(self.fold)
+        while wanted is not None:
+            if (entry := self._put(wanted, at)) is not None:
+                return entry
+            self.read()
+        return None
+
+    patch.setattr(Log, "decide", decide)
+    patch.setattr(Log, "_put", _unchecked)
+
+
+def _an_answer_is_believed(patch: Patch) -> None:
+    def put(self: Log, decision: Decision, at: datetime) -> Entry | None:
+        answers = []
+        put_absent = storage.put_absent
+
+        def answered(path: str, data: bytes) -> bool:
+            try:
+                answers.append(put_absent(path, data))
+            except StorageError:
+                answers.append(False)
+            return answers[-1]
+
+        with Patch.context() as inner:
+            inner.setattr(storage, "put_absent", answered)
+            entry = _unchecked(self, decision, at)
+        return entry if answers[-1] else None
+
+    patch.setattr(Log, "_put", put)
+
+
+def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
+    real = run.carry_out
+
+    def carry_out(task: hops.Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
+        summary, problem = real(task, hop, attempt)
+        out = task.output(hop)
+        for path in storage.list_objects(attempt):
+            folder = storage.join(out, attempt.rpartition("/")[2])
+            storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
+        storage.write_json(storage.join(out, SUMMARY), summary.data())
+        return summary, problem
+
+    patch.setattr(run, "carry_out", carry_out)
+    # Nor is it strange that an output has no entry.
+    patch.setattr(run, "publish_missing", lambda *_: [])
+
+
+def _a_summary_is_written_once(patch: Patch) -> None:
+    patch.setattr(run, "publish_missing", lambda *_: [])
+
+
+def _a_hop_may_be_done_twice(patch: Patch) -> None:
+    real = folding._State._finish
+
+    def finish(self: folding._State, finished: Finished, entry: Entry) -> None:
+        self._done.get(finished.batch, {}).pop(finished.hop, None)
+        real(self, finished, entry)
+
+    patch.setattr(folding._State, "_finish", finish)
+    patch.setattr(run, "_finished", lambda fold, finished: finished)
+
+
+def _all_attempts_have_one_folder(patch: Patch) -> None:
+    patch.setattr(publishing, "new_folder", lambda: "0123456789abcdef")
+
+
+def _what_is_given_back_is_nowhere(patch: Patch) -> None:
+    real = folding._State._give_back
+
+    def give_back(self: folding._State, name: str, streams: Iterable[Stream]) -> None:
+        waiting = dict(self._waiting)
+        real(self, name, streams)
+        self._waiting = waiting
+
+    patch.setattr(folding._State, "_give_back", give_back)
+
+
+def _a_ledger_is_believed(patch: Patch) -> None:
+    patch.setattr(run, "charge_lacking", lambda *_: [])
+
+
+def _a_deletion_is_not_announced(patch: Patch) -> None:
+    patch.setattr(retention, "_deleting", lambda old, fold: None)
 
 
 def _a_future_period_begins_when_it_was_set(patch: Patch) -> None:
@@ -66,43 +171,26 @@ def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
     patch.setattr(charging, "require_same_draw", lambda path, charge, draw: None)
 
 
-def _a_state_is_believed(patch: Patch) -> None:
-    patch.setattr(run, "take_up_batches", lambda *_: {})
-    patch.setattr(rebuild, "_of_this_batch", _what_is_there)
-
-
-def _what_is_there(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, known: object) -> HopSummary:
-    return read_summary(storage.join(output_of(deployment, hop, batch), SUMMARY))
-
-
-def _a_hop_ran_if_its_output_is_there(patch: Patch) -> None:
-    def taken_up(deployment: Deployment, campaign: Campaign, batch: Batch, hop: str, *_: object) -> HopSummary | None:
-        there = storage.exists(storage.join(output_of(deployment, hop, batch), SUMMARY))
-        return _what_is_there(deployment, campaign, batch, hop, None) if there else None
-
-    patch.setattr(hops, "taken_up", taken_up)
-    patch.setattr(run, "enter_deleted", lambda *_: {})
-
-
 def _keys_are_read_by_the_hop_that_needs_them(patch: Patch) -> None:
     patch.setattr(hops, "require_keys", lambda *_: None)
 
 
-def _a_run_works_by_its_clock(patch: Patch) -> None:
-    patch.setattr(run, "_timed", lambda work, confirmed: work)
-
-
-def _runs_write_in_one_folder_and_believe_their_lock(patch: Patch) -> None:
-    patch.setattr(lock, "require_last", lambda connection, run, address: None)
-    patch.setattr(Writer, "new_folder", lambda self: "0000000000-0000000000000000")
+def _a_segment_is_not_compared_again(patch: Patch) -> None:
+    patch.setattr(run, "_faults", lambda task: {})
 
 
 MENDS: tuple[Mend, ...] = (
-    Mend("1: a token, and a folder for each run", "take over", _runs_write_in_one_folder_and_believe_their_lock),
-    Mend("2: the ledger has a time of its own", "limit", _a_future_period_begins_when_it_was_set),
-    Mend("3: the file of a batch is believed, not the state", "restore", _a_state_is_believed),
-    Mend("4: a hop has run if anything says so", "restore", _a_hop_ran_if_its_output_is_there),
-    Mend("5: keys are read before the first hop", "key", _keys_are_read_by_the_hop_that_needs_them),
-    Mend("6: one ledger has one name, and a charge one draw", "other name", _a_ledger_has_the_name_that_is_given),
-    Mend("8: nothing final is done by a clock far ahead", "clock", _a_run_works_by_its_clock),
+    Mend("who finds another's entry decides anew", ("two runs", "sleep"), _a_decision_is_kept),
+    Mend("an entry is known by its id, not by an answer", ("no answer",), _an_answer_is_believed),
+    Mend("an attempt is no output before its entry", ("kill",), _an_attempt_is_an_output_before_done),
+    Mend("a summary that is missing is written again", ("delete", "kill"), _a_summary_is_written_once),
+    Mend("a hop is done once", ("two runs", "sleep"), _a_hop_may_be_done_twice),
+    Mend("each attempt has a folder of its own", ("two runs", "sleep"), _all_attempts_have_one_folder),
+    Mend("what is given back waits again", ("harm in a run",), _what_is_given_back_is_nowhere),
+    Mend("a ledger takes in what the log says was charged", ("ledger",), _a_ledger_is_believed),
+    Mend("a deletion is announced", ("kill",), _a_deletion_is_not_announced),
+    Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
+    Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),
+    Mend("one ledger has one name, and a charge one draw", ("other name",), _a_ledger_has_the_name_that_is_given),
+    Mend("a segment is compared before it is shuffled", ("harm in a run",), _a_segment_is_not_compared_again),
 )

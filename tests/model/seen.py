@@ -1,4 +1,7 @@
-"""What everybody can see of a world: its outputs that are complete, its ledger, and what its state says."""
+"""What everybody can see of a world: its outputs that are complete, its ledger, and what its log says.
+
+The log is read here a second time, by a count of its own: what it says became of each segment.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
-
 from hushcount.wire.blocks import read_block, read_header
 from pipelines.audit.reconcile import Account, account_of
-from pipelines.batches.hops import CHAIN
-from pipelines.batches.state import SEGMENTS, opened, snapshot
 from pipelines.files import storage
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.file import read_charges
 from pipelines.ledger.records import Charge
+from pipelines.log import entries
+from pipelines.log.closing import segments_of
+from pipelines.log.hops import CHAIN
+from pipelines.log.log import Logs
 from pipelines.outputs.staging import SUMMARY
 from tests.model.world import World, digest_of
 from tests.support.site import view_of
@@ -91,7 +94,7 @@ def output(folder: str, where: str) -> Output:
     """Return one that lies somewhere."""
     files = {storage.relative(path, where): storage.read_bytes(path, 1 << 30) for path in storage.list_objects(where)}
     if (own := json.loads(files[SUMMARY]).get("folder")) is not None:
-        # In a store they lie in the folder of the run that wrote them.
+        # They lie in the folder of the attempt.
         mine = {path.removeprefix(f"{own}/"): held for path, held in files.items() if path.startswith(f"{own}/")}
         files = {**mine, SUMMARY: files[SUMMARY]}
     return Output(folder, where.rpartition("/")[2], files)
@@ -106,8 +109,76 @@ def charges(world: World) -> list[Charge]:
         return [charge for charge in read_charges(connection, "words") if charge.state == "committed"]
 
 
-def account(world: World) -> tuple[Account, list[Any]]:
-    """Return what `hushcount status` says, and the state's rows of segments."""
-    with opened(world.deployment.state) as state, snapshot(state) as connection:
-        rows = list(connection.execute(select(SEGMENTS)))
-        return account_of(view_of(world.deployment, connection, world.now())), rows
+def account(world: World) -> Account:
+    """Return what `hushcount status` and `hushcount doctor` say."""
+    return account_of(view_of(world.deployment, world.now()), digests=True)
+
+
+def deletes(world: World, one: Output) -> bool:
+    """Return whether the logs say that an output is being deleted, or is."""
+    return Logs(world.deployment).read("words").is_deleting(one.folder, one.batch)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What the log says became of a segment.
+
+    Attributes:
+        state: stored (no window took it in), waiting, quarantined, too_late or batched.
+        batch: its last one, if it is batched.
+        shuffled: whether that is shuffled.
+    """
+
+    state: str
+    batch: str = ""
+    shuffled: bool = False
+
+
+def fates(world: World) -> dict[str, Fate]:
+    """Return what the shuffler's log says became of each segment, by its path in the folder of segments.
+
+    Raises:
+        KeyError: it decides about a segment that is not there for it.
+    """
+    folder = world.deployment.folder("log", "shuffler", "words")
+    held: dict[str, str] = {}
+    aside: set[str] = set()
+    listed: dict[str, dict[str, tuple[str, ...]]] = {}
+    shuffled: set[str] = set()
+    for path, _ in storage.list_files(folder, ".json"):
+        entry = entries.read_entry(storage.read_bytes(path), path, _no_list).decision
+        if isinstance(entry, entries.Closed):
+            for manifest in entry.manifests:
+                held |= {one.path: "waiting" for one in segments_of(manifest.path, manifest)}
+            for file, streams in entry.batches.items():
+                name = f"{entry.window}-{file}"
+                listed[name] = dict(streams)
+                for paths in streams.values():
+                    held |= {path: _taken(held, path, name) for path in paths}
+            held |= {path: _taken(held, path, "too_late") for path in entry.dropped}
+            aside = set(entry.aside)
+        elif isinstance(entry, entries.GivenBack):
+            held |= {path: "waiting" for paths in listed.pop(entry.batch).values() for path in paths}
+            aside |= entry.aside.keys()
+        elif isinstance(entry, entries.Finished) and entry.hop == "shuffle":
+            streams = listed[entry.batch]
+            back = streams.keys() - (entry.summary or {}).get("streams", {}).keys()
+            held |= {path: "waiting" for stream in back for path in streams[stream]}
+            shuffled.add(entry.batch)
+    return {path: _fate(state, path in aside, shuffled) for path, state in held.items()}
+
+
+def _no_list(digest: str) -> bytes:
+    raise AssertionError(f"entries here are short, and one names {digest}")
+
+
+def _taken(held: dict[str, str], path: str, state: str) -> str:
+    if held[path] != "waiting":
+        raise KeyError(f"{path} is {held[path]}, and {state} is decided")
+    return state
+
+
+def _fate(state: str, aside: bool, shuffled: set[str]) -> Fate:
+    if state == "waiting":
+        return Fate("quarantined" if aside else "waiting")
+    return Fate(state) if state == "too_late" else Fate("batched", state, state in shuffled)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.actions import Collect, Harm, Kill, Pass, Run
+from tests.model.actions import Action, Collect, Harm, Kill, Pass, Run, Sleep
 from tests.model.removed import MENDS, Mend
-from tests.model.search import played, search
+from tests.model.search import RETENTIONS, played, search
 from tests.model.world import Kind
 
 STEPS = 600
@@ -24,19 +24,40 @@ def test_every_promise_holds_for_so_many_steps(steps: int) -> None:
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
-@pytest.mark.long(but=("2: the ledger has a time of its own",))
+@pytest.mark.long(but=("the ledger has a time of its own",))
 def test_a_mend_that_is_taken_out_is_missed(mend: Mend) -> None:
     with mend.removed():
-        found = search(SEED, steps=STEPS, faults=(mend.fault,), shortest=False)
+        found = search(SEED, steps=STEPS, faults=mend.faults, shortest=False)
     assert found.trace is not None, f"{found.steps} steps in {found.traces} traces: every promise held"
     print(f"{mend.name}: {found.steps} steps: {found.trace.broken}")
 
 
+_LATE = "write_whole */shuffled/*/summary.json"
+FOUND = [
+    # A run that has moved an output sleeps, and writes its summary after retention has deleted the output.
+    (Kind(False, RETENTIONS[2]), (Collect(), Pass(), Sleep(_LATE, 6))),
+    (Kind(True, RETENTIONS[2]), (Collect(), Pass(), Sleep(_LATE, 6))),
+    # The same, and it is killed before it looks again.
+    (
+        Kind(True, RETENTIONS[2]),
+        (Collect(), Pass(), Sleep(_LATE, 6, dies=True), Run()),
+    ),
+    # A run lists outputs, and meanwhile another one publishes.
+    (Kind(), (Collect(), Pass(), Sleep("list_tree */results/*"))),
+]
+"""Traces that broke a promise once."""
+
+
+@pytest.mark.parametrize(("kind", "actions"), FOUND, ids=[f"{number}" for number, _ in enumerate(FOUND)])
+def test_what_broke_a_promise_once_does_so_no_more(kind: Kind, actions: tuple[Action, ...]) -> None:
+    assert played(kind, actions).broken == ""
+
+
 def test_a_trace_is_played_as_it_is_printed() -> None:
-    actions = (Collect(), Collect(), Pass(), Harm("cut"), Kill(30), Run())
+    actions = (Collect(), Pass(), Harm("cut"), Kill(30), Run())
     trace = played(Kind(), actions)
     assert (trace.actions, trace.broken) == (actions, "")
     assert str(trace) == (
-        "on a disk: Collect(days_ago=0, copies=False); Collect(days_ago=0, copies=False); Pass(days=1); "
+        "on a disk: Collect(days_ago=0, copies=False, few=False); Pass(days=1); "
         "Harm(how='cut'); Kill(at=30); Run(wrong=0.0)"
     )

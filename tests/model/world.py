@@ -1,4 +1,4 @@
-"""A world: one operator's store, state, ledger, keys and clock, collectors that put reports there, and real runs.
+"""A world: one operator's store, ledger, keys and clock, collectors that put reports there, and real runs.
 
 Only two things are not real: Beam's engine (`plain_engine.py`) and the clock.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import shutil
 import sys
 import tempfile
@@ -17,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.epochs import epoch_folder
@@ -29,9 +29,11 @@ from pipelines.engine import runner as runner_module
 from pipelines.files import storage
 from pipelines.jobs import shuffle
 from pipelines.ledger import records, runs
+from pipelines.log import log
+from pipelines.schedule import lease
 from pipelines.schedule.run import Done, run
 from tests.model.made import DEPLOYMENT, SEGMENT, made
-from tests.model.points import Killed, Points, Process
+from tests.model.points import Answer, Killed, Points, Process
 from tests.support import plain_engine
 from tests.support.collecting import DAY, START, window_name
 from tests.support.records import ENVELOPES, envelopes, file_bytes
@@ -62,12 +64,14 @@ class Sent:
         paths: by stream.
         content: bytes of its files, by path.
         sealed: digests of its reports, by stream.
+        copied: whether clients sent them again.
     """
 
     window: int
     paths: dict[Stream, str]
     content: dict[str, bytes]
     sealed: dict[Stream, set[bytes]]
+    copied: bool = False
 
 
 @dataclass
@@ -81,7 +85,13 @@ class World:
         day: the true time, in days.
         wrong: by how many days the clock of the next run is wrong.
         sent: what collectors acknowledged.
-        harmed: files of the store that somebody damaged, and that are not restored yet.
+        acknowledged: window, stream and number of the reports of each segment, copies too, by path.
+        gone: outputs, or their summaries, that somebody deleted and nobody restored yet, with what they held, by path.
+        old_ledger: whether the ledger is an older copy, and no run has come to its end since.
+        unmarked: outputs of which somebody deleted the summary, before the next run came to its end.
+        harmed: segments that somebody damaged, and that are not restored yet, with how, by path.
+        restored: whether the ledger was ever restored or lost.
+        limited_then: the limit of the ledger's copy.
         lost_keys: key files that are damaged or away, with what they hold.
         retired: whose key was destroyed for good.
         limited: the limit that was set, as (epsilon, days).
@@ -95,10 +105,16 @@ class World:
     day: float = 0.0
     wrong: float = 0.0
     sent: list[Sent] = field(default_factory=list)
-    harmed: set[str] = field(default_factory=set)
+    acknowledged: dict[str, tuple[str, Stream, int]] = field(default_factory=dict)
+    gone: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    unmarked: set[str] = field(default_factory=set)
+    old_ledger: bool = False
+    restored: bool = False
+    limited_then: tuple[float, str] | None = None
+    harmed: dict[str, str] = field(default_factory=dict)
     lost_keys: dict[Path, bytes] = field(default_factory=dict)
     retired: set[str] = field(default_factory=set)
-    limited: tuple[float, int] | None = None
+    limited: tuple[float, str] | None = None
     last: Done | None = None
     said: list[str] = field(default_factory=list)
 
@@ -112,18 +128,21 @@ class World:
         self.deployment = Deployment.read(self.config)
         self.campaign_path = self.deployment.campaigns / "words" / "epoch-000001.json"
         self.campaign = Campaign.read(self.campaign_path)
-        self.state = Path(self.deployment.state)
         self._serial = itertools.count()
 
     def now(self) -> datetime:
         """Return what the clock says."""
         return START + (self.day + self.wrong) * DAY
 
+    def true_time(self) -> float:
+        """Return what the time is, in seconds since 1970."""
+        return (START + self.day * DAY).timestamp()
+
     def lost_roles(self) -> set[str]:
         """Return whose keys cannot be used."""
         return self.retired | {path.name.partition("-")[0] for path in self.lost_keys}
 
-    def collect(self, window: int, copies: Sent | None = None) -> Sent:
+    def collect(self, window: int, reports: int = SEGMENT, copies: Sent | None = None) -> Sent:
         """Let a collector close a window: a segment of each stream, with copies of an earlier one's reports beside."""
         serial = next(self._serial)
         collector = f"c{serial}"
@@ -131,19 +150,22 @@ class World:
         sent = Sent(window, {}, {}, {})
         segments: dict[Stream, tuple[SegmentPart, ...]] = {}
         for stream in self.campaign.streams:
-            rows = made().sealed[stream][serial * SEGMENT : (serial + 1) * SEGMENT]
-            enveloped = envelopes(self.campaign, rows, [f"client {serial} {index}" for index in range(SEGMENT)])
+            rows = made().sealed[stream][serial * SEGMENT : serial * SEGMENT + reports]
+            enveloped = envelopes(self.campaign, rows, [f"client {serial} {index}" for index in range(reports)])
             data = file_bytes(ENVELOPES[stream], enveloped, self.campaign.fingerprint, self.campaign.id)
             parts = []
-            for number, content in enumerate(
-                [data] if copies is None else [data, copies.content[copies.paths[stream]]]
-            ):
+            contents = [(data, reports)]
+            if copies is not None:
+                contents.append((copies.content[copies.paths[stream]], len(copies.sealed[stream])))
+                copies.copied = True
+            for number, (content, held) in enumerate(contents):
                 key = f"{collector} {window}".encode()
                 name = f"{collector}-{number:06d}-00000000-{mark('client-token', key)}.blocks"
                 path = storage.join(home, stream, name)
                 storage.write_whole(path, [content])
                 digest = hashlib.blake2b(content, digest_size=32).hexdigest()
-                parts.append(SegmentPart(name=name, records=SEGMENT, bytes=len(content), digest=digest))
+                parts.append(SegmentPart(name=name, records=held, bytes=len(content), digest=digest))
+                self.acknowledged[path] = window_name(window), stream, held
                 if not number:
                     sent.paths[stream], sent.content[path] = path, content
             segments[stream] = tuple(parts)
@@ -158,31 +180,45 @@ class World:
             collector=collector, campaign="words", epoch=1, fingerprint=self.campaign.fingerprint.hex(),
             window=window_name(window), seconds=86_400, authentication="client-token", segments=segments, refused={},
         )  # fmt: skip
-        storage.write_json(
-            storage.join(self.window(window), f"{collector}.manifest.json"), manifest.model_dump(mode="json")
-        )
+        path = storage.join(self.window(window), f"{collector}.manifest.json")
+        storage.write_json(path, manifest.model_dump(mode="json"))
+        if not self.kind.remote:
+            os.utime(path, (self.true_time(), self.true_time()))
 
     def window(self, window: int) -> str:
         """Return where collectors put what comes in a window."""
         folder = self.deployment.folder("segments")
         return storage.join(folder, "words", epoch_folder(self.campaign), window_name(window))
 
-    def run(self, at: int = 0, what: Callable[[], None] = lambda: None) -> Done | None:
-        """Run once; `what` happens before change number `at`. None: it did not come to its end."""
-        process = Process(at, what)
+    def run(
+        self,
+        at: int | str = 0,
+        what: Callable[[], None] = lambda: None,
+        *,
+        at_entry: int = 0,
+        answer: Answer = "lost",
+        turn: Callable[[], None] = lambda: None,
+    ) -> Done | None:
+        """Run once; `what` happens before change `at`. None: it did not come to its end."""
         done = None
-        with self.points.process(process):
+        with self.points.process(Process(at, what, answer, at_entry, turn)):
             try:
                 done = run(self.deployment, now=self.now())
             except Killed:
                 self.said.append("killed")
-            except (HushcountError, OperationalError) as error:
+            except HushcountError as error:
                 self.said.append(str(error))
         if done is not None:
             self.said += [*done.problems, *done.dropped, *done.waiting]
+            self.old_ledger = False
+            self.unmarked.clear()
         self.last = done
-        self.process = process
         return done
+
+    def end_lease(self) -> None:
+        """Delete the lease, as another run does that has seen it stand still, and as anybody may."""
+        for path, _ in storage.list_files(self.deployment.folder("log"), ".lease.json"):
+            storage.remove(path)
 
 
 def digest_of(sealed: bytes) -> bytes:
@@ -197,14 +233,19 @@ def world(kind: Kind) -> Iterator[World]:
     root = Path(tempfile.mkdtemp(prefix="hushcount-world-"))
     StubStore.clear()
     try:
-        with pytest.MonkeyPatch.context() as patch, points.of_databases():
+        with pytest.MonkeyPatch.context() as patch:
             plain_engine.instead_of_beam(patch.setattr)
             patch.setattr(runner_module, "reach_with", lambda _: None)
             # Several shards of few reports.
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
             here = World(root, kind, points)
             points.put(patch.setattr)
-            patch.setattr(runs, "_is_under_way", lambda _: bool(points.running))
+            StubStore.clock = here.true_time
+            # All processes here are one.
+            patch.setattr(runs, "_is_under_way", lambda _: bool(points.at_work))
+            patch.setattr(lease, "_is_gone", lambda _: points.at_work < 2)
+            # A checkpoint for few entries.
+            patch.setattr(log, "_EVERY", 3)
             for module in list(sys.modules.values()):
                 if getattr(module, "utc_now", None) is records.utc_now and module is not records:
                     patch.setattr(module, "utc_now", here.now)
