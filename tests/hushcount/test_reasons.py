@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from keys import opening
 from pipelines.jobs.dead_letters import CURES
 from pipelines.log.fold import SEGMENT_STATES
 from pipelines.outputs.counts import HopCounts, StreamCounts, counts_of
-from pipelines.outputs.received_summary import parse_counts
+from pipelines.outputs.received_summary import counts_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 _TABLE = re.compile(r"^\| reason \| what happened \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
@@ -46,7 +45,7 @@ def test_every_outcome_of_opening_is_counted_under_its_own_name() -> None:
 def test_another_party_may_count_by_a_reason_that_is_new_but_only_by_a_short_name() -> None:
     def read(*names: str) -> Mapping[str, int]:
         counted = StreamCounts(len(names), 0, dict.fromkeys(names, 1))
-        return parse_counts(json.dumps(HopCounts.of("shuffle", {"reports": counted}).data())).rejected
+        return counts_in(HopCounts.of("shuffle", {"reports": counted}).data(), "summary").rejected
 
     assert read("over_cap", "of_a_later_release") == {"over_cap": 1, "of_a_later_release": 1}
     for names in (["a" * 41], ["two words"], [""], ["\x1b[31m"], [f"a{'b' * more}" for more in range(65)]):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.outputs.counts import CountsError, HopCounts, Opening, StreamCounts, counts_of, opening_of
-from pipelines.outputs.received_summary import parse_counts, read_counts
+from pipelines.outputs.received_summary import counts_in
 
 SUMS = {"reports:received": 9, "reports:accepted": 9, "opening:lanes": 7, "opening:libsodium": 2, "opening:rescued": 1}
 ALL = StreamCounts(9, 9, {})
@@ -56,17 +54,15 @@ def test_counts_come_back_as_they_were_with_and_without() -> None:
     for opening in (None, Opening(7, 2, 1)):
         made = HopCounts.of("release", {"discovery": StreamCounts(9, 9, {})}, opening)
         assert ("opening" in made.data()) == (opening is not None)
-        assert parse_counts(json.dumps(made.data())) == made
+        assert counts_in(made.data(), "summary") == made
 
 
 def test_another_party_may_have_an_engine_that_is_new() -> None:
-    assert parse_counts(json.dumps(counts({"lanes": 1, "later": 2}))).opening == Opening(1, 0, 0)
-    assert parse_counts(json.dumps(counts({"later": 9, "rescued": 3}))).opening == Opening(0, 0, 3)
+    assert counts_in(counts({"lanes": 1, "later": 2}), "summary").opening == Opening(1, 0, 0)
+    assert counts_in(counts({"later": 9, "rescued": 3}), "summary").opening == Opening(0, 0, 3)
 
 
-def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(
-    subtests: pytest.Subtests, tmp_path: Path
-) -> None:
+def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(subtests: pytest.Subtests) -> None:
     for opening in (
         [],
         "all",
@@ -79,8 +75,6 @@ def test_what_another_party_cannot_have_counted_is_refused_in_one_sentence(
         {"libsodium": None},
     ):
         with subtests.test(opening=opening):
-            path = tmp_path / "summary.json"
-            path.write_text(json.dumps(counts(opening)))
             with pytest.raises(UsageError, match="opening") as caught:
-                read_counts(str(path))
+                counts_in(counts(opening), "summary")
             assert "\n" not in str(caught.value)
