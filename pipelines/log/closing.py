@@ -69,6 +69,11 @@ class Listed:
     def segments(self) -> tuple[Segment, ...]:
         return segments_of(self.path, self.manifest)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The manifest's path and those of its segments: each is taken in once."""
+        return self.path, *(segment.path for segment in self.segments)
+
 
 def window_of(manifest: Manifest | TakenManifest) -> Window:
     """Return the window of a manifest, as its collector ended it."""

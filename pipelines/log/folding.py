@@ -178,8 +178,10 @@ class _State:
 
     def _take_in(self, manifest: entries.TakenManifest) -> None:
         window, segments = window_of(manifest), segments_of(manifest.path, manifest)
-        self._waiting |= {segment.path: segment for segment in segments}
         known = self._windows.get(manifest.window, Collected(window))
+        if again := {manifest.path, *(segment.path for segment in segments)} & {*known.files}:
+            raise _Undecidable(f"takes in {min(again)}, which was taken in before")
+        self._waiting |= {segment.path: segment for segment in segments}
         reports = dict(known.reports)
         for segment in segments:
             reports[segment.stream] = reports.get(segment.stream, 0) + segment.records

@@ -211,7 +211,7 @@ def _close(work: _Work, epochs: Epochs) -> bool:
 
     def wanted(fold: Fold) -> Decision | None:
         files = fold.files
-        listed = [one for one in work.listed[campaign] if one.path not in files]
+        listed = [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
         closing = closed_next(work.deployment, fold, listed, rule, work.now)
         if closing is None:
             return None

@@ -97,7 +97,7 @@ class World:
         now, listed = self.looks[run]
 
         def wanted(fold: Fold) -> Decision | None:
-            new = [one for one in listed if one.path not in fold.files]
+            new = [one for one in listed if fold.files.isdisjoint(one.files)]
             closing = closed_next(self.deployment, fold, new, RULE, now)
             self._meanwhile(depth)
             return None if closing is None else closing[0]

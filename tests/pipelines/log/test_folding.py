@@ -187,6 +187,11 @@ UNKNOWN = path_of(9)
 WRONG: dict[str, list[Decision]] = {
     "a batch of an unknown segment": [closed(0, batch={"reports": (UNKNOWN,)})],
     "a batch of a batched segment": [MADE, closed(1, batch={"reports": (R,)})],
+    "a manifest is taken in twice": [closed(0, taken(0)), closed(1, taken(0))],
+    "a segment is taken in twice": [
+        closed(0, taken(0)),
+        closed(1, taken(0).model_copy(update={"path": taken(0, collector="two").path})),
+    ],
     "an unknown segment is dropped": [closed(0, dropped={UNKNOWN: "too late"})],
     "a batched segment is dropped": [MADE, closed(5, dropped={R: "too late"})],
     "an unknown batch is shuffled": [SHUFFLED],
