@@ -368,9 +368,9 @@ ORDINARY: tuple[Callable[[Random], Action], ...] = (
     lambda _: Run(),
 )
 FAULTS: dict[str, Callable[[Random], Action]] = {
-    "kill": lambda draw: Kill(draw.randint(1, 80)),
+    "kill": lambda draw: Kill(draw.choice([draw.randint(1, 120), draw.randint(1, 120), "remove *.blocks"])),
     "sleep": lambda draw: Sleep(
-        draw.randint(1, 80), draw.choice([0, 0, 1, 6]), draw.choice([1, 1, 2]), draw.random() < 0.2
+        draw.randint(1, 120), draw.choice([0, 0, 1, 6]), draw.choice([1, 1, 2]), draw.random() < 0.2
     ),
     "two runs": lambda draw: Together(draw.randrange(1 << 16)),
     "no answer": lambda draw: NoAnswer(draw.randint(1, 8), draw.choice(["lost", "taken", "refused"])),

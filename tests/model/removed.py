@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from hushcount.campaigns.campaign import Stream
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
 from pipelines.log import entries, folding
+from pipelines.log.closing import Listed
 from pipelines.log.entries import Decision, Entry, Finished, whole_second, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
@@ -22,6 +24,7 @@ from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule import hops, publishing, retention, run
+from pipelines.schedule.clock import Told
 
 Patch = pytest.MonkeyPatch
 
@@ -165,6 +168,16 @@ def _a_future_period_begins_when_it_was_set(patch: Patch) -> None:
     patch.setattr(own_time, "believed", lambda clock, newest, known=None: clock)
 
 
+def _a_run_works_by_its_clock(patch: Patch) -> None:
+    real = run.told_time
+
+    def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
+        told = real(deployment, folds, listed, now)
+        return replace(told, clock=replace(told.clock, bound=timedelta(days=9999), store=None), present=now)
+
+    patch.setattr(run, "told_time", told_time)
+
+
 def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
     for module in (file, draws):
         patch.setattr(module, "resolved", lambda path: path)
@@ -192,5 +205,6 @@ MENDS: tuple[Mend, ...] = (
     Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
     Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),
     Mend("one ledger has one name, and a charge one draw", ("other name",), _a_ledger_has_the_name_that_is_given),
+    Mend("nothing final is done by a clock far ahead", ("clock",), _a_run_works_by_its_clock),
     Mend("a segment is compared before it is shuffled", ("harm in a run",), _a_segment_is_not_compared_again),
 )
