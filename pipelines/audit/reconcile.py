@@ -16,7 +16,7 @@ from pipelines.files import storage
 from pipelines.log.closing import next_window
 from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
-from pipelines.schedule.intake import rule_of
+from pipelines.schedule.intake import fault_in, rule_of
 
 if TYPE_CHECKING:
     pass
@@ -184,8 +184,10 @@ def _segment_differences(view: View) -> Iterator[str]:
     needed = [segment for path, segment in fold.waiting.items() if path not in fold.aside]
     needed += [segment for name in fold.batches if fold.is_undone(name) for segment in fold.batches[name].all_segments]
     needed += [segment for one in view.intake.listed for segment in one.segments]
-    for path, reason in sorted(fold.aside.items()):
-        yield f"{storage.join(root, path)} {reason}: it was put aside, the rest went on; restore it"
+    for path in sorted(fold.aside):
+        # What is restored by now waits for the next window that closes.
+        if (fault := fault_in(view.deployment, fold.waiting[path])) is not None:
+            yield f"{storage.join(root, path)} {fault}: it was put aside, the rest went on; restore it"
     for segment in sorted(needed, key=lambda one: one.path):
         path, size = storage.join(root, segment.path), sizes.get(segment.path)
         if size is None:

@@ -27,6 +27,7 @@ from pipelines.files.storage_errors import StorageError, told
 from pipelines.handover.names import Batch
 from pipelines.log.fold import Fold
 from pipelines.log.outputs import outputs
+from pipelines.outputs.staging import SUMMARY
 
 
 def write(result: Result, root: str) -> str | None:
@@ -71,7 +72,9 @@ def keep_up(
     missing = [
         batch
         for batch, path in paths.items()
-        if batch not in before or path not in there or not (current or _version(path) >= VERSION)
+        if (batch not in before or path not in there or not (current or _version(path) >= VERSION))
+        # Another run is about to publish it, and then writes its file; or the run has said that it is gone.
+        and storage.exists(deployment.folder("results", batch.campaign, batch.name, SUMMARY))
     ]
 
     def ready(batch: Batch) -> None:

@@ -150,7 +150,7 @@ def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> li
         if fold.is_undone(name):
             needed |= {segment.path for segment in one.all_segments}
     ended = {name for name, window in fold.known_windows.items() if window.end < before}
-    known = fold.files - needed
+    known, kept = fold.files, {"/".join(path.split("/")[:3]) for path in needed}
     files: dict[str, list[str]] = defaultdict(list)
     for path in storage.list_objects(storage.join(root, fold.campaign)) if ended else ():
         relative = storage.relative(path, root)
@@ -158,9 +158,9 @@ def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> li
             files["/".join(relative.split("/")[:3])].append(relative)
     gone = []
     for folder, paths in sorted(files.items()):
-        # A file that no closed window took in, or that waits, keeps its folder.
+        # A file that no closed window took in keeps its folder; so does one that waits, though it be missing.
         finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
-        if folder.rpartition("/")[2] not in ended or not known >= finished:
+        if folder in kept or folder.rpartition("/")[2] not in ended or not known >= finished:
             continue
         # The deeper ones are segments.
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):

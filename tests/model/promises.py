@@ -14,8 +14,8 @@ from tests.model.world import World
 from tests.support.collecting import DAY, START
 
 
-class Broken(AssertionError):
-    """A promise was broken."""
+class Broken(BaseException):
+    """A promise was broken; no exception that a run may catch."""
 
 
 @dataclass
@@ -53,8 +53,10 @@ def look(world: World, memory: Memory) -> None:
 
 
 def remember(world: World, memory: Memory) -> None:
-    """Note what is there before something is deleted; whether it should be is for later."""
+    """Look before something is deleted; whether it should be is for later."""
     for one in outputs(world):
+        if not deletes(world, one):
+            _outputs_are_whole(world, memory, one)
         if one.place not in memory.outputs:
             _each_report_is_forwarded_once(world, memory, one)
             memory.outputs[one.place] = one

@@ -188,23 +188,18 @@ def _keys_are_read_by_the_hop_that_needs_them(patch: Patch) -> None:
     patch.setattr(hops, "require_keys", lambda *_: None)
 
 
-def _a_segment_is_not_compared_again(patch: Patch) -> None:
-    patch.setattr(run, "_faults", lambda task: {})
-
-
 MENDS: tuple[Mend, ...] = (
     Mend("who finds another's entry decides anew", ("two runs", "sleep"), _a_decision_is_kept),
     Mend("an entry is known by its id, not by an answer", ("no answer",), _an_answer_is_believed),
     Mend("an attempt is no output before its entry", ("kill",), _an_attempt_is_an_output_before_done),
     Mend("a summary that is missing is written again", ("delete", "kill"), _a_summary_is_written_once),
     Mend("a hop is done once", ("two runs", "sleep"), _a_hop_may_be_done_twice),
-    Mend("each attempt has a folder of its own", ("two runs", "sleep"), _all_attempts_have_one_folder),
+    Mend("each attempt has a folder of its own", ("two runs",), _all_attempts_have_one_folder),
     Mend("what is given back waits again", ("harm in a run",), _what_is_given_back_is_nowhere),
     Mend("a ledger takes in what the log says was charged", ("ledger",), _a_ledger_is_believed),
-    Mend("a deletion is announced", ("kill",), _a_deletion_is_not_announced),
+    Mend("a deletion is announced", ("killed deletion",), _a_deletion_is_not_announced),
     Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
     Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),
     Mend("one ledger has one name, and a charge one draw", ("other name",), _a_ledger_has_the_name_that_is_given),
     Mend("nothing final is done by a clock far ahead", ("clock",), _a_run_works_by_its_clock),
-    Mend("a segment is compared before it is shuffled", ("harm in a run",), _a_segment_is_not_compared_again),
 )

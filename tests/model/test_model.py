@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.actions import Action, Collect, Harm, Kill, Pass, Run, Sleep
+from tests.model.actions import Action, Collect, Harm, HarmInARun, Heal, Kill, LoseKey, Pass, Run, Sleep
 from tests.model.removed import MENDS, Mend
 from tests.model.search import RETENTIONS, played, search
 from tests.model.world import Kind
@@ -41,6 +41,15 @@ FOUND = [
     (
         Kind(True, RETENTIONS[2]),
         (Collect(), Pass(), Sleep(_LATE, 6, dies=True), Run()),
+    ),
+    # A segment is missing before its batch is shuffled, and comes back; its manifest must still be there.
+    (
+        Kind(False, RETENTIONS[2]),
+        (
+            *(Collect(), Pass(), Run(), Collect(1), Pass(5)),
+            *(LoseKey("aux_server"), HarmInARun("put_absent */shuffler/words/*5.json", "delete")),
+            *(Run(), Heal(), Run()),
+        ),
     ),
     # A run lists outputs, and meanwhile another one publishes.
     (Kind(), (Collect(), Pass(), Sleep("list_tree */results/*"))),

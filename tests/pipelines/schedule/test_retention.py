@@ -158,6 +158,26 @@ def test_a_folder_with_a_segment_or_manifest_that_no_window_took_in_stays(tmp_pa
     assert (folders[window_name(2)] / "notes.txt").exists()
 
 
+def test_a_segment_that_waits_and_is_missing_keeps_its_manifest(tmp_path: Path) -> None:
+    site = kept(tmp_path)
+    (lost,) = collect(site.store, site.campaign, values(100), day=0)
+    for day in range(1, 8):
+        collect(site.store, site.campaign, values(60), day=day)
+    keys = site.keys.rename(tmp_path / "away")
+    # Every window is closed, and nothing can be shuffled.
+    assert len(site.run(8.1, sure=True).problems) == 8
+    keys.rename(site.keys)
+    aside = lost.rename(lost.with_suffix(".aside"))
+    (problem,) = site.run(8.2).problems
+    assert "is missing: it was put aside" in problem
+    assert there(site, "segments") == {window_name(day) for day in (0, *range(2, 8))}
+    aside.rename(lost)
+    assert account_at(site, 8.2).differences == []
+    collect(site.store, site.campaign, values(60), day=8)
+    assert site.run(9.1).problems == []
+    assert site.result(8)["received"] == 160
+
+
 def test_a_manifest_that_comes_back_is_not_counted_again(tmp_path: Path) -> None:
     """From a backup, with its segment, after both were deleted."""
     site = kept(tmp_path)
