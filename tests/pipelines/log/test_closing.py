@@ -221,6 +221,13 @@ def test_what_a_window_takes_and_drops(
     assert all(said in dropped(closing)[name] for name, said in over.items())
 
 
+def test_grace_that_ends_with_a_window_ends_in_it() -> None:
+    few = waiting(HOURS[0], 9)
+    for grace, over in ((HOUR, ["w"]), (HOUR + SECOND, [])):
+        closing = closing_of(HOURS[1], HOURS[0].end, [few], [], replace(RULE, grace=grace), {})
+        assert [*dropped(closing)] == over
+
+
 def test_each_campaign_file_has_a_batch_of_its_own() -> None:
     rule = replace(RULE, files={FILE: OF_BOTH, OTHER: OF_BOTH})
     there = [reports(HOURS[0], 60), listed(HOURS[0], {"reports": [70]}, epoch=2), reports(HOURS[0], 9, collector="d")]

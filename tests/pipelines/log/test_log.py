@@ -18,7 +18,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.log import log as log_module
-from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted
+from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from tests.support.decisions import (
@@ -303,6 +303,23 @@ def test_a_damaged_entry_stops_the_log_until_it_is_restored(deployment: Deployme
         other = Log(deployment, "shuffler", CAMPAIGN)
 
 
+def test_an_entry_that_is_refused_leaves_nothing_of_itself_in_what_was_read(deployment: Deployment, log: Log) -> None:
+    """A watch goes on with the right one as if it had read no other."""
+    log.decide(lambda _: closed(0, taken(0)), START)
+    other, third = Log(deployment, "shuffler", CAMPAIGN), folder_of(deployment) / f"{3:010d}.json"
+    unknown = path_of(9)
+    for wrong in (
+        closed(1, taken(1), dropped={unknown: "too late"}),
+        closed(1, taken(1), batch={"reports": (unknown,)}),
+    ):
+        third.write_bytes(write_entry(3, log.head.digest, START, wrong).data)
+        with pytest.raises(FormatError, match="entry 3"):
+            other.read()
+        third.unlink()
+    log.decide(lambda _: closed(1, taken(1)), START)
+    assert other.read() == log.fold == kept(log)
+
+
 def test_a_long_decision_lies_beside_the_log(deployment: Deployment, log: Log) -> None:
     dropped = {path_of(0, f"{number:080d}"): "too late" for number in range(1500)}
     manifests = tuple(
@@ -378,6 +395,8 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     for number in range(3, 20):
         log.decide(noted(f"lost {number}"), START)
     assert checkpoints(deployment) == [15, 20]
+    newest = folder / "checkpoints" / f"{15:010d}.checkpoint.json"
+    lost = newest.read_bytes()
     for entry in folder.glob("*.json"):
         entry.unlink()
     shutil.copytree(yesterday, folder, dirs_exist_ok=True)
@@ -390,8 +409,8 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     read = Log(deployment, "shuffler", CAMPAIGN)
     assert read.read() == other.fold
     assert read._checkpoint == 15
-    for wrong in (b"", b"{}", b"[" * 100_000, b'{"campaign": "words", "heads": {}}'):
-        (folder / "checkpoints" / f"{15:010d}.checkpoint.json").write_bytes(wrong)
+    for wrong in (lost, b"", b"{}", b"[" * 100_000, b'{"campaign": "words", "heads": {}}'):
+        newest.write_bytes(wrong)
         read = Log(deployment, "shuffler", CAMPAIGN)
         assert read.read() == other.fold
         assert read._checkpoint == 10
