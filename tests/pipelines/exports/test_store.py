@@ -18,10 +18,12 @@ from hushcount.collection.windows import window_start
 from hushcount.errors import FormatError
 from hushcount.results import FOLDER, VERSION, VERSION_KEY, read, schema
 from pipelines.dashboard.page import page_of
+from pipelines.deployment.campaigns import read_campaign
 from pipelines.exports import store as store_module
-from pipelines.exports.store import write
+from pipelines.exports.store import keep_up, write
 from pipelines.exports.table import Result
 from pipelines.files import storage
+from pipelines.log.log import Logs
 from tests.pipelines.exports.conftest import HALF
 from tests.support.collecting import DAY, collect, window_name
 from tests.support.jobs import cli, done, estimates, files_of, refused, summary
@@ -68,6 +70,23 @@ def test_each_result_is_one_file_and_has_its_own_numbers(made: Site) -> None:
             assert here[-1] == row
         counts = [row["count"] for row in here if not row["other"]]
         assert counts == sorted(counts, reverse=True)
+
+
+def test_what_another_run_is_about_to_publish_is_left_to_it(made: Site, tmp_path: Path) -> None:
+    site = made.copied(tmp_path / "site")
+    mark = site.store / "results" / "words" / site.batch(0) / "summary.json"
+    held = files(site)
+    (name,) = [name for name in held if "words" in name and window_name(0) in name and "000001-" in name]
+    (site.store / FOLDER / name).unlink()
+    published = mark.read_bytes()
+    mark.unlink()
+    epochs = read_campaign(site.deployment.campaigns / "words")
+    fold = Logs(site.deployment).read("words")
+    assert keep_up(fold, site.deployment, epochs, (), lambda _: None) == []
+    assert files(site).keys() == held.keys() - {name}
+    mark.write_bytes(published)
+    assert keep_up(fold, site.deployment, epochs, fold.analyzed, lambda _: None) == []
+    assert files(site) == held
 
 
 def test_every_accepted_report_is_in_one_file_also_one_that_came_late(made: Site) -> None:
