@@ -189,11 +189,11 @@ def _keys_are_read_by_the_hop_that_needs_them(patch: Patch) -> None:
 
 
 MENDS: tuple[Mend, ...] = (
-    Mend("who finds another's entry decides anew", ("two runs", "sleep"), _a_decision_is_kept),
+    Mend("who finds another's entry decides anew", ("two runs",), _a_decision_is_kept),
     Mend("an entry is known by its id, not by an answer", ("no answer",), _an_answer_is_believed),
     Mend("an attempt is no output before its entry", ("kill",), _an_attempt_is_an_output_before_done),
     Mend("a summary that is missing is written again", ("delete", "kill"), _a_summary_is_written_once),
-    Mend("a hop is done once", ("two runs", "sleep"), _a_hop_may_be_done_twice),
+    Mend("a hop is done once", ("two runs",), _a_hop_may_be_done_twice),
     Mend("each attempt has a folder of its own", ("two runs",), _all_attempts_have_one_folder),
     Mend("what is given back waits again", ("harm in a run",), _what_is_given_back_is_nowhere),
     Mend("a ledger takes in what the log says was charged", ("ledger",), _a_ledger_is_believed),

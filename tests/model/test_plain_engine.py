@@ -25,7 +25,7 @@ from tests.model.world import Kind, world
 from tests.support.jobs import BEAM
 from tests.support.plain_engine import instead_of_beam
 
-_DRAWN = ("dead_letters", "released", "bins", "ledger", "folder", "made_from", "shuffled")
+_DRAWN = ("dead_letters", "released", "bins", "ledger", "folder", "made_from", "shuffled", "log")
 
 
 @pytest.mark.long
