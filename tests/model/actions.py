@@ -379,7 +379,10 @@ FAULTS: dict[str, Callable[[Random], Action]] = {
     "delete": lambda draw: Delete(draw.choice(["shuffled", "released", "found", "results"]), draw.random() < 0.6),
     "ledger": lambda draw: Restore(draw.random() < 0.3),
     "harm": lambda draw: Harm(draw.choice(["cut", "delete", "replace"])),
-    "harm in a run": lambda draw: HarmInARun(draw.randint(1, 12), draw.choice(["cut", "delete", "replace"])),
+    "harm in a run": lambda draw: HarmInARun(
+        draw.choice([draw.randint(1, 12), "put_absent */shuffler/words/*.json"]),
+        draw.choice(["cut", "delete", "replace"]),
+    ),
     "key": lambda draw: LoseKey(draw.choice(["analyzer", "aux_server"]), draw.random() < 0.5),
     "limit": lambda draw: Limit(draw.choice([0.0, 400.0])),
     "clock": lambda draw: Run(draw.choice([400.0, -3.0])),
