@@ -1,4 +1,4 @@
-"""The roles with keys: two open, one evaluates, four sign. The auxiliary server has a key to open and one to sign."""
+"""The roles with keys: two open, one evaluates, five sign. Who opens signs with another key."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Literal
 
 OpeningRole = Literal["analyzer", "aux_server"]
 EvaluatingRole = Literal["evaluator"]
-SigningRole = Literal["operator", "publisher", "shuffler", "aux_signer"]
+SigningRole = Literal["operator", "publisher", "shuffler", "aux_signer", "analyzer_signer"]
 Role = Literal[OpeningRole, EvaluatingRole, SigningRole]
 OPENING_ROLES: tuple[OpeningRole, ...] = ("analyzer", "aux_server")
 EVALUATING_ROLES: tuple[EvaluatingRole, ...] = ("evaluator",)
-SIGNING_ROLES: tuple[SigningRole, ...] = ("operator", "publisher", "shuffler", "aux_signer")
+SIGNING_ROLES: tuple[SigningRole, ...] = ("operator", "publisher", "shuffler", "aux_signer", "analyzer_signer")
 ROLES: tuple[Role, ...] = (*OPENING_ROLES, *EVALUATING_ROLES, *SIGNING_ROLES)

@@ -14,7 +14,7 @@ from hushcount.errors import HushcountError
 from hushcount.formats.models import Part, text_of
 from hushcount.formats.reading import parse_model
 
-Purpose = Literal["campaign", "delegation", "restart", "batch", "manifest", "summary"]
+Purpose = Literal["campaign", "delegation", "restart", "batch", "manifest", "summary", "statement", "receipt"]
 """What a signature is for; one for another purpose is refused, whatever the bytes are."""
 SIGNATURE_BYTES = 4096
 """Longest signature file."""

@@ -96,7 +96,7 @@ def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
     if not storage.exists(mark):
         return f"{directory} is missing"
     if digest_of_json(storage.read_json(mark)) != done.summary:
-        return f"{mark} is not what entry {done.number} of the log says"
+        return f"{mark} is not what entry {done.entry.number} of the log says"
     return None if storage.exists(storage.join(files, SUMMARY)) else f"{files} is missing"
 
 

@@ -63,6 +63,12 @@ def run(
     clock_is_right: Annotated[
         bool, Option("--clock-is-right", help="Trust this clock, though it is far ahead.")
     ] = False,
+    log_was_restored: Annotated[
+        bool, Option("--log-was-restored", help="Begin a new log where one was lost; give up what is not known.")
+    ] = False,
+    ledger_was_lost: Annotated[
+        bool, Option("--ledger-was-lost", help="Charge in this ledger, though the log names another.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
@@ -73,13 +79,18 @@ def run(
     from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
+    from pipelines.schedule.run import Vouched
     from pipelines.schedule.run import run as once
 
     pause = options.span("--every", every)
-    if watch and clock_is_right:
-        raise UsageError("option --clock-is-right is for one run, and --watch would trust the clock forever: give one")
+    vouched = Vouched(clock_is_right, log_was_restored, ledger_was_lost)
+    if watch and vouched != Vouched():
+        raise UsageError(
+            "options --clock-is-right, --log-was-restored and --ledger-was-lost are for one run, and --watch would "
+            "believe them forever: give one or the other"
+        )
     console = progress_console()
-    look = partial(once, clock_is_right=clock_is_right, console=console)
+    look = partial(once, vouched=vouched, console=console)
     say = partial(_print, console, "dim")
     if not watch:
         deployment = Deployment.read(config)

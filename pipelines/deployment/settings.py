@@ -22,7 +22,8 @@ from shuffler.collector.settings import CollectorPart
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = (
-    "segments", "evaluations", "log", "attempts", "shuffled", "released", "found", "results", "estimates",
+    "segments", "evaluations", "log", "attempts", "shuffled", "released", "found", "results", "estimates", "stated",
+    "receipts",
 )  # fmt: skip
 """The folders of the store; each can be another party's."""
 _KEY_TEXTS = ("env:", "gcp-secret:")
@@ -60,6 +61,11 @@ class RetentionPart(Part):
     )
     released: Duration | None = Field(
         default=None, description="what the auxiliary server handed on; an analyzer elsewhere must have fetched it"
+    )
+    at_most: Duration | None = Field(
+        default=None,
+        description="how long what was handed on waits for the receipts of its recipients; without it, until they are "
+        "there",
     )
     dead_letters: Duration | None = Field(
         default=None,
@@ -116,6 +122,10 @@ class DeploymentFile(Part):
     aux_server_keys: str | None = Field(
         default=None,
         description="public.json with the auxiliary server's aux-signer keys: what it hands on must be signed by one",
+    )
+    analyzer_keys: str | None = Field(
+        default=None,
+        description="public.json with the analyzer's analyzer-signer keys: its receipts must be signed by one",
     )
     parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
     collectors: tuple[str, ...] = Field(
@@ -175,6 +185,7 @@ class Deployment:
     sign_with: Path | str | None
     shuffler_keys: Path | None
     aux_server_keys: Path | None
+    analyzer_keys: Path | None
     file: DeploymentFile
 
     @classmethod
@@ -203,6 +214,7 @@ class Deployment:
             sign_with=None if file.sign_with is None else _key_source(base, file.sign_with),
             shuffler_keys=None if file.shuffler_keys is None else base / file.shuffler_keys,
             aux_server_keys=None if file.aux_server_keys is None else base / file.aux_server_keys,
+            analyzer_keys=None if file.analyzer_keys is None else base / file.analyzer_keys,
             file=file,
         )
         if not waits:

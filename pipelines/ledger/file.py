@@ -6,6 +6,7 @@ Every row has a digest, which shows whether the row was altered.
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from hushcount.errors import FormatError, HushcountError, UsageError
 from pipelines.ledger.curves import curve_of, read_curves
 from pipelines.ledger.records import Charge, Limit, digest_of, stamp
 
-VERSION = 2
+VERSION = 3
 _APPLICATION = int.from_bytes(b"HCLG", "big")
 _BUSY_SECONDS = 10.0
 _SCHEMA = (
@@ -37,11 +38,17 @@ _SCHEMA = (
         draw TEXT, digest TEXT NOT NULL,
         UNIQUE (fingerprint, epoch, hop, manifest))""",
     "CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), newest TEXT NOT NULL)",
+    "CREATE TABLE identity (id TEXT PRIMARY KEY)",
+    """CREATE TABLE followed (
+        campaign TEXT NOT NULL, party TEXT NOT NULL, generation INTEGER NOT NULL, number INTEGER NOT NULL,
+        entry TEXT NOT NULL, PRIMARY KEY (campaign, party))""",
 )
 _COLUMNS = {
     "limits": [*(field.name for field in fields(Limit)), "digest"],
     "charges": [*(field.name for field in fields(Charge) if field.compare), "digest"],
     "clock": ["one", "newest"],
+    "identity": ["id"],
+    "followed": ["campaign", "party", "generation", "number", "entry"],
 }
 Record = TypeVar("Record", Limit, Charge)
 
@@ -127,6 +134,7 @@ def _create(path: Path) -> None:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as connection, writing(connection):
             for table in _SCHEMA:
                 connection.execute(table)
+            connection.execute("INSERT INTO identity (id) VALUES (?)", (secrets.token_hex(8),))
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         os.link(temporary, path)

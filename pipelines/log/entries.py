@@ -31,7 +31,8 @@ from pipelines.outputs.summary import RUN_FOLDER
 FORMAT = 1
 ENTRY_BYTES = 1 << 18
 """Longest entry: any store puts it in one request."""
-_MOST_NUMBER = 9_999_999_999
+MOST_NUMBER = 9_999_999_999
+_MOST_GENERATIONS = 999_999
 _MOST_MANIFESTS = 1 << 14
 _MOST_ALERTS = 1 << 12
 Id = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
@@ -51,14 +52,6 @@ def whole_second(moment: datetime) -> datetime:
 
 
 Moment = Annotated[datetime, AfterValidator(whole_second)]
-
-
-class Opened(Part):
-    """The first entry of a log: whose it is."""
-
-    kind: Literal["opened"] = "opened"
-    party: Party
-    campaign: Identifier
 
 
 class TakenManifest(Part):
@@ -82,6 +75,50 @@ class TakenManifest(Part):
     damaged: int = Field(ge=0)
 
 
+class Adopted(Part):
+    """An output that the old log lacks, and whose summary is in the store: others may have read it.
+
+    Attributes:
+        summary: as it is in the store.
+    """
+
+    batch: BatchName
+    hop: HopName
+    seconds: WindowSeconds = Field(description="length of the batch's window, as far as it is known")
+    folder: Folder
+    summary: dict[str, Any]
+
+
+class Restored(Part):
+    """A log was lost, or restored to an older copy: this one replaces it, and says what cannot be known.
+
+    Every segment that the old log has in no finished batch is given up, with those of the manifests here: the lost
+    entries may have counted it. Nothing that others hold is made anew.
+
+    Attributes:
+        generation, number, entry: where the old log ended; number 0: nothing of it was left.
+        lost: number of the newest entry of the old log of which anything speaks.
+        through: every window that ended by then is closed.
+    """
+
+    generation: int = Field(ge=1, le=_MOST_GENERATIONS)
+    number: int = Field(ge=0, le=MOST_NUMBER)
+    entry: Hex32 | None
+    lost: int = Field(ge=0, le=MOST_NUMBER)
+    through: Moment
+    manifests: Annotated[tuple[TakenManifest, ...], Field(max_length=_MOST_MANIFESTS)] = ()
+    adopted: Annotated[tuple[Adopted, ...], Field(max_length=_MOST_MANIFESTS)] = ()
+
+
+class Opened(Part):
+    """The first entry of a log: whose it is, and what it replaces."""
+
+    kind: Literal["opened"] = "opened"
+    party: Party
+    campaign: Identifier
+    restored: Restored | None = None
+
+
 class Closed(Part):
     """A window is closed, and every window that ended before it: this is its input, for good.
 
@@ -101,6 +138,13 @@ class Closed(Part):
     )
     aside: Reasons = Field(default_factory=dict)
     dropped: Reasons = Field(default_factory=dict)
+
+
+class Charging(Part):
+    """From now on this party charges in the ledger of this id, and in no other."""
+
+    kind: Literal["charging"] = "charging"
+    ledger: Id
 
 
 class Finished(Part):
@@ -139,6 +183,9 @@ class Deleting(Part):
     kind: Literal["deleting"] = "deleting"
     folder: Text
     batches: tuple[BatchName, ...] = Field(max_length=MOST_SEGMENTS)
+    unreceived: tuple[BatchName, ...] = Field(
+        default=(), max_length=MOST_SEGMENTS, description="those of which a recipient left no receipt"
+    )
 
 
 class Deleted(Part):
@@ -189,10 +236,23 @@ class Told(Part):
 
 
 Decision: TypeAlias = (
-    Opened | Closed | Finished | GivenBack | Gone | Deleting | Deleted | Confirmed | Noted | Over | Told
+    Opened | Closed | Charging | Finished | GivenBack | Gone | Deleting | Deleted | Confirmed | Noted | Over | Told
 )
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
-_KINDS = {"opened", "closed", "done", "given_back", "gone", "deleting", "deleted", "confirmed", "noted", "over", "told"}
+_KINDS = {
+    "opened",
+    "closed",
+    "charging",
+    "done",
+    "given_back",
+    "gone",
+    "deleting",
+    "deleted",
+    "confirmed",
+    "noted",
+    "over",
+    "told",
+}
 
 
 class _Header(Part):
@@ -204,7 +264,7 @@ class _Header(Part):
     """
 
     format: int = Field(ge=1)
-    number: int = Field(ge=1, le=_MOST_NUMBER)
+    number: int = Field(ge=1, le=MOST_NUMBER)
     id: Id
     before: Hex32 | None
     at: Moment

@@ -26,8 +26,14 @@ SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
 
 @dataclass(frozen=True)
 class Head:
-    """The newest entry of a log: its number and digest; number 0: the log is empty."""
+    """The newest entry of a log, or one that something speaks of: its number in its generation, and digest.
 
+    Attributes:
+        generation: 1; each log that replaces a lost one has the next.
+        number: 0: the log is empty.
+    """
+
+    generation: int = 1
     number: int = 0
     digest: str | None = None
 
@@ -37,21 +43,22 @@ class Hopped:
     """A hop that is done.
 
     Attributes:
-        number, entry: of the entry that says so, and its digest.
+        entry: that says so.
         at: when that was put.
         folder: of the attempt; None: the hop had nothing to read, and wrote nothing.
         summary: digest of the summary as it is published; None without one.
         counts: what it counted; no streams if it had nothing to read.
+        made_from: digest of the summary of what it read; None: it read none.
         charge: what the summary says of its charge, as `pipelines.ledger.proofs.noted`; None: nothing was charged.
         gone: whether its files were found missing.
     """
 
-    number: int
-    entry: str
+    entry: Head
     at: datetime
     folder: str | None
     summary: str | None
     counts: HopCounts
+    made_from: str | None
     charge: Mapping[str, Any] | None
     gone: bool = False
 
@@ -147,6 +154,7 @@ class Fold:
 
     Attributes:
         heads: newest entry of each party's log.
+        ledger: id of the ledger in which the party charges; None: it has charged nothing yet.
         latest: when the newest entry was put that proves a time; None: there is none.
         closed: every window that ended by then is closed; None: none is.
         windows: with a manifest that was taken in, or closed by an entry of their own; by name.
@@ -156,11 +164,13 @@ class Fold:
         batches: by name; of the shuffler only.
         done: the hops of a batch that are done, by its name.
         deleted: what retention deletes, as "FOLDER BATCH", and whether all of it is gone.
+        unreceived: those of them that went without the receipts of all recipients.
         alerts: by id.
     """
 
     campaign: str
     heads: Mapping[Party, Head] = field(default_factory=dict)
+    ledger: str | None = None
     latest: datetime | None = None
     closed: datetime | None = None
     windows: Mapping[str, Collected] = field(default_factory=dict)
@@ -170,6 +180,7 @@ class Fold:
     batches: Mapping[str, Batched] = field(default_factory=dict)
     done: Mapping[str, Mapping[HopName, Hopped]] = field(default_factory=dict)
     deleted: Mapping[str, bool] = field(default_factory=dict)
+    unreceived: tuple[str, ...] = ()
     alerts: Mapping[str, Outgoing] = field(default_factory=dict)
 
     @property
@@ -267,6 +278,7 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
     return Fold(
         campaign,
         heads={party: head for fold in folds for party, head in fold.heads.items()},
+        ledger=next((fold.ledger for fold in folds if fold.ledger is not None), None),
         latest=max(moments, default=None),
         closed=shuffling.closed,
         windows=shuffling.windows,
@@ -276,5 +288,6 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
         batches=shuffling.batches,
         done=done,
         deleted={what: complete for fold in folds for what, complete in fold.deleted.items()},
+        unreceived=tuple(what for fold in folds for what in fold.unreceived),
         alerts={id: one for fold in folds for id, one in fold.alerts.items()},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,16 +20,20 @@ from pipelines.log.closing import Segment, segments_of, window_of
 from pipelines.log.entries import Entry
 from pipelines.log.fold import Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
 from pipelines.outputs.counts import HopCounts
-from pipelines.outputs.received_summary import counts_in
+from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json
 
 LOG = "log"
 """The key of a published summary that names the entry by which its hop is done."""
 
 
-def published(summary: dict[str, Any], number: int, entry: str) -> dict[str, Any]:
-    """Return a summary as it is published: it names the entry that it comes from, by number and digest."""
-    return {**summary, LOG: {"number": number, "entry": entry}}
+GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
+"""Why segments of a restored log are dropped."""
+
+
+def published(summary: dict[str, Any], entry: Head) -> dict[str, Any]:
+    """Return a summary as it is published: it names the entry that it comes from."""
+    return {**summary, LOG: asdict(entry)}
 
 
 @dataclass
@@ -58,7 +62,11 @@ class Folding:
             FormatError: it does not follow the entry before, or decides what cannot be decided then. Some of it may be
                 added: begin anew.
         """
-        head = self.head
+        head, opened = self.head, entry.decision
+        restored = opened.restored if isinstance(opened, entries.Opened) else None
+        if restored is not None and (restored.generation, restored.number, restored.entry) == astuple(head):
+            # It replaces what was read so far.
+            head = Head(head.generation + 1, 0, head.digest)
         if (entry.number, entry.before) != (head.number + 1, head.digest):
             raise FormatError(
                 f"entry {entry.number} of the log of {self.party} and {self.campaign} does not follow entry "
@@ -67,15 +75,16 @@ class Folding:
         where = f"entry {entry.number} of the log of {self.party} and {self.campaign}"
         if isinstance(entry.decision, entries.Opened) and entry.decision.party != self.party:
             raise FormatError(f"{where} is of {entry.decision.party}: restore the log")
+        here = Head(head.generation, entry.number, entry.digest)
         try:
-            self._state.add(entry)
+            self._state.add(entry, here)
         except KeyError as error:
             raise FormatError(
                 f"{where} is about {error.args[0]!a}, of which no entry before speaks: restore the log"
             ) from None
         except _Undecidable as error:
             raise FormatError(f"{where} {error}: restore the log") from None
-        self.head, self._fold = Head(entry.number, entry.digest), None
+        self.head, self._fold = here, None
 
 
 class _Undecidable(Exception):
@@ -88,16 +97,17 @@ class _State:
     def __init__(self, fold: Fold) -> None:
         self._before = fold
         self._campaign = fold.campaign
-        self._latest, self._closed = fold.latest, fold.closed
+        self._ledger, self._latest, self._closed = fold.ledger, fold.latest, fold.closed
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
         self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
-        self._deleted, self._alerts = dict(fold.deleted), dict(fold.alerts)
+        self._deleted, self._unreceived, self._alerts = dict(fold.deleted), fold.unreceived, dict(fold.alerts)
 
     def fold(self, heads: dict[Party, Head]) -> Fold:
         return Fold(
             self._campaign,
             heads,
+            self._ledger,
             self._latest,
             self._closed,
             dict(self._windows),
@@ -107,10 +117,11 @@ class _State:
             dict(self._batches),
             {batch: dict(hops) for batch, hops in self._done.items()},
             dict(self._deleted),
+            self._unreceived,
             dict(self._alerts),
         )
 
-    def add(self, entry: Entry) -> None:  # noqa: PLR0912  # one branch for each kind
+    def add(self, entry: Entry, here: Head) -> None:  # noqa: PLR0912  # one branch for each kind
         # Alerts are told by any clock, also by one that is far ahead, and may open a log: they prove no time.
         if not isinstance(entry.decision, entries.Opened | entries.Noted | entries.Over | entries.Told):
             # Whatever a confirmed clock is behind was stamped by a wrong one.
@@ -120,10 +131,14 @@ class _State:
             case entries.Opened() as opened:
                 if opened.campaign != self._campaign:
                     raise _Undecidable(f"is of campaign {opened.campaign}")
+                if opened.restored is not None:
+                    self._restore(opened.restored, entry.at, here)
             case entries.Closed() as closed:
                 self._close(closed, entry.at)
+            case entries.Charging() as charging:
+                self._ledger = charging.ledger
             case entries.Finished() as finished:
-                self._finish(finished, entry)
+                self._finish(finished, entry.at, here)
             case entries.GivenBack() as back:
                 self._require_undone(back.batch, "given back")
                 self._give_back(back.batch, self._batches[back.batch].segments.keys())
@@ -134,6 +149,7 @@ class _State:
             case entries.Deleting() as deleting:
                 for batch in deleting.batches:
                     self._deleted.setdefault(f"{deleting.folder} {batch}", False)
+                self._unreceived += tuple(f"{deleting.folder} {batch}" for batch in deleting.unreceived)
             case entries.Deleted() as deleted:
                 self._delete(deleted)
             case entries.Confirmed():
@@ -203,19 +219,47 @@ class _State:
             (*known.files, manifest.path, *(segment.path for segment in segments)),
         )
 
-    def _finish(self, finished: entries.Finished, entry: Entry) -> None:
+    def _restore(self, restored: entries.Restored, at: datetime, here: Head) -> None:
+        """Give up what the lost entries may have counted, and take up what others may have read."""
+        for manifest in restored.manifests:
+            self._take_in(manifest)
+        for name in [name for name, one in self._batches.items() if "shuffle" not in self._done.get(name, {})]:
+            self._give_back(name, self._batches[name].segments.keys())
+        for path, segment in self._waiting.items():
+            self._dropped[path] = Dropped(segment.window.name, segment.stream, segment.records, GIVEN_UP)
+        self._waiting, self._aside = {}, {}
+        self._closed = restored.through if self._closed is None else max(self._closed, restored.through)
+        for adopted in restored.adopted:
+            counts = counts_in(adopted.summary, f"entry {here.number}")
+            self._done.setdefault(adopted.batch, {})[adopted.hop] = Hopped(
+                here,
+                at,
+                adopted.folder,
+                digest_of_json(adopted.summary),
+                counts,
+                made_from_in(adopted.summary, f"entry {here.number}"),
+                noted(adopted.summary),
+            )
+            if adopted.hop == "shuffle":
+                batch = self._before.named(adopted.batch)
+                start = window_start(batch.window)
+                window = Window(start, start + timedelta(seconds=adopted.seconds))
+                collected = {stream: one.received for stream, one in counts.streams.items()}
+                self._batches[batch.name] = Batched(batch, window, start, collected, {})
+
+    def _finish(self, finished: entries.Finished, at: datetime, here: Head) -> None:
         hops = self._done.setdefault(finished.batch, {})
         if finished.hop in hops:
             raise _Undecidable(f"says that {finished.hop} of batch {finished.batch} is done, which it was before")
         if finished.hop == "shuffle":
             self._require_undone(finished.batch, "done")
         summary = finished.summary
-        counts, charge, digest = HopCounts.of(finished.hop, {}), None, None
+        counts, charge, digest, made_from = HopCounts.of(finished.hop, {}), None, None, None
         if summary is not None:
-            where = f"entry {entry.number}"
-            counts, charge = counts_in(summary, where), noted(summary)
-            digest = digest_of_json(published(summary, entry.number, entry.digest))
-        hops[finished.hop] = Hopped(entry.number, entry.digest, entry.at, finished.folder, digest, counts, charge)
+            where = f"entry {here.number}"
+            counts, made_from, charge = counts_in(summary, where), made_from_in(summary, where), noted(summary)
+            digest = digest_of_json(published(summary, here))
+        hops[finished.hop] = Hopped(here, at, finished.folder, digest, counts, made_from, charge)
         if finished.hop == "shuffle":
             batch = self._batches[finished.batch]
             self._give_back(finished.batch, batch.segments.keys() - counts.streams.keys())

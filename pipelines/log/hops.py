@@ -45,6 +45,8 @@ CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in their order."""
 HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
 """Those that write for another party; retention deletes what they wrote."""
+CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
+"""The hops that charge the ledger."""
 READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
 """The hop that reads what the shuffler handed on of a stream."""
 

@@ -1,7 +1,8 @@
 """The log of one party and campaign in the store: read on, and put the next entry if nobody else did.
 
-Entries are `log/PARTY/CAMPAIGN/0000000001.json` and so on. A checkpoint is the fold at one of them: who finds one reads
-only the entries behind it. Whatever is read can be read again: a process keeps nothing that a restart would lose.
+Entries are `log/PARTY/CAMPAIGN/GENERATION/0000000001.json` and so on; a log that replaces a lost one is the next
+generation. A checkpoint is the fold at an entry: who finds one reads only the entries behind it. Whatever is read can
+be read again: a process keeps nothing that a restart would lose.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from hushcount.formats.reading import LISTING_BYTES, TABLE_BYTES
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
-from pipelines.log.entries import ENTRY_BYTES, Decision, Entry, Opened, digest_of, read_entry, whole_second, write_entry
+from pipelines.log.entries import (
+    ENTRY_BYTES,
+    MOST_NUMBER,
+    Decision,
+    Entry,
+    Opened,
+    digest_of,
+    read_entry,
+    whole_second,
+    write_entry,
+)
 from pipelines.log.fold import Fold, Head, merged
 from pipelines.log.folding import Folding
 from pipelines.log.probe import require
@@ -64,10 +75,11 @@ class Log:
             UsageError: a newer version wrote one.
             StorageError, OSError: the store cannot be read.
         """
-        if not self._is_unchanged():
+        newest = self._newest_generation()
+        if not self._is_unchanged() or newest != self.head.generation:
             self._begin_anew()
         if self.head.number == 0:
-            self._begin_at_checkpoint()
+            self._begin(newest)
         try:
             while (entry := self._next()) is not None:
                 self._folding.add(entry)
@@ -104,19 +116,45 @@ class Log:
                 return entry
         return None
 
-    def entry(self, number: int) -> Entry:
+    def replace(self, opened: Opened, at: datetime) -> Entry | None:
+        """Put the first entry of the next generation, which replaces this log; None: another run did; raises as `read`.
+
+        Args:
+            opened: it says where this log ended.
+        """
+        head = self.head
+        return self._put_at(Head(head.generation + 1, 0, head.digest), opened, at)
+
+    def has(self, entry: Head) -> bool:
+        """Return whether the log has an entry, or the log that replaced it says that it lost it."""
+        if entry.generation > self.head.generation or entry.number == 0:
+            return entry.number == 0
+        end = self.head.number
+        if entry.generation < self.head.generation:
+            restored = self._opened(entry.generation + 1).restored
+            if restored is None or restored.number < entry.number:
+                return restored is not None and entry.number <= restored.lost
+            end = restored.number
+        if entry.number > end:
+            return False
+        data = storage.read_if_there(self._path(entry.number, entry.generation), ENTRY_BYTES)
+        return data is not None and digest_of(data) == entry.digest
+
+    def entry(self, head: Head) -> Entry:
         """Return an entry that was read before; raises as `read`."""
-        path = self._path(number)
+        path = self._path(head.number, head.generation)
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
         """Try to put the next entry, and read on; None: another's is there now."""
-        head = self.head
         if not self._is_unchanged():
             # A restored log must not get an entry that follows what is no more there.
             self.read()
             return None
-        path = self._path(head.number + 1)
+        return self._put_at(self.head, decision, at)
+
+    def _put_at(self, head: Head, decision: Decision, at: datetime) -> Entry | None:
+        path = self._path(head.number + 1, head.generation)
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
         # What could not be read must not be written: nobody can take it back.
         folding = Folding(self.party, self.campaign, head, self.fold)
@@ -129,7 +167,7 @@ class Log:
         except StorageError as error:
             # Only the answer may be lost: the entry that is there by now says whose it is.
             failure = error
-        entry = self._next()
+        entry = self._read_at(path)
         if entry is None:
             raise failure
         if entry.id != written.id:
@@ -145,55 +183,89 @@ class Log:
         """Return whether the newest entry that was read is still there."""
         if self.head.number == 0:
             return True
-        data = storage.read_if_there(self._path(self.head.number), ENTRY_BYTES)
+        data = storage.read_if_there(self._path(self.head.number, self.head.generation), ENTRY_BYTES)
         return data is not None and digest_of(data) == self.head.digest
 
+    def _newest_generation(self) -> int:
+        generation = self.head.generation
+        while storage.exists(self._path(1, generation + 1)):
+            generation += 1
+        return generation
+
+    def _opened(self, generation: int) -> Opened:
+        decision = self.entry(Head(generation, 1)).decision
+        if not isinstance(decision, Opened):
+            raise FormatError(f"{self._path(1, generation)} does not open a log: restore it")
+        return decision
+
     def _next(self) -> Entry | None:
-        path = self._path(self.head.number + 1)
+        return self._read_at(self._path(self.head.number + 1, self.head.generation))
+
+    def _read_at(self, path: str) -> Entry | None:
         data = storage.read_if_there(path, ENTRY_BYTES)
         return None if data is None else read_entry(data, path, self._beside)
 
     def _beside(self, digest: str) -> bytes:
         return storage.read_bytes(self._beside_path(digest), LISTING_BYTES)
 
-    def _path(self, number: int) -> str:
-        return storage.join(self._folder, f"{number:010d}.json")
+    def _path(self, number: int, generation: int) -> str:
+        return storage.join(self._folder, f"{generation:06d}", f"{number:010d}.json")
 
     def _beside_path(self, digest: str) -> str:
         return storage.join(self._folder, "lists", f"{digest}.json")
 
-    def _checkpoints(self) -> list[tuple[int, str]]:
-        """Return number and path of the checkpoints, the newest first."""
-        paths = [path for path, _ in storage.list_files(storage.join(self._folder, "checkpoints"), _CHECKPOINT)]
+    def _checkpoints(self, generation: int) -> list[tuple[int, str]]:
+        """Return number and path of the checkpoints of a generation, the newest first."""
+        paths = [path for path, _ in storage.list_files(self._checkpoint_folder(generation), _CHECKPOINT)]
         named = ((path.rpartition("/")[2].removesuffix(_CHECKPOINT), path) for path in paths)
         return sorted(((int(name), path) for name, path in named if name.isdecimal()), reverse=True)
 
-    def _begin_at_checkpoint(self) -> None:
-        """Begin at the newest checkpoint that is of the entry that it names; one that is not is passed over."""
-        for number, path in self._checkpoints():
+    def _begin(self, generation: int, most: int = MOST_NUMBER) -> None:
+        """Begin at the newest checkpoint that is of the entry that it names; else at the beginning.
+
+        A generation begins where the one before it ended, by its own words.
+
+        Args:
+            most: entries behind this one do not count.
+        """
+        for number, path in self._checkpoints(generation):
+            if number > most:
+                continue
             try:
                 fold = _FOLD.validate_json(storage.read_bytes(path, TABLE_BYTES))
                 head = fold.heads[self.party]
-                data = storage.read_bytes(self._path(number), ENTRY_BYTES)
+                data = storage.read_bytes(self._path(number, generation), ENTRY_BYTES)
             except (ValidationError, KeyError, FormatError, FileNotFoundError):
                 continue
-            if head == Head(number, digest_of(data)):
+            if head == Head(generation, number, digest_of(data)):
                 self._folding = Folding(self.party, self.campaign, head, fold)
                 self._checkpoint = number
                 return
+        if generation > 1:
+            restored = self._opened(generation).restored
+            end = 0 if restored is None else restored.number
+            self._begin(generation - 1, end)
+            while self.head.number < end and (entry := self._next()) is not None:
+                self._folding.add(entry)
+            self._folding.add(self.entry(Head(generation, 1)))
+            self._checkpoint = 0
 
     def _save(self) -> None:
         """Write a checkpoint if the last one is long ago, and remove older ones; without it reading takes longer."""
-        number = self.head.number
-        if number - self._checkpoint < _EVERY:
+        head = self.head
+        if head.number - self._checkpoint < _EVERY:
             return
-        path = storage.join(self._folder, "checkpoints", f"{number:010d}{_CHECKPOINT}")
+        path = storage.join(self._checkpoint_folder(head.generation), f"{head.number:010d}{_CHECKPOINT}")
         with suppress(StorageError, OSError):
             # One of the same number may be of a log that this one took the place of; so may greater ones.
             storage.write_whole(path, [_FOLD.dump_json(self.fold)])
-            self._checkpoint = number
-            for old in [old for other, old in self._checkpoints() if other <= number][_KEPT:]:
+            self._checkpoint = head.number
+            older = [old for number, old in self._checkpoints(head.generation) if number <= head.number]
+            for old in older[_KEPT:]:
                 storage.remove(old)
+
+    def _checkpoint_folder(self, generation: int) -> str:
+        return storage.join(self._folder, "checkpoints", f"{generation:06d}")
 
 
 class Logs:

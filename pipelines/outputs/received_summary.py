@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, RootModel, StringConstraints
 
 from hushcount.errors import UsageError
+from hushcount.formats.models import Hex32
 from hushcount.formats.reading import parse_object, validated
 from hushcount.senders import told_in
 from pipelines.files import storage
@@ -62,6 +63,13 @@ def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
 
+def made_from_in(summary: Mapping[str, Any], name: str) -> str | None:
+    """Return the digest of the summary of the hop before, as a summary says; raises as `counts_in`."""
+    return validated(
+        _MadeFrom, {"made_from": summary.get("made_from")}, name, "does not say what it was made from"
+    ).made_from
+
+
 def _read(data: Mapping[str, Any], path: str) -> HopSummary:
     given = {name: data[name] for name in _READ if name in data}
     derived = {"senders": told_in(data), "charged": _charged(data), "read_as": digest_of_json(data)}
@@ -74,6 +82,10 @@ def _charged(data: Mapping[str, Any]) -> str | None:
     charged = ledger.get("charged") if isinstance(ledger, dict) else None
     manifest = charged.get("manifest") if isinstance(charged, dict) else None
     return manifest if isinstance(manifest, str) and re.fullmatch("[0-9a-f]{64}", manifest) else None
+
+
+class _MadeFrom(BaseModel):
+    made_from: Hex32 | None
 
 
 class _Placed(BaseModel):

@@ -1,20 +1,25 @@
-"""Charges that the ledger lacks, though the log says that their releases were made: the ledger was restored, or lost.
+"""The ledger beside the log: it is the one that the log names, and has the charges that the log says were made.
 
-A `done` entry repeats the charge of its release, so that the ledger can be brought up to date from the log.
+A `done` entry repeats the charge of its release, so that a ledger that was restored, or lost, is brought up to date.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
+from pipelines.ledger.following import Followed, follow, id_of
 from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, proof_of, put_back
 from pipelines.ledger.records import Limit
+from pipelines.log.entries import Charging
 from pipelines.log.fold import Fold
+from pipelines.log.log import Log
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
     proofs: dict[str, tuple[Proof, str]] = {}
     faults = []
     for name, hop, done in charged:
-        where = f"entry {done.number} of the log, {hop} of {epochs.campaign}/{name}"
+        where = f"entry {done.entry.number} of the log, {hop} of {epochs.campaign}/{name}"
         try:
             note, batch = done.charge, Batch.named(epochs.campaign, name)
             if note is None or batch is None or key_in(note) in known:
@@ -67,6 +72,34 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
             faults.append(told(error))
     found = proofs.values()
     return Lacking(tuple(proof for proof, _ in found), tuple(name for _, name in found), tuple(faults))
+
+
+def require_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
+    """Let the log of a party that charges name the ledger, and the ledger note the newest entry that it follows.
+
+    Args:
+        was_lost: whether the operator says that the ledger which the log names is lost, and this one is in its place.
+
+    Raises:
+        HushcountError: the log names another ledger: a run that charged in two would exceed the limit.
+    """
+    if deployment.ledger is None:
+        return
+    id = id_of(deployment.ledger, create=True)
+    named = log.fold.ledger
+    if named not in (None, id) and not was_lost:
+        raise HushcountError(
+            f"{log.campaign} is charged in ledger {named}, and {deployment.ledger} is {id}: name that ledger, or "
+            "restore it; if it is lost, hushcount run --ledger-was-lost charges in this one what the log says"
+        )
+    log.decide(partial(_naming, id), now)
+    head = log.head
+    if head.digest is not None:
+        follow(deployment.ledger, log.campaign, log.party, Followed(head.generation, head.number, head.digest))
+
+
+def _naming(id: str, fold: Fold) -> Charging | None:
+    return None if fold.ledger == id else Charging(ledger=id)
 
 
 def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[str]:

@@ -118,7 +118,7 @@ def closed_next(
     entry = Closed(
         window=window.name,
         seconds=int(window.length.total_seconds()),
-        manifests=tuple(_taken(one) for one in closing.manifests),
+        manifests=tuple(taken_in(one) for one in closing.manifests),
         batches={
             folder_name(*file): {stream: tuple(one.path for one in segments) for stream, segments in streams.items()}
             for file, streams in closing.batches.items()
@@ -146,7 +146,8 @@ def fault_in(deployment: Deployment, segment: Segment) -> str | None:
         return "is missing"
 
 
-def _taken(one: Listed) -> TakenManifest:
+def taken_in(one: Listed) -> TakenManifest:
+    """Return a manifest as an entry has it."""
     manifest = one.manifest
     fields = {name: getattr(manifest, name) for name in TakenManifest.model_fields if name not in ("path", "written")}
     return TakenManifest(path=one.path, written=one.written, **fields)

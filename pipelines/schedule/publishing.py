@@ -7,6 +7,7 @@ summary last, and then the output's summary.json is written, which names the ent
 from __future__ import annotations
 
 import errno
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from pipelines.deployment.settings import Deployment, Party
@@ -46,9 +47,9 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
     if not storage.exists(storage.join(target, SUMMARY)):
         log.decide(lambda fold: _gone(fold, batch, hop), at)
         return False
-    decision = log.entry(done.number).decision
+    decision = log.entry(done.entry).decision
     if isinstance(decision, Finished) and decision.summary is not None:
-        summary = storage.json_bytes(published(decision.summary, done.number, done.entry))
+        summary = storage.json_bytes(published(decision.summary, done.entry))
         role = CHAIN[hop].signer
         signer = None if role is None or "files" not in decision.summary else signer_of(deployment.sign_with, role)
         if signer is not None:
@@ -75,6 +76,18 @@ def withdraw(out: str) -> None:
     if storage.exists(mark := storage.join(out, SUMMARY)):
         storage.remove(mark)
     storage.remove_directory(out)
+
+
+def withdraw_deleted(deployment: Deployment, log: Log, there: Mapping[HopName, Collection[str]]) -> None:
+    """Delete again the outputs that a run wrote which had slept since before retention deleted them.
+
+    Args:
+        there: names of the batches with an output of each hop in the store.
+    """
+    for hop, names in there.items():
+        for name in names:
+            if log.fold.deleted.get(f"{CHAIN[hop].folder} {name}"):
+                withdraw(output_of(deployment, hop, log.fold.named(name)))
 
 
 def sweep(deployment: Deployment, log: Log, fold: Fold) -> None:

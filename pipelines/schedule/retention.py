@@ -1,7 +1,8 @@
 """Retention: delete what has lain in the store longer than the deployment keeps it; the numbers stay.
 
 Only what every hop that runs here has passed goes, and only when no batch can come any more that must be compared with
-it. The log says that a deletion began, and that it ended: any run goes on where one stopped.
+it. What parties elsewhere read also waits for their receipts, at most so long as the deployment says. The log says that
+a deletion began, and that it ended: any run goes on where one stopped.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
 from pipelines.log.log import Logs
 from pipelines.schedule.publishing import withdraw
+from pipelines.schedule.stating import hand_overs
 
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
@@ -38,11 +40,13 @@ class _Old:
 
     Attributes:
         what: FOLDER, or FOLDER/dead_letter.
+        unreceived: those of which a recipient left no receipt in all the time.
     """
 
     hop: Hop
     what: str
     batches: tuple[str, ...]
+    unreceived: tuple[str, ...] = ()
 
 
 def delete_old(
@@ -84,18 +88,23 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
     part, parties = deployment.file.retention, deployment.file.parties
     horizon = min(now, _earliest_needed(fold), listed or _NEVER)
     through = _through(deployment, epochs, fold)
+    handed, _ = hand_overs(deployment, fold)
+    waiting = {(one.hop, one.batch) for one in handed if one.missing}
     wanted = [(hop, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
     wanted += [(hop, f"{hop.folder}/{DEAD_LETTERS}", part.dead_letters) for hop in CHAIN.values()]
     for hop, what, keep in wanted:
         if hop.party not in parties or keep is None:
             continue
-        old = [
-            batch.name
+        old = {
+            batch.name: _end(deployment, fold, batch)
             for batch in through
             if _end(deployment, fold, batch) + keep < horizon and not fold.deleted.get(f"{what} {batch.name}")
-        ]
-        if old:
-            yield _Old(hop, what, tuple(old))
+        }
+        waits = waiting if what == hop.folder else set()
+        unreceived = {name for name in old if (hop.name, name) in waits}
+        over = {name for name in unreceived if part.at_most is not None and old[name] + part.at_most < horizon}
+        if gone := sorted(old.keys() - unreceived | over):
+            yield _Old(hop, what, tuple(gone), tuple(sorted(over)))
 
 
 def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
@@ -124,7 +133,8 @@ def _earliest_needed(fold: Fold) -> datetime:
 
 def _deleting(old: _Old, fold: Fold) -> Decision | None:
     new = tuple(name for name in old.batches if not fold.is_deleting(old.what, name))
-    return Deleting(folder=old.what, batches=new) if new else None
+    unreceived = tuple(name for name in old.unreceived if name in new)
+    return Deleting(folder=old.what, batches=new, unreceived=unreceived) if new else None
 
 
 def _deleted(old: _Old, fold: Fold) -> Decision | None:

@@ -24,22 +24,43 @@ from pipelines.handover.names import Batch
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HopName, hop_names
+from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log, Logs
 from pipelines.log.outputs import outputs
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule.charges import charge_lacking
+from pipelines.schedule.charges import charge_lacking, require_ledger
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.hops import Task, carry_out, earlier, next_step
 from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
 from pipelines.schedule.lease import leased
-from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep, withdraw
+from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.report import Done
+from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
+from pipelines.schedule.stating import state
+from pipelines.schedule.witnesses import missing_of, outputs_there
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """What the operator vouches for, because no program can know it.
+
+    Attributes:
+        clock_is_right: that a clock that is far ahead of everything else is right.
+        log_was_restored: that a log which lacks entries is lost, and a new one is to begin.
+        ledger_was_lost: that the ledger which a log names is lost, and the one that is named now is in its place.
+    """
+
+    clock_is_right: bool = False
+    log_was_restored: bool = False
+    ledger_was_lost: bool = False
+
+
+NOTHING = Vouched()
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,7 @@ class _Work:
 
     deployment: Deployment
     logs: Logs
+    vouched: Vouched
     now: datetime
     is_ahead: bool
     listed: dict[str, tuple[Listed, ...]]
@@ -85,7 +107,7 @@ def run(
     *,
     now: datetime | None = None,
     wait: bool = False,
-    clock_is_right: bool = False,
+    vouched: Vouched = NOTHING,
     console: Console | None = None,
     say: Say | None = None,
     logs: Logs | None = None,
@@ -95,7 +117,7 @@ def run(
     Args:
         say: is told each step before it begins, and may raise what is no Exception to end the run there.
         wait: whether to wait for the end of another run.
-        clock_is_right: whether the operator confirms a clock that is far ahead of everything else.
+        vouched: what the operator vouches for.
         logs: of the deployment, as an earlier look of this process has read them.
 
     Raises:
@@ -110,11 +132,11 @@ def run(
         through, listed = _looked(deployment, logs, campaigns, done)
         folds = [logs.read(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
-        time_ = settled(deployment, logs, folds, time_, confirmed=clock_is_right)
+        time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         is_ahead = time_.clock.is_far
         work = _Work(
-            deployment, logs, time_.present, is_ahead, listed, done, engine, console, say or (lambda _: None)
+            deployment, logs, vouched, time_.present, is_ahead, listed, done, engine, console, say or (lambda _: None)
         )  # fmt: skip
         if is_ahead and any(each for each in listed.values()) | any(fold.waiting for fold in folds):
             done.problems.append(time_.says)
@@ -148,11 +170,14 @@ def _looked(
 def _run_campaign(work: _Work, epochs: Epochs) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.read(campaign)
-    for party in deployment.file.parties:
-        log = work.logs.of(party, campaign)
-        fold = log.fold
-        work.done.problems += publish_missing(deployment, log, _unpublished(deployment, log), work.now)
+    logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
+    for log in logs:
+        fold, there = log.fold, outputs_there(deployment, log)
+        _require_whole(work, log, there)
+        withdraw_deleted(deployment, log, there)
+        work.done.problems += publish_missing(deployment, log, _unpublished(log, there), work.now)
         sweep(deployment, log, fold)
+        state(deployment, log)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, before)
     failed: set[str] = set()
@@ -164,6 +189,8 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
     with work.contained(f"{campaign}: not all estimates were written"):
         _export(work, epochs, before)
     _follow(work, epochs)
+    for log in logs:
+        state(deployment, log)
     _delete(work, epochs)
     fold = work.logs.read(campaign)
     for path, one in sorted(fold.dropped.items()):
@@ -174,33 +201,25 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.waiting += [one.says for one in waiting]
 
 
-def _unpublished(deployment: Deployment, log: Log) -> set[str]:
-    """Return the batches with a hop of a party that is done and has no summary in the store.
+def _require_whole(work: _Work, log: Log, there: dict[HopName, set[str]]) -> None:
+    """Raise HushcountError if a log lacks what something speaks of, unless the operator says that it is lost."""
+    if missing := missing_of(work.deployment, log, there):
+        if not work.vouched.log_was_restored:
+            raise HushcountError(missing.says(log))
+        listed = work.listed.get(log.campaign, ()) if log.party == "shuffler" else ()
+        if (said := replace_log(work.deployment, log, missing, listed, work.now)) is not None:
+            work.done.dropped.append(said)
 
-    What a run wrote that had slept since before retention deleted it is deleted again.
 
-    Raises:
-        HushcountError: the store has an output that the log does not know: whoever reads it would count twice.
-    """
-    found = set()
-    for hop in (hop for hop in CHAIN.values() if hop.party == log.party):
-        there = {batch.name: path for batch, path in outputs(deployment, hop.folder, log.campaign)}
-        # The log after the listing: another run may have published meanwhile.
-        done = {name: hops[hop.name] for name, hops in log.read().done.items() if hop.name in hops}
-        if strange := there.keys() - done.keys():
-            raise HushcountError(
-                f"{deployment.folder(hop.folder, log.campaign, min(strange))} is the output of a batch that the log of "
-                f"{log.party} does not know: the log was lost, or is an older copy; nothing is done before it is back"
-            )
-        found |= {
-            name
-            for name, one in done.items()
-            if name not in there and not (one.folder is None or one.gone or log.fold.is_deleting(hop.folder, name))
-        }
-        for name, path in there.items():
-            if log.fold.deleted.get(f"{hop.folder} {name}"):
-                withdraw(path.rpartition("/")[0])
-    return found
+def _unpublished(log: Log, there: dict[HopName, set[str]]) -> set[str]:
+    """Return the batches with a hop of a party that is done and has no summary in the store."""
+    return {
+        name
+        for name, hops in log.fold.done.items()
+        for hop, done in hops.items()
+        if hop in there and name not in there[hop] and not (done.folder is None or done.gone)
+        if not log.fold.is_deleting(CHAIN[hop].folder, name)
+    }
 
 
 def _close(work: _Work, epochs: Epochs) -> bool:
@@ -288,6 +307,8 @@ def _faults(task: Task) -> dict[str, str]:
 def _attempt(work: _Work, task: Task, hop: HopName, log: Log) -> bool:
     """Carry out a hop, and let the log say whether it is the output; return whether the hop is done."""
     batch, name = task.batch, f"{task.batch.campaign}/{task.batch.name} {hop}"
+    if hop in CHARGING:
+        require_ledger(work.deployment, log, work.now, was_lost=work.vouched.ledger_was_lost)
     work.say(f"{batch.campaign}/{batch.name}: {hop}")
     began, attempt = time.monotonic(), new_attempt(work.deployment, log.party, batch, hop)
     try:

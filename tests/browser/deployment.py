@@ -14,7 +14,7 @@ from examples.web.pages import Pages
 from hushcount.collection.windows import window_at
 from pipelines.deployment.settings import Deployment
 from pipelines.outputs.received_summary import folder_of
-from pipelines.schedule.run import run
+from pipelines.schedule.run import Vouched, run
 from tests.evaluator.running import evaluating, manifests
 from tests.shuffler.collector.running import Running, Site, now_text, running, wait_for
 from tests.support.jobs import done, write_lines
@@ -69,7 +69,7 @@ class Measured:
     def close_window(self) -> Path:
         """Run what is due when the window and its grace are over; return the folder of the results."""
         later = datetime.now(timezone.utc) + timedelta(days=4)
-        made = run(Deployment.read(self.site.config), now=later, clock_is_right=True)
+        made = run(Deployment.read(self.site.config), now=later, vouched=Vouched(clock_is_right=True))
         (folder,) = (self.site.base / "store" / "results" / "words").iterdir()
         assert made.problems == []
         return Path(folder_of(str(folder)))

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from hushcount.errors import UsageError
-from pipelines.schedule.run import run
+from pipelines.schedule.run import Vouched, run
 from tests.deploy.handing_on import GONE, deployment, files, hands, inside, of_shuffler, shuffled
 from tests.support.collecting import window_name
 from tests.support.jobs import summary
@@ -90,8 +90,8 @@ def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
     hand_on.hand_on(shuffler, asked)
     assert files(site.root / "to") == {"reports", *SIGNED}
-    assert run(shuffler, now=at(25), clock_is_right=True).deleted == []
-    assert len(run(shuffler, now=at(35), clock_is_right=True).deleted) == 2
+    assert run(shuffler, now=at(25), vouched=Vouched(clock_is_right=True)).deleted == []
+    assert len(run(shuffler, now=at(35), vouched=Vouched(clock_is_right=True)).deleted) == 2
     ((line,), _) = hand_on.hand_on(shuffler, asked)
     assert line.startswith(f"deleted: words/{window_name(0)}-")
     assert files(site.root / "to") == set()

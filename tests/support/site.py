@@ -15,7 +15,7 @@ from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import run
+from pipelines.schedule.run import Vouched, run
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, new_keys, summary, write_lines
 
@@ -76,7 +76,7 @@ class Site:
 
     def run(self, day: float, *, sure: bool = False) -> Done:
         """Run on a day; `sure`: the operator says that the clock is right, as after many days on which none ran."""
-        return run(self.deployment, now=at(day), clock_is_right=sure)
+        return run(self.deployment, now=at(day), vouched=Vouched(clock_is_right=sure))
 
     def copied(self, root: Path) -> Site:
         """Return the same in another directory, as it is now."""

@@ -1,0 +1,68 @@
+"""hushcount run --log-was-restored: begin a new log that says what the old one lacks, and gives up what is not known.
+
+What others may have read is taken up from its summary, and nothing of it is made anew. Every segment whose fate the
+lost entries may have decided is given up by name: nobody can know whether it was counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.log.closing import Listed
+from pipelines.log.entries import Adopted, Opened, Restored, whole_second
+from pipelines.log.hops import HopName, output_of
+from pipelines.log.log import Log
+from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.staging import SUMMARY
+from pipelines.schedule.intake import taken_in
+from pipelines.schedule.witnesses import Missing
+
+
+def replace_log(
+    deployment: Deployment, log: Log, missing: Missing, listed: Sequence[Listed], now: datetime
+) -> str | None:
+    """Begin a new log in place of one that lacks entries; return a sentence on what it gives up, or None: another did.
+
+    No run may be at work: one of before would go on with the old log.
+
+    Args:
+        listed: the manifests that no closed window has taken in, if the party reads any.
+
+    Raises:
+        HushcountError, OSError: the summary of an output cannot be read.
+    """
+    head = log.head
+    lost = max([head.number, *(entry.number for _, entry in missing.entries if entry.generation == head.generation)])
+    before = set(log.fold.dropped)
+    restored = Restored(
+        generation=head.generation,
+        number=head.number,
+        entry=head.digest,
+        lost=lost,
+        through=whole_second(now),
+        manifests=tuple(taken_in(one) for one in listed),
+        adopted=tuple(_adopted(deployment, log, hop, name) for hop, name in missing.outputs),
+    )
+    if log.replace(Opened(party=log.party, campaign=log.campaign, restored=restored), now) is None:
+        return None
+    given_up = [one for path, one in log.fold.dropped.items() if path not in before]
+    return (
+        f"{log.campaign}: a new log of {log.party} begins after entry {head.number}, and lacks what came until entry "
+        f"{lost}; {sum(one.reports for one in given_up):,} reports of {len(given_up):,} segments are given up, and "
+        f"{len(missing.outputs):,} outputs taken up as others may have read them"
+    )
+
+
+def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopted:
+    path = storage.join(output_of(deployment, hop, log.fold.named(name)), SUMMARY)
+    summary = read_summary(path)
+    return Adopted(
+        batch=name,
+        hop=hop,
+        seconds=int(deployment.windows.length.total_seconds()),
+        folder=summary.folder or "",
+        summary=storage.read_json(path),
+    )
