@@ -16,8 +16,9 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note
 
 RoleName = Literal[
-    "both", "analyzer", "aux-server", "evaluator", "operator", "publisher", "shuffler", "aux-signer", "handing-on"
-]
+    "both", "analyzer", "aux-server", "evaluator", "operator", "publisher", "shuffler", "aux-signer", "analyzer-signer",
+    "handing-on",
+]  # fmt: skip
 _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "both": OPENING_ROLES,
     "analyzer": ("analyzer",),
@@ -27,7 +28,8 @@ _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "publisher": ("publisher",),
     "shuffler": ("shuffler",),
     "aux-signer": ("aux_signer",),
-    "handing-on": ("shuffler", "aux_signer"),
+    "analyzer-signer": ("analyzer_signer",),
+    "handing-on": ("shuffler", "aux_signer", "analyzer_signer"),
 }
 KeysOption = Annotated[Path, Option("--keys", help="Key directory of hushcount keys new.")]
 DaysOption = Annotated[int, Option(help="Days that clients may seal to these keys.", max=36_500)]
@@ -46,7 +48,8 @@ def new_keys(
         RoleName,
         Option(
             help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator answers clients' "
-            "questions; operator, publisher, shuffler and aux-signer sign. handing-on means shuffler and aux-signer."
+            "questions; operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last "
+            "three."
         ),
     ] = "both",
     number: NumberOption = 1,

@@ -26,6 +26,8 @@ FOLDERS = (
     "receipts",
 )  # fmt: skip
 """The folders of the store; each can be another party's."""
+SAID = ("stated", "receipts")
+"""Of these each party has a folder of its own, which can lie elsewhere too, as `stated/PARTY`."""
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
@@ -57,10 +59,11 @@ class RetentionPart(Part):
 
     segments: Duration | None = Field(default=None, description="what collectors stored")
     shuffled: Duration | None = Field(
-        default=None, description="what the shuffler handed on; parties elsewhere must have fetched it by then"
+        default=None, description="what the shuffler handed on; it waits for the receipts of parties elsewhere"
     )
     released: Duration | None = Field(
-        default=None, description="what the auxiliary server handed on; an analyzer elsewhere must have fetched it"
+        default=None,
+        description="what the auxiliary server handed on; it waits for the receipts of parties elsewhere",
     )
     at_most: Duration | None = Field(
         default=None,
@@ -113,8 +116,8 @@ class DeploymentFile(Part):
     ledger: str | None = Field(default=None, description="file where releases are charged; without it none is")
     sign_with: str | None = Field(
         default=None,
-        description="key directory of the shuffler, or of the auxiliary server's signing key (aux-signer), or of both: "
-        "what the parties that run here hand on is signed; unsigned if not given",
+        description="key directory with the signing keys of the parties that run here (shuffler, aux-signer, "
+        "analyzer-signer): what they hand on and state is signed; unsigned if not given",
     )
     shuffler_keys: str | None = Field(
         default=None, description="the shuffler's public.json: what it hands on must be signed by one of its keys"
@@ -138,7 +141,10 @@ class DeploymentFile(Part):
     windows: WindowsPart
     retention: RetentionPart = Field(default_factory=RetentionPart)
     engine: EnginePart = Field(default_factory=EnginePart)
-    paths: dict[str, str] = Field(default_factory=dict, description="folders of the store that lie elsewhere, by name")
+    paths: dict[str, str] = Field(
+        default_factory=dict,
+        description="folders of the store that lie elsewhere, by name; also those of one party, as stated/shuffler",
+    )
     next_epoch: dict[Identifier, NextEpochPart] = Field(
         default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
     )
@@ -153,9 +159,10 @@ class DeploymentFile(Part):
         unnamed = [] if self.alerts is None else [one for one in self.alerts.groups if one not in self.analyzer.groups]
         if unnamed:
             raise ValueError(f"alerts.groups names {unnamed[0]!r}, must be among the groups of [analyzer.groups]")
-        strange = [name for name in self.paths if name not in FOLDERS]
+        of_one = [f"{name}/{party}" for name in SAID for party in PARTIES]
+        strange = [name for name in self.paths if name not in (*FOLDERS, *of_one)]
         if strange:
-            raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join(FOLDERS)}")
+            raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join((*FOLDERS, *of_one))}")
         # A report may come a grace period late, and its copy may be in a window that ended as long before.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
@@ -245,8 +252,11 @@ class Deployment:
 
     def folder(self, name: str, *names: str) -> str:
         """Return the path of something in a folder of the store."""
-        given = self.file.paths.get(name)
-        root = storage.join(self.store, name) if given is None else _resolve(self.base, given)
+        if names and (own := self.file.paths.get(f"{name}/{names[0]}")) is not None:
+            root, names = _resolve(self.base, own), names[1:]
+        else:
+            given = self.file.paths.get(name)
+            root = storage.join(self.store, name) if given is None else _resolve(self.base, given)
         return storage.join(root, *names) if names else root
 
     def key_source(self, text: str) -> Path | str:

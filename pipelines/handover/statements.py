@@ -7,9 +7,11 @@ lie in folders of their own, `stated/PARTY` and `receipts/PARTY`, which others m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,15 +22,20 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, pars
 from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model
-from keys.store import KeyReference
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.handover.batch_file import BatchName
+from pipelines.handover.names import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
+
+if TYPE_CHECKING:
+    # Who neither signs nor checks has no package of keys.
+    from keys.store import KeyReference
 
 Kind = Literal["statement", "receipt"]
 FOLDERS: dict[Kind, str] = {"statement": "stated", "receipt": "receipts"}
-_SUFFIX, _SIGNATURE = ".json", ".sig"
+SUFFIX, SIGNATURE = ".json", ".sig"
+_NAME = re.compile(rf"({BATCH_NAME})\.(?P<hop>[a-z]+)\.(?P<generation>[0-9]{{6}})-(?P<number>[0-9]{{10}}){SUFFIX}")
 
 
 class NamedEntry(Part):
@@ -66,7 +73,27 @@ class Statement(Part):
     @property
     def name(self) -> str:
         """Of its file: a later statement about the same hop has another name, and replaces none."""
-        return f"{self.batch}.{self.hop}.{self.after.generation:06d}-{self.after.number:010d}{_SUFFIX}"
+        return f"{self.batch}.{self.hop}.{self.after.generation:06d}-{self.after.number:010d}{SUFFIX}"
+
+
+class Named(NamedTuple):
+    """What the name of a statement says: what it is about, and after which entry it is said."""
+
+    batch: str
+    hop: str
+    generation: int
+    number: int
+
+    @classmethod
+    def parse(cls, name: str) -> Named | None:
+        """Return what a file's name says; None: it is another file's."""
+        match = _NAME.fullmatch(name)
+        return match and cls(match[1], match["hop"], int(match["generation"]), int(match["number"]))
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The later of two entries has the greater one."""
+        return self.generation, self.number
 
 
 def put(deployment: Deployment, said: Statement, signer: KeyReference | None) -> None:
@@ -75,61 +102,71 @@ def put(deployment: Deployment, said: Statement, signer: KeyReference | None) ->
     data = said.model_dump_json().encode() + b"\n"
     if signer is not None:
         signature = signer.sign(data, said.kind)
-        storage.write_whole(path + _SIGNATURE, [signature.model_dump_json().encode() + b"\n"])
+        storage.write_whole(path + SIGNATURE, [signature.model_dump_json().encode() + b"\n"])
     storage.write_whole(path, [data])
 
 
-def put_already(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> set[str]:
-    """Return the names of a party's statements about a campaign."""
+def names(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> dict[str, Named]:
+    """Return the names of a party's statements about a campaign, each with what it says."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
-    return {path.rpartition("/")[2] for path, _ in storage.list_files(folder, _SUFFIX)}
+    found = (path.rpartition("/")[2] for path, _ in storage.list_files(folder, SUFFIX))
+    return {name: named for name in found if (named := Named.parse(name)) is not None}
 
 
 def read(
-    deployment: Deployment, kind: Kind, party: Party, campaign: str, keys: Sequence[VerifyKeyPart]
+    deployment: Deployment,
+    kind: Kind,
+    party: Party,
+    campaign: str,
+    keys: Sequence[VerifyKeyPart],
+    wanted: Callable[[str, str], bool] = lambda batch, hop: True,
 ) -> tuple[dict[tuple[str, str], Statement], list[str]]:
     """Return a party's statements about a campaign, and a sentence for each that is not believed.
 
     Args:
         keys: of the party; empty: signatures are not checked.
+        wanted: whether a batch and hop are; only these are read, as there may be many.
 
     Returns:
         By batch and hop: of several the one after the latest entry.
     """
+    about: dict[tuple[str, str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
+    for name, named in names(deployment, kind, party, campaign).items():
+        if wanted(named.batch, named.hop):
+            about[named.batch, named.hop].append((named.order, name))
     found: dict[tuple[str, str], Statement] = {}
     problems = []
-    folder = deployment.folder(FOLDERS[kind], party, campaign)
-    for path, _ in storage.list_files(folder, _SUFFIX):
-        try:
-            said = _read(path, keys, kind)
-            if (said.kind, said.party, said.campaign, said.name) != (kind, party, campaign, path.rpartition("/")[2]):
-                raise FormatError(f"{path} is another {kind} than its place says: restore it")
-        except (FormatError, SignatureError) as error:
-            problems.append(str(error))
-            continue
-        before = found.get((said.batch, said.hop))
-        if before is None or _order(before) < _order(said):
-            found[said.batch, said.hop] = said
+    for what, ordered in sorted(about.items()):
+        for _, name in sorted(ordered, reverse=True):
+            path = deployment.folder(FOLDERS[kind], party, campaign, name)
+            try:
+                said = _read(path, keys, kind)
+            except (FormatError, SignatureError) as error:
+                problems.append(str(error))
+                continue
+            if (said.kind, said.party, said.campaign, said.name) == (kind, party, campaign, name):
+                found[what] = said
+                break
+            problems.append(f"{path} is another {kind} than its place says: restore it")
     return found, problems
 
 
 def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
     data = storage.read_bytes(path, SETTINGS_BYTES)
     if keys:
-        signature = storage.read_if_there(path + _SIGNATURE, SIGNATURE_BYTES)
+        signature = storage.read_if_there(path + SIGNATURE, SIGNATURE_BYTES)
         if signature is None:
             raise SignatureError(f"{path} is not signed: whoever wrote it must give sign_with")
-        verify(keys, data, kind, parse_signature(signature, path + _SIGNATURE))
+        try:
+            verify(keys, data, kind, parse_signature(signature, path + SIGNATURE))
+        except SignatureError as error:
+            raise SignatureError(f"{path}: {error}") from None
     return parse_model(Statement, data, path, f"is no {kind} of a party")
-
-
-def _order(said: Statement) -> tuple[int, int]:
-    return said.after.generation, said.after.number
 
 
 def last_named(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> NamedEntry | None:
     """Return the latest entry of its own log that a party's statements name; None: there is none."""
-    names = sorted((name.rsplit(".", 2)[-2], name) for name in put_already(deployment, kind, party, campaign))
-    if not names:
+    ordered = sorted((named.order, name) for name, named in names(deployment, kind, party, campaign).items())
+    if not ordered:
         return None
-    return _read(deployment.folder(FOLDERS[kind], party, campaign, names[-1][1]), (), kind).after
+    return _read(deployment.folder(FOLDERS[kind], party, campaign, ordered[-1][1]), (), kind).after

@@ -177,6 +177,15 @@ class Gone(Part):
     hop: HopName
 
 
+class Received(Part):
+    """A party elsewhere left receipts of what a hop handed on of these batches: its copies are whole."""
+
+    kind: Literal["received"] = "received"
+    party: Party
+    hop: HopName
+    batches: tuple[BatchName, ...] = Field(max_length=MOST_SEGMENTS)
+
+
 class Deleting(Part):
     """Outputs, or what lies below them, are being deleted from now on: nothing of them is written again."""
 
@@ -236,7 +245,19 @@ class Told(Part):
 
 
 Decision: TypeAlias = (
-    Opened | Closed | Charging | Finished | GivenBack | Gone | Deleting | Deleted | Confirmed | Noted | Over | Told
+    Opened
+    | Closed
+    | Charging
+    | Finished
+    | GivenBack
+    | Gone
+    | Received
+    | Deleting
+    | Deleted
+    | Confirmed
+    | Noted
+    | Over
+    | Told
 )
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
 _KINDS = {
@@ -246,6 +267,7 @@ _KINDS = {
     "done",
     "given_back",
     "gone",
+    "received",
     "deleting",
     "deleted",
     "confirmed",

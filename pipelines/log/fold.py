@@ -163,6 +163,7 @@ class Fold:
         dropped: segments that no batch takes any more, by path.
         batches: by name; of the shuffler only.
         done: the hops of a batch that are done, by its name.
+        received: of which outputs which parties elsewhere left a receipt, as "PARTY HOP BATCH".
         deleted: what retention deletes, as "FOLDER BATCH", and whether all of it is gone.
         unreceived: those of them that went without the receipts of all recipients.
         alerts: by id.
@@ -179,6 +180,7 @@ class Fold:
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     batches: Mapping[str, Batched] = field(default_factory=dict)
     done: Mapping[str, Mapping[HopName, Hopped]] = field(default_factory=dict)
+    received: tuple[str, ...] = ()
     deleted: Mapping[str, bool] = field(default_factory=dict)
     unreceived: tuple[str, ...] = ()
     alerts: Mapping[str, Outgoing] = field(default_factory=dict)
@@ -287,6 +289,7 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
         dropped=shuffling.dropped,
         batches=shuffling.batches,
         done=done,
+        received=tuple(one for fold in folds for one in fold.received),
         deleted={what: complete for fold in folds for what, complete in fold.deleted.items()},
         unreceived=tuple(what for fold in folds for what in fold.unreceived),
         alerts={id: one for fold in folds for id, one in fold.alerts.items()},

@@ -101,6 +101,7 @@ class _State:
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
         self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
+        self._received = fold.received
         self._deleted, self._unreceived, self._alerts = dict(fold.deleted), fold.unreceived, dict(fold.alerts)
 
     def fold(self, heads: dict[Party, Head]) -> Fold:
@@ -116,6 +117,7 @@ class _State:
             dict(self._dropped),
             dict(self._batches),
             {batch: dict(hops) for batch, hops in self._done.items()},
+            self._received,
             dict(self._deleted),
             self._unreceived,
             dict(self._alerts),
@@ -146,6 +148,12 @@ class _State:
             case entries.Gone() as gone:
                 hops = self._done[gone.batch]
                 hops[gone.hop] = replace(hops[gone.hop], gone=True)
+            case entries.Received() as received:
+                for batch in received.batches:
+                    # KeyError: nothing was handed on.
+                    _ = self._done[batch][received.hop]
+                new = (f"{received.party} {received.hop} {batch}" for batch in received.batches)
+                self._received += tuple(sorted({*new} - {*self._received}))
             case entries.Deleting() as deleting:
                 for batch in deleting.batches:
                     self._deleted.setdefault(f"{deleting.folder} {batch}", False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,8 +29,9 @@ from pipelines.log.fold import Batched, Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import SUMMARY, Output, Writer, staged
+from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
+from pipelines.schedule.handed import Stated, is_there, require_stated
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -43,6 +44,7 @@ class Task:
     Attributes:
         path, campaign: its campaign file.
         fold: of the campaign.
+        stated: what parties elsewhere state of its batches.
     """
 
     deployment: Deployment
@@ -52,6 +54,7 @@ class Task:
     fold: Fold
     engine: Engine
     console: Console | None
+    stated: Stated = field(default_factory=dict)
 
     def output(self, hop: HopName) -> str:
         """Return where a hop's output lies."""
@@ -82,7 +85,7 @@ def next_step(task: Task) -> Step | None:
     """Return the next hop of a batch here; None: all are done, or its input is not there yet.
 
     Raises:
-        UsageError, SignatureError: what the shuffler handed on cannot be read.
+        UsageError, SignatureError: what was handed on cannot be read, or is another output than is stated.
     """
     done = task.fold.hops_of(task.batch.name)
     for hop in (hop for hop in task.hops if hop not in done):
@@ -96,7 +99,7 @@ def next_step(task: Task) -> Step | None:
         source = CHAIN[hop].input
         # Counts are shown beside what was found.
         before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
-        if before is not None and not storage.exists(storage.join(task.output(before), SUMMARY)):
+        if before is not None and not is_there(task.deployment, task.stated, before, task.batch):
             return None
         return Step(hop, False)
     return None
@@ -107,8 +110,16 @@ def carry_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
 
     Raises:
         NotYet: too few reports can be forwarded.
-        HushcountError: it failed, or a key that it or a later hop needs is missing.
+        HushcountError: it failed, read another output than is stated, or a key that it or a later hop needs is missing.
     """
+    summary, problem = _carried_out(task, hop, attempt)
+    if (source := CHAIN[hop].input) is not None:
+        # What was looked at before may have been exchanged since.
+        require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
+    return summary, problem
+
+
+def _carried_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
     retired = require_keys(task, _left(task, hop))
     role = CHAIN[hop].signer
     signer = None if role is None else signer_of(task.deployment.sign_with, role)
@@ -296,7 +307,7 @@ def _streams(task: Task) -> Collection[Stream] | None:
         # It ran here, and its output may be deleted by now.
         return shuffled.counts.streams
     out = task.output("shuffle")
-    if "shuffle" in task.hops or not storage.exists(storage.join(out, SUMMARY)):
+    if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):
         return None
     return read_upstream(out, "shuffle", task.campaign, trusted(task.deployment, "shuffler")).streams
 

@@ -27,7 +27,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
 from pipelines.log.log import Logs
 from pipelines.schedule.publishing import withdraw
-from pipelines.schedule.stating import hand_overs
+from pipelines.schedule.stating import handed_on
 
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"
@@ -88,8 +88,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
     part, parties = deployment.file.retention, deployment.file.parties
     horizon = min(now, _earliest_needed(fold), listed or _NEVER)
     through = _through(deployment, epochs, fold)
-    handed, _ = hand_overs(deployment, fold)
-    waiting = {(one.hop, one.batch) for one in handed if one.missing}
+    waiting = {(one.hop, one.batch) for one in handed_on(deployment, fold) if one.missing}
     wanted = [(hop, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
     wanted += [(hop, f"{hop.folder}/{DEAD_LETTERS}", part.dead_letters) for hop in CHAIN.values()]
     for hop, what, keep in wanted:

@@ -26,12 +26,12 @@ from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log, Logs
-from pipelines.log.outputs import outputs
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.charges import charge_lacking, require_ledger
 from pipelines.schedule.clock import settled, told_time
+from pipelines.schedule.handed import Stated, shuffled_elsewhere, stated_elsewhere
 from pipelines.schedule.hops import Task, carry_out, earlier, next_step
 from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
 from pipelines.schedule.lease import leased
@@ -39,7 +39,7 @@ from pipelines.schedule.publishing import new_attempt, publish, publish_missing,
 from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
-from pipelines.schedule.stating import state
+from pipelines.schedule.stating import receive, state
 from pipelines.schedule.witnesses import missing_of, outputs_there
 
 Say = Callable[[str], None]
@@ -178,19 +178,25 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.problems += publish_missing(deployment, log, _unpublished(log, there), work.now)
         sweep(deployment, log, fold)
         state(deployment, log)
+    said = [log.head for log in logs]
+    stated, problems = stated_elsewhere(deployment, epochs, before)
+    work.done.problems += problems
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, before)
     failed: set[str] = set()
     # Before a window closes: what is left out of a batch can join the next one.
-    _advance_all(work, epochs, failed)
+    _advance_all(work, epochs, stated, failed)
     while work.shuffles and _close(work, epochs):
         # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
-        _advance_all(work, epochs, failed)
+        _advance_all(work, epochs, stated, failed)
     with work.contained(f"{campaign}: not all estimates were written"):
         _export(work, epochs, before)
     _follow(work, epochs)
-    for log in logs:
-        state(deployment, log)
+    for log, head in zip(logs, said, strict=True):
+        if log.read().heads[log.party] != head:
+            state(deployment, log)
+        with work.contained(f"{campaign}: receipts were not read"):
+            work.done.problems += receive(deployment, log, work.now)
     _delete(work, epochs)
     fold = work.logs.read(campaign)
     for path, one in sorted(fold.dropped.items()):
@@ -246,24 +252,21 @@ def _close(work: _Work, epochs: Epochs) -> bool:
     return True
 
 
-def _advance_all(work: _Work, epochs: Epochs, failed: set[str]) -> None:
+def _advance_all(work: _Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
     """Take every batch as far as it goes, except those that failed before in this run."""
-    for batch in _batches(work, epochs):
+    for batch in _batches(work, epochs, stated):
         if batch.name not in failed:
             failed.add(batch.name)
             with work.contained(f"{batch.campaign}/{batch.name}"):
-                while _advance(work, epochs, batch):
+                while _advance(work, epochs, stated, batch):
                     pass
                 failed.remove(batch.name)
 
 
-def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
-    """Return the batches of a campaign that a hop here has not passed, oldest first: the shuffler's, or handed on."""
+def _batches(work: _Work, epochs: Epochs, stated: Stated) -> list[Batch]:
+    """Return the batches of a campaign that a hop here has not passed, oldest first: made here, or stated elsewhere."""
     fold, parties = work.logs.read(epochs.campaign), work.deployment.file.parties
-    if work.shuffles:
-        batches = fold.made_batches
-    else:
-        batches = [batch for batch, _ in outputs(work.deployment, "shuffled", epochs.campaign)]
+    batches = fold.made_batches if work.shuffles else shuffled_elsewhere(epochs.campaign, stated)
     campaigns = epochs.campaigns
     return [
         batch
@@ -273,7 +276,7 @@ def _batches(work: _Work, epochs: Epochs) -> list[Batch]:
     ]
 
 
-def _advance(work: _Work, epochs: Epochs, batch: Batch) -> bool:
+def _advance(work: _Work, epochs: Epochs, stated: Stated, batch: Batch) -> bool:
     """Run the next hop of a batch, if there is one and its input is there; return whether it is done now."""
     if batch.file not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
@@ -281,7 +284,7 @@ def _advance(work: _Work, epochs: Epochs, batch: Batch) -> bool:
     fold = work.logs.read(epochs.campaign)
     if batch.name in fold.batches and fold.batches[batch.name].given_back:
         return False
-    task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console)
+    task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, stated)
     step = next_step(task)
     if step is None:
         return False

@@ -5,16 +5,22 @@ Whoever finds one missing writes it: a run may be killed between an entry and wh
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from keys.roles import SigningRole
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.handover.parties import signer_of, verified_by
-from pipelines.handover.statements import Kind, NamedEntry, Statement, put, put_already, read
+from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
+from pipelines.log.entries import Decision, Received
 from pipelines.log.fold import Fold, Hopped
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
 
 SIGNERS: dict[Party, SigningRole] = {
     "shuffler": "shuffler",
@@ -50,7 +56,7 @@ def state(deployment: Deployment, log: Log) -> None:
     if not others(deployment):
         return
     said = _said_of(deployment, log)
-    there = {kind: put_already(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
+    there = {kind: names(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
     missing = [one for one in said if one.name not in there[one.kind]]
     if missing:
         signer = signer_of(deployment.sign_with, SIGNERS[log.party])
@@ -89,30 +95,80 @@ def _statement(log: Log, batch: str, hop: HopName, done: Hopped, kind: Kind, sum
 
 @dataclass(frozen=True)
 class HandOver:
-    """An output that parties elsewhere read.
+    """An output that parties elsewhere read, and that is not deleted.
 
     Attributes:
+        recipients: who reads it.
         missing: recipients that left no receipt of it.
     """
 
     batch: str
     hop: HopName
     done: Hopped
+    recipients: tuple[Party, ...]
     missing: tuple[Party, ...]
 
 
-def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list[str]]:
-    """Return what was handed on to parties elsewhere, and a sentence for each receipt that is not believed."""
-    received: set[tuple[Party, str, str, str | None]] = set()
-    problems: list[str] = []
-    for party in others(deployment):
-        found, faults = read(deployment, "receipt", party, fold.campaign, keys_of(deployment, party))
-        received |= {(party, batch, hop, said.summary) for (batch, hop), said in found.items()}
-        problems += faults
-    handed = []
+def handed_on(deployment: Deployment, fold: Fold) -> list[HandOver]:
+    """Return what was handed on to parties elsewhere, and is there still; receipts as the log has them."""
+    received, found = set(fold.received), []
     for name, hops in sorted(fold.done.items()):
         for hop, done in hops.items():
-            if recipients := recipients_of(deployment, hop, done):
-                left = (one for one in recipients if (one, name, hop, done.summary) not in received)
-                handed.append(HandOver(name, hop, done, tuple(left)))
-    return handed, problems
+            recipients = recipients_of(deployment, hop, done)
+            if recipients and not fold.is_deleting(CHAIN[hop].folder, name):
+                missing = tuple(party for party in recipients if f"{party} {hop} {name}" not in received)
+                found.append(HandOver(name, hop, done, recipients, missing))
+    return found
+
+
+def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list[str]]:
+    """Return what `handed_on` does, also by receipts that the log does not have yet.
+
+    With a sentence for each of these that is not believed.
+    """
+    handed = handed_on(deployment, fold)
+    unreceived = {(party, one.batch, one.hop): one for one in handed for party in one.missing}
+    received: set[tuple[Party, str, str]] = set()
+    problems: list[str] = []
+    for party in sorted({party for party, _, _ in unreceived}):
+        found, faults = read(
+            deployment, "receipt", party, fold.campaign, keys_of(deployment, party),
+            lambda batch, hop, party=party: (party, batch, hop) in unreceived,  # type: ignore[misc]  # bound now
+        )  # fmt: skip
+        problems += faults
+        for (batch, hop), said in found.items():
+            if said.summary == unreceived[party, batch, hop].done.summary:
+                received.add((party, batch, hop))
+            else:
+                problems.append(
+                    f"{fold.campaign}/{batch}: the receipt of {party} is of another output than {hop} wrote here: it "
+                    "does not count"
+                )
+    return [
+        HandOver(
+            one.batch, one.hop, one.done, one.recipients,
+            tuple(party for party in one.missing if (party, one.batch, one.hop) not in received),
+        )
+        for one in handed
+    ], problems  # fmt: skip
+
+
+def receive(deployment: Deployment, log: Log, at: datetime) -> list[str]:
+    """Take new receipts of what a party handed on into its log; return a sentence for each that is not believed."""
+    known = set(log.fold.received)
+    handed, problems = hand_overs(deployment, log.fold)
+    fresh: dict[tuple[Party, HopName], list[str]] = defaultdict(list)
+    for one in handed:
+        for party in one.recipients:
+            if party not in one.missing and f"{party} {one.hop} {one.batch}" not in known:
+                fresh[party, one.hop].append(one.batch)
+    for (party, hop), batches in sorted(fresh.items()):
+        log.decide(lambda fold, one=Received(party=party, hop=hop, batches=tuple(batches)): _new(fold, one), at)  # type: ignore[misc]
+    return problems
+
+
+def _new(fold: Fold, received: Received) -> Decision | None:
+    known = set(fold.received)
+    new = (name for name in received.batches if f"{received.party} {received.hop} {name}" not in known)
+    batches = tuple(name for name in new if received.hop in fold.hops_of(name))
+    return received.model_copy(update={"batches": batches}) if batches else None
