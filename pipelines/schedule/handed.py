@@ -1,4 +1,4 @@
-"""What parties elsewhere handed on: an output counts once a statement of its party, which is believed, names its summary.
+"""What parties elsewhere handed on: an output counts once a statement of its party that is believed names it.
 
 A folder alone says nothing: it may be a copy of before a log was restored, of which its party knows nothing any more.
 """
@@ -31,9 +31,8 @@ def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tupl
         batch = Batch.named(fold.campaign, name)
         if batch is None:
             return False
-        return batch.file not in campaigns or not fold.hops_of(name).keys() >= {
-            *hop_names(campaigns[batch.file], parties)
-        }
+        here = set(hop_names(campaigns[batch.file], parties)) if batch.file in campaigns else None
+        return here is None or not fold.hops_of(name).keys() >= here
 
     found: dict[tuple[str, str], Statement] = {}
     problems = []
@@ -41,7 +40,8 @@ def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tupl
     for party in sorted(inputs - {*parties}):
         said, faults = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), wanted)
         # A party can speak of its own hops only.
-        found |= {(name, hop): one for (name, hop), one in said.items() if hop in CHAIN and CHAIN[hop].party == party}
+        own = {hop.name for hop in CHAIN.values() if hop.party == party}
+        found |= {(name, hop): one for (name, hop), one in said.items() if hop in own}
         problems += faults
     return found, problems
 

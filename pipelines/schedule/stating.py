@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
@@ -127,7 +128,9 @@ def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list
     With a sentence for each of these that is not believed.
     """
     handed = handed_on(deployment, fold)
-    unreceived = {(party, one.batch, one.hop): one for one in handed for party in one.missing}
+    unreceived: dict[tuple[Party, str, str], HandOver] = {
+        (party, one.batch, one.hop): one for one in handed for party in one.missing
+    }
     received: set[tuple[Party, str, str]] = set()
     problems: list[str] = []
     for party in sorted({party for party, _, _ in unreceived}):
@@ -163,11 +166,11 @@ def receive(deployment: Deployment, log: Log, at: datetime) -> list[str]:
             if party not in one.missing and f"{party} {one.hop} {one.batch}" not in known:
                 fresh[party, one.hop].append(one.batch)
     for (party, hop), batches in sorted(fresh.items()):
-        log.decide(lambda fold, one=Received(party=party, hop=hop, batches=tuple(batches)): _new(fold, one), at)  # type: ignore[misc]
+        log.decide(partial(_new, Received(party=party, hop=hop, batches=tuple(batches))), at)
     return problems
 
 
-def _new(fold: Fold, received: Received) -> Decision | None:
+def _new(received: Received, fold: Fold) -> Decision | None:
     known = set(fold.received)
     new = (name for name in received.batches if f"{received.party} {received.hop} {name}" not in known)
     batches = tuple(name for name in new if received.hop in fold.hops_of(name))
