@@ -15,7 +15,7 @@ from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
-_KINDS: dict[str, Kind] = {**SEALED, "bins": Kind.RELEASED}
+_KINDS: dict[str, Kind] = {"reports": SEALED["reports"], "discovery": SEALED["discovery"], "bins": Kind.RELEASED}
 _SIGNATURE = f"{SUMMARY}.sig"
 
 

@@ -36,6 +36,7 @@ DECISIONS: tuple[Decision, ...] = (
     log.Over(ids=("change words alpha", "größe")),
     log.Told(id="change words alpha", outcome="failed", failure="503", next_at=START),
     log.Told(id="change words alpha", outcome="sent"),
+    log.Received(party="analyzer", hop="shuffle", batches=(BATCH,)),
 )  # fmt: skip
 VECTORS = Path(__file__).parent / "entries.json"
 

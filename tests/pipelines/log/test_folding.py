@@ -54,6 +54,7 @@ def seen(fold: Fold) -> dict[str, Any]:
         "standing": [one.name for one in fold.made_batches],
         "collected": {name: dict(one.collected) for name, one in fold.batches.items()},
         "done": {name: [*hops] for name, hops in fold.done.items()},
+        "received": fold.received,
         "deleted": dict(fold.deleted),
         "alerts": {id: (one.state, one.standing, one.attempts) for id, one in fold.alerts.items()},
     }
@@ -107,6 +108,12 @@ CASES: dict[str, tuple[list[Decision], dict[str, Any]]] = {
     ),
     "a hop has nothing to read": (
         [finished(0, "discover", folder=None)], {"done": {BATCH: ["discover"]}},
+    ),
+    "receipts came": (
+        [MADE, SHUFFLED, log.Received(party="aux-server", hop="shuffle", batches=(BATCH,)),
+         log.Received(party="analyzer", hop="shuffle", batches=(BATCH, BATCH))],
+        {"standing": [BATCH], "collected": {BATCH: {"reports": 60, "discovery": 70}}, "done": {BATCH: ["shuffle"]},
+         "closed": hour(0).end, "received": (f"aux-server shuffle {BATCH}", f"analyzer shuffle {BATCH}")},
     ),
     "outputs are deleted": (
         [log.Deleting(folder="shuffled", batches=(BATCH, batch_of(1))),
@@ -202,6 +209,10 @@ WRONG: dict[str, list[Decision]] = {
     "a hop is done twice": [MADE, SHUFFLED, SHUFFLED],
     "what no hop wrote is gone": [MADE, log.Gone(batch=BATCH, hop="shuffle")],
     "what another hop wrote is gone": [MADE, SHUFFLED, log.Gone(batch=BATCH, hop="analyze")],
+    "what no hop wrote is received": [MADE, log.Received(party="analyzer", hop="shuffle", batches=(BATCH,))],
+    "what another hop wrote is received": [
+        MADE, SHUFFLED, log.Received(party="analyzer", hop="release", batches=(BATCH,)),
+    ],
     "a window closes twice": [closed(0), closed(0)],
     "a window closes behind a later one": [closed(1), closed(0)],
     "an unknown alert is over": [log.Over(ids=("a",))],
