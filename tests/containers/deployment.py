@@ -43,7 +43,7 @@ STANDINS: Mapping[str, str] = {
     "s3": "hushcount-standin-s3",
 }
 """What stands for published images that cannot be pulled."""
-KEY_DIRECTORIES = ("analyzer-keys", "aux-server-keys", "aux-signer-keys", "shuffler-keys")
+KEY_DIRECTORIES = ("analyzer-keys", "analyzer-signer-keys", "aux-server-keys", "aux-signer-keys", "shuffler-keys")
 
 
 def documented(holding: str, page: Path = DEPLOY / "README.md") -> str:

@@ -46,11 +46,20 @@ while True:
 MACHINE = "this machine"
 PARTIES = ("shuffler", "aux-server", "analyzer")
 WRITES = {"list", "write", "read", "delete"}
+READS = {"list", "read"}
 BUCKETS: Mapping[str, Mapping[str, set[str]]] = {
-    "shuffler": {"shuffler": WRITES, "to-aux-server": WRITES, "to-analyzer": WRITES},
-    "aux-server": {"aux-server": WRITES, "released-to-analyzer": WRITES, "to-aux-server": {"list", "read"}},
-    "analyzer": {"analyzer": WRITES, "to-analyzer": {"list", "read"}, "released-to-analyzer": {"list", "read"}},
-}
+    "shuffler": {
+        "shuffler": WRITES, "to-aux-server": WRITES, "to-analyzer": WRITES,
+        "aux-server-receipts": READS, "analyzer-receipts": READS,
+    },
+    "aux-server": {
+        "aux-server": WRITES, "released-to-analyzer": WRITES, "aux-server-receipts": WRITES,
+        "to-aux-server": READS, "analyzer-receipts": READS,
+    },
+    "analyzer": {
+        "analyzer": WRITES, "analyzer-receipts": WRITES, "to-analyzer": READS, "released-to-analyzer": READS,
+    },
+}  # fmt: skip
 """What each party may do with which buckets; of all others nothing."""
 TMP = "/tmp"  # noqa: S108  # a container's own
 VOLUMES = {
@@ -228,14 +237,17 @@ def test_the_auxiliary_server_finds_no_hash_key_and_no_key_of_others_in_any_file
     hash_key = re.findall(r'"hash_key": "([0-9a-f]{64})"', (directory / "campaign.json").read_text(encoding="utf-8"))
     secrets = {
         "campaign": hash_key[0],
-        **{key: _secret(directory, key) for key in ("analyzer", "aux-server", "aux-signer", "shuffler")},
+        **{
+            key: _secret(directory, key)
+            for key in ("analyzer", "analyzer-signer", "aux-server", "aux-signer", "shuffler")
+        },
     }
     allowed = {
         "shuffler": {"shuffler"},
         "shuffler-hand-on": set(),
         "aux-server": {"aux-server", "aux-signer"},
         "aux-server-hand-on": set(),
-        "analyzer": {"analyzer", "campaign"},
+        "analyzer": {"analyzer", "analyzer-signer", "campaign"},
         # It hands campaign files to clients.
         "collector": {"campaign"},
     }

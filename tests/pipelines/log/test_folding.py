@@ -211,7 +211,9 @@ WRONG: dict[str, list[Decision]] = {
     "what another hop wrote is gone": [MADE, SHUFFLED, log.Gone(batch=BATCH, hop="analyze")],
     "what no hop wrote is received": [MADE, log.Received(party="analyzer", hop="shuffle", batches=(BATCH,))],
     "what another hop wrote is received": [
-        MADE, SHUFFLED, log.Received(party="analyzer", hop="release", batches=(BATCH,)),
+        MADE,
+        SHUFFLED,
+        log.Received(party="analyzer", hop="release", batches=(BATCH,)),
     ],
     "a window closes twice": [closed(0), closed(0)],
     "a window closes behind a later one": [closed(1), closed(0)],
