@@ -22,8 +22,12 @@ from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
 from tests.support.site import Site, values
 from tests.support.stub_store import StubStore
 
-SIGNERS: Mapping[str, SigningRole] = {"shuffler": "shuffler", "aux-server": "aux_signer"}
-"""The parties that hand on, and as whom they sign."""
+SIGNERS: Mapping[str, SigningRole] = {
+    "shuffler": "shuffler",
+    "aux-server": "aux_signer",
+    "analyzer": "analyzer_signer",
+}
+"""As whom each party signs what it hands on and states."""
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 TOOLS = ROOT / "build" / "tools"

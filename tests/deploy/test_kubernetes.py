@@ -176,7 +176,7 @@ def test_a_key_is_a_reference_and_only_where_it_opens_or_signs(subtests: pytest.
                         holders[place] = variable["valueFrom"]["secretKeyRef"]
             opening = {("run", "run", "HUSHCOUNT_KEYS"), ("flink-taskmanager", "python-workers", "HUSHCOUNT_KEYS")}
             signing = {("run", "run", "HUSHCOUNT_SIGNING_KEYS")}
-            wanted = {"shuffler": signing, "aux-server": opening | signing, "analyzer": opening}[party]
+            wanted = {"shuffler": signing, "aux-server": opening | signing, "analyzer": opening | signing}[party]
             assert set(holders) == wanted
             secrets = {"HUSHCOUNT_KEYS": "key", "HUSHCOUNT_SIGNING_KEYS": "signing-key"}
             assert all(reference == {"name": secrets[place[2]], "key": "keys"} for place, reference in holders.items())

@@ -27,7 +27,7 @@ from tests.deploy.manifests import (
     templates,
 )
 from tests.deploy.test_images import MODULES
-from tests.deploy.test_schedules import services
+from tests.deploy.test_schedules import options, services
 
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 CONFIG = "/etc/hushcount/"
@@ -137,38 +137,73 @@ def test_compiled_loops_lie_in_a_volume_that_only_the_schedule_writes(subtests: 
             assert others == ["run"]
 
 
-def hands(party: str) -> dict[str, str]:
-    """Return what a party hands on where, as its manifests say."""
+def given(party: str, option: str) -> list[tuple[str, str]]:
+    """Return what a party hands on or fetches, and where, as its manifests say."""
     if party == "analyzer":
-        return {}
+        return []
     (container,) = pod(party, "hand-on")["spec"]["containers"]
     assert container["command"][:3] == services()[f"{party}-hand-on"]["entrypoint"][:3]
-    pairs = [one.partition("=") for one in container["args"] if one != "--hand"]
-    return {what: where for what, _, where in pairs}
+    assert {one for one in container["args"] if one.startswith("--")} == {"--hand", "--fetch"}
+    pairs = [one.partition("=") for one in options(container["args"], option)]
+    return sorted((what, where) for what, _, where in pairs)
 
 
 @pytest.mark.parametrize("folder", ["kubernetes", "dataflow"])
 def test_each_party_reads_only_what_was_handed_to_it_and_has_the_rights_that_it_needs(
     folder: str, tmp_path: Path
 ) -> None:
-    stores, reads, writes = {}, {}, {}
+    stores, reads, writes, left = {}, {}, {}, {}
     for party in PARTIES:
         path = DEPLOY / "dataflow" / f"{party}.toml"
         deployment = Deployment.read(path) if folder == "dataflow" else config(party, "deployment.toml", tmp_path)
         stores[party] = bucket(deployment.store)
         reads[party] = {name: where for name, where in deployment.file.paths.items() if bucket(where) != stores[party]}
-        writes[party] = {stores[party], *(bucket(where) for where in hands(party).values())}
+        # Its receipts, which others may read, are in a bucket of its own.
+        left[party] = reads[party].pop(f"receipts/{party}", "")
+        writes[party] = {stores[party], *(bucket(where) for where in (left[party], *places(party)) if where)}
+    shuffler, aux_server = "gs://example-shuffler-to", "gs://example-aux-server-to"
     assert reads == {
         "shuffler": {},
-        "aux-server": {"shuffled": hands("shuffler")["shuffled/discovery"]},
-        "analyzer": {
-            "shuffled": hands("shuffler")["shuffled/reports"],
-            "released": hands("aux-server")["released/bins"],
+        "aux-server": {
+            "shuffled": f"{shuffler}-aux-server/shuffled",
+            "stated/shuffler": f"{shuffler}-aux-server/stated/shuffler",
         },
+        "analyzer": {
+            "shuffled": f"{shuffler}-analyzer/shuffled",
+            "released": f"{aux_server}-analyzer/released",
+            "stated/shuffler": f"{shuffler}-analyzer/stated/shuffler",
+            "stated/aux-server": f"{aux_server}-analyzer/stated/aux-server",
+        },
+    }
+    assert {party: given(party, "--hand") for party in PARTIES} == {
+        "shuffler": [
+            ("shuffled/discovery", f"{shuffler}-aux-server/shuffled"),
+            ("shuffled/reports", f"{shuffler}-analyzer/shuffled"),
+            ("stated", f"{shuffler}-analyzer/stated"),
+            ("stated", f"{shuffler}-aux-server/stated"),
+        ],
+        "aux-server": [
+            ("released/bins", f"{aux_server}-analyzer/released"),
+            ("stated", f"{aux_server}-analyzer/stated"),
+        ],
+        "analyzer": [],
+    }
+    assert {party: given(party, "--fetch") for party in PARTIES} == {
+        "shuffler": [(f"receipts/{party}", left[party]) for party in ("analyzer", "aux-server")],
+        "aux-server": [("receipts/analyzer", left["analyzer"])],
+        "analyzer": [],
     }
     told = re.findall(r"^\| `(shuffler|aux-server|analyzer)` \| (.*?) \|(.*)\|$", README, re.MULTILINE)
     rights = {party: tuple(set(re.findall(r"`([\w-]+)`", cell)) for cell in cells) for party, *cells in told}
-    assert rights == {party: (writes[party], {bucket(where) for where in reads[party].values()}) for party in PARTIES}
+    fetched = {party: [where for _, where in given(party, "--fetch")] for party in PARTIES}
+    assert rights == {
+        party: (writes[party], {bucket(where) for where in (*reads[party].values(), *fetched[party])})
+        for party in PARTIES
+    }
+
+
+def places(party: str) -> list[str]:
+    return [where for _, where in given(party, "--hand")]
 
 
 def bucket(path: str) -> str:

@@ -24,6 +24,7 @@ GIVEN = (
     "campaigns",
     "redacted-campaigns",
     "analyzer-keys",
+    "analyzer-signer-keys",
     "aux-server-keys",
     "aux-signer-keys",
     "shuffler-keys",
@@ -84,21 +85,52 @@ STORE = "/var/lib/hushcount/store"
 MOUNTED = {
     "collector": {("segments", "segments", True)},
     # Its retention deletes segments too.
-    "shuffler": {("segments", "segments", True), ("shuffled", "shuffled", True)},
-    "shuffler-hand-on": {("shuffled", "shuffled", False)},
-    "aux-server": {("shuffled", "to-aux-server", False), ("released", "released", True)},
-    "aux-server-hand-on": {("released", "released", False)},
+    "shuffler": {
+        ("segments", "segments", True),
+        ("shuffled", "shuffled", True),
+        ("stated/shuffler", "shuffler-stated", True),
+        ("receipts", "shuffler-received", False),
+    },
+    "shuffler-hand-on": {
+        ("shuffled", "shuffled", False),
+        ("stated/shuffler", "shuffler-stated", False),
+        ("receipts", "shuffler-received", True),
+    },
+    "aux-server": {
+        ("released", "released", True),
+        ("stated/aux-server", "aux-server-stated", True),
+        ("receipts/aux-server", "aux-server-receipts", True),
+        ("receipts/analyzer", "aux-server-received", False),
+    },
+    "aux-server-hand-on": {
+        ("released", "released", False),
+        ("stated/aux-server", "aux-server-stated", False),
+        ("receipts/analyzer", "aux-server-received", True),
+    },
     "analyzer": {
-        ("shuffled", "to-analyzer", False),
-        ("released", "released-to-analyzer", False),
         ("found", "found", True),
         ("results", "results", True),
         ("estimates", "estimates", True),
+        ("receipts/analyzer", "analyzer-receipts", True),
     },
 }
+HANDED = {
+    "aux-server": {"/from-shuffler": "to-aux-server"},
+    "analyzer": {"/from-shuffler": "to-analyzer", "/from-aux-server": "released-to-analyzer"},
+}
+"""What each party only reads: volumes that another one hands on to, by where they are mounted."""
 HANDS = {
-    "shuffler-hand-on": {"shuffled/discovery=/to-aux-server", "shuffled/reports=/to-analyzer"},
-    "aux-server-hand-on": {"released/bins=/released-to-analyzer"},
+    "shuffler-hand-on": {
+        "shuffled/discovery=/to-aux-server/shuffled",
+        "shuffled/reports=/to-analyzer/shuffled",
+        "stated=/to-aux-server/stated",
+        "stated=/to-analyzer/stated",
+    },
+    "aux-server-hand-on": {"released/bins=/released-to-analyzer/released", "stated=/released-to-analyzer/stated"},
+}
+FETCHES = {
+    "shuffler-hand-on": {"receipts/aux-server=/from-aux-server", "receipts/analyzer=/from-analyzer"},
+    "aux-server-hand-on": {"receipts/analyzer=/from-analyzer"},
 }
 
 
@@ -113,6 +145,10 @@ def test_a_service_writes_its_own_and_reads_what_is_handed_to_it(subtests: pytes
             }
             own = {(folder, f"{name}-{folder}", True) for folder in ("log", "attempts")} if name in JOBS else set()
             assert store == mounted | own
+            given = {target: source for target, (source, _) in found.items() if target.startswith("/from-")}
+            if name in JOBS:
+                assert given == HANDED.get(name, {})
+            assert not [target for target in given if found[target][1]], "what is another's is not written"
             keys = {"aux-server": ("./aux-server-keys", False), "analyzer": ("./analyzer-keys", False)}
             assert found.get("/keys") == keys.get(name)
             if name in JOBS:
@@ -140,20 +176,55 @@ def test_each_recipient_has_a_volume_of_its_own(name: str) -> None:
     assert service["entrypoint"][-2:] == ["--looked", "/tmp/looked"]  # noqa: S108  # in the container
     assert "/tmp/looked" in service["healthcheck"]["test"][1]  # noqa: S108
     words = [*service["entrypoint"], *service["command"]]
-    hands = {words[index + 1] for index, word in enumerate(words) if word == "--hand"}
-    assert hands == HANDS[name]
+    assert options(words, "--hand") == HANDS[name]
     found = mounts(service)
     assert set(words) & set(found) == {"/etc/hushcount/deployment.toml"}
-    for hand in hands:
-        target = hand.partition("=")[2]
-        assert found[target] == (target.strip("/"), True)
+    for hand in HANDS[name]:
+        what, _, where = hand.partition("=")
+        volume = where.split("/")[1]
+        assert found[f"/{volume}"] == (volume, True)
+        (reader,) = {"to-aux-server", *HANDED["analyzer"].values()} & {volume}
+        party = "aux-server" if reader == "to-aux-server" else "analyzer"
         readers = {
-            (reader, mode)
-            for reader in JOBS
-            for source, mode in mounts(services()[reader]).values()
-            if source == target.strip("/")
+            (one, target, mode)
+            for one in JOBS
+            for target, (source, mode) in mounts(services()[one]).items()
+            if source == volume
         }
-        assert readers == {("aux-server" if target == "/to-aux-server" else "analyzer", False)}
+        sender = name.removesuffix("-hand-on")
+        mounted = f"/from-{sender}"
+        assert readers == {(party, mounted, False)}
+        # It looks there: for the output, or for what its party states.
+        output = what.partition("/")[0]
+        parts = (output, sender) if output == "stated" else (output,)
+        place = where.replace(f"/{volume}", mounted, 1)
+        expected = "/".join((place, *parts[1:]))
+        assert Deployment.read(COMPOSE / f"{party}.toml").folder(*parts) == expected
+
+
+def options(words: list[str], name: str) -> set[str]:
+    """Return the values of an option that may be given several times."""
+    return {words[index + 1] for index, word in enumerate(words) if word == name}
+
+
+@pytest.mark.parametrize("name", FETCHES)
+def test_receipts_are_fetched_from_where_their_party_alone_leaves_them(name: str) -> None:
+    service, sender = services()[name], name.removesuffix("-hand-on")
+    assert options(service["command"], "--fetch") == FETCHES[name]
+    for fetch in FETCHES[name]:
+        what, _, where = fetch.partition("=")
+        party = what.partition("/")[2]
+        source, written = mounts(service)[where]
+        assert (source, written) == (f"{party}-receipts", False)
+        writers = {one for one in services() if one != "volumes" and (source, True) in mounts(services()[one]).values()}
+        assert writers == {party}
+        own = Deployment.read(COMPOSE / f"{party}.toml")
+        assert mounts(services()[party])[own.folder("receipts", party)] == (source, True)
+        # They come to where the schedule looks, which cannot write there.
+        looked = Deployment.read(COMPOSE / f"{sender}.toml").folder("receipts", party)
+        for one, mode in ((name, True), (sender, False)):
+            volumes = {target: given for target, given in mounts(services()[one]).items() if looked.startswith(target)}
+            assert set(volumes.values()) == {(f"{sender}-received", mode)}
 
 
 def test_a_deployment_file_names_what_its_service_mounts(subtests: pytest.Subtests) -> None:

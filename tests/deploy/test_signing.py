@@ -25,13 +25,18 @@ from tests.deploy.test_images import recipe
 from tests.deploy.test_schedules import JOBS, mounts, services
 
 TRUSTED: Mapping[str, tuple[SigningRole, ...]] = {
-    "shuffler": (),
-    "aux-server": ("shuffler",),
+    "shuffler": ("aux_signer", "analyzer_signer"),
+    "aux-server": ("shuffler", "analyzer_signer"),
     "analyzer": ("shuffler", "aux_signer"),
 }
 OPENING: Mapping[str, Role] = {"aux-server": "aux_server", "analyzer": "analyzer"}
-PUBLIC: Mapping[str, str] = {"shuffler": "shuffler", "aux_signer": "aux-server"}
+PUBLIC: Mapping[str, str] = {"shuffler": "shuffler", "aux_signer": "aux-server", "analyzer_signer": "analyzer"}
 """In which folder of what a party trusts the public keys of a role lie."""
+DIRECTORIES: Mapping[SigningRole, str] = {
+    "shuffler": "shuffler-keys",
+    "aux_signer": "aux-signer-keys",
+    "analyzer_signer": "analyzer-signer-keys",
+}
 
 
 def deployment(folder: str, party: str, directory: Path) -> Deployment:
@@ -41,6 +46,11 @@ def deployment(folder: str, party: str, directory: Path) -> Deployment:
     (found,) = resources(party, "ConfigMap")
     (directory / "deployment.toml").write_text(found["data"]["deployment.toml"])
     return Deployment.read(directory / "deployment.toml")
+
+
+def public(made: Deployment) -> dict[SigningRole, Path | None]:
+    """Return where a deployment file says that the public keys of each role are."""
+    return {"shuffler": made.shuffler_keys, "aux_signer": made.aux_server_keys, "analyzer_signer": made.analyzer_keys}
 
 
 def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(subtests: pytest.Subtests, tmp_path: Path) -> None:
@@ -54,10 +64,10 @@ def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(subtests: pytest.S
                 here = tmp_path / f"{folder}-{party}"
                 here.mkdir()
                 made = deployment(folder, party, here)
-                assert (made.sign_with is not None) == (party in SIGNERS)
+                assert made.sign_with is not None
                 # A key has one purpose.
                 assert made.sign_with != made.keys
-                given = {"shuffler": made.shuffler_keys, "aux_signer": made.aux_server_keys}
+                given = public(made)
                 assert tuple(role for role, path in given.items() if path is not None) == TRUSTED[party]
                 for role, path in given.items():
                     assert path is None or path.parts[-3:] == ("trusted", PUBLIC[role], "public.json")
@@ -72,11 +82,10 @@ def test_compose_gives_each_key_to_the_service_that_uses_it_and_to_no_other(
             here.mkdir()
             made = deployment("compose", party, here)
             found = mounts(services()[party])
-            private = {"shuffler": ("./shuffler-keys", False), "aux-server": ("./aux-signer-keys", False)}
-            assert found.get("/signing-keys") == private.get(party)
-            assert str(made.sign_with or "/signing-keys") == "/signing-keys"
-            assert found.get("/trusted") == (("./trusted", False) if TRUSTED[party] else None)
-            for path in (made.shuffler_keys, made.aux_server_keys):
+            assert found["/signing-keys"] == (f"./{DIRECTORIES[SIGNERS[party]]}", False)
+            assert str(made.sign_with) == "/signing-keys"
+            assert found["/trusted"] == ("./trusted", False)
+            for path in public(made).values():
                 assert path is None or str(path).startswith("/trusted/")
             for name, service in services().items():
                 if name not in JOBS:
@@ -132,10 +141,12 @@ def keys(tmp_path: Path) -> Path:
         "aux-server-keys": "aux_server",
         "aux-signer-keys": "aux_signer",
         "shuffler-keys": "shuffler",
+        "analyzer-signer-keys": "analyzer_signer",
     }
     for name, role in roles.items():
         create(tmp_path / name, 365, [role])
-    for name, folder in {"shuffler-keys": "shuffler", "aux-signer-keys": "aux-server"}.items():
+    for role, name in DIRECTORIES.items():
+        folder = PUBLIC[role]
         (tmp_path / "trusted" / folder).mkdir(parents=True)
         (tmp_path / "trusted" / folder / "public.json").write_bytes((tmp_path / name / "public.json").read_bytes())
     return tmp_path
@@ -164,7 +175,7 @@ def test_the_documented_secrets_are_those_of_the_pods_and_the_run_alone_signs(
     made = {one["metadata"]["name"]: one for one in (made_by(words, keys) for words in commands(party, "secret"))}
     given = holders(party, "secret")
     assert set(made) == set(given)
-    assert given.get("signing-key") == ({("run", "run", "HUSHCOUNT_SIGNING_KEYS")} if party in SIGNERS else None)
+    assert given["signing-key"] == {("run", "run", "HUSHCOUNT_SIGNING_KEYS")}
     for name, variable, role in (
         ("signing-key", "HUSHCOUNT_SIGNING_KEYS", SIGNERS.get(party)),
         ("key", "HUSHCOUNT_KEYS", OPENING.get(party)),
@@ -174,21 +185,17 @@ def test_the_documented_secrets_are_those_of_the_pods_and_the_run_alone_signs(
             content = base64.b64decode(made[name]["data"]["keys"]).decode()
             assert re.findall(r'"role": "(\w+)"', content) == [role]
             monkeypatch.setenv(variable, content)
-    if party in SIGNERS:
-        source = deployment("kubernetes", party, keys).sign_with
-        assert source == "env:HUSHCOUNT_SIGNING_KEYS"
-        assert signer_of(source, SIGNERS[party]) == active_key(str(source), SIGNERS[party])
+    source = deployment("kubernetes", party, keys).sign_with
+    assert source == "env:HUSHCOUNT_SIGNING_KEYS"
+    assert signer_of(source, SIGNERS[party]) == active_key(str(source), SIGNERS[party])
 
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_the_documented_public_keys_are_where_the_run_looks_for_them(party: str, keys: Path) -> None:
     given = holders(party, "configMap")
-    assert given.pop("trusted", None) == ({("run", "run", "/trusted")} if TRUSTED[party] else None)
-    words = commands(party, "configmap")
-    assert len(words) == len(TRUSTED[party][:1])
-    if not words:
-        return
-    data: dict[str, str] = made_by(words[0], keys)["data"]
+    assert given["trusted"] == {("run", "run", "/trusted")}
+    (words,) = commands(party, "configmap")
+    data: dict[str, str] = made_by(words, keys)["data"]
     items: list[dict[str, Any]] = next(
         volume["configMap"]["items"]
         for name, template in pods(party)
@@ -203,13 +210,13 @@ def test_the_documented_public_keys_are_where_the_run_looks_for_them(party: str,
         path.parent.mkdir(parents=True)
         path.write_text(data[one["key"]])
     found = deployment("kubernetes", party, keys)
-    for role, path in (("shuffler", found.shuffler_keys), ("aux_signer", found.aux_server_keys)):
+    assert tuple(role for role, path in public(found).items() if path is not None) == TRUSTED[party]
+    for role, path in public(found).items():
         if path is None:
             continue
         assert str(path).startswith("/trusted/")
-        source = {"shuffler": "shuffler-keys", "aux_signer": "aux-signer-keys"}[role]
         held = keys / "pod" / path.relative_to("/")
-        assert held.read_bytes() == (keys / source / "public.json").read_bytes()
+        assert held.read_bytes() == (keys / DIRECTORIES[role] / "public.json").read_bytes()
 
 
 def test_dataflows_workers_get_no_key_that_signs(tmp_path: Path) -> None:

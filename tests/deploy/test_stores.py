@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.deployment.settings import Deployment
 from tests.deploy.conftest import compose_command
-from tests.deploy.test_schedules import COMPOSE, INSIDE, JOBS
+from tests.deploy.test_schedules import COMPOSE, INSIDE, JOBS, options
 
 STEPS = {"volumes", "buckets"}
 """Services that end."""
@@ -92,15 +92,50 @@ def test_with_and_without_stores_a_party_has_the_same_settings(subtests: pytest.
 
 
 def test_what_one_party_hands_on_is_where_the_next_one_reads(merged: dict[str, Any]) -> None:
-    places = {}
-    for name in ("shuffler-hand-on", "aux-server-hand-on"):
-        words = merged["services"][name]["command"]
-        places |= dict(words[at + 1].split("=") for at, word in enumerate(words) if word == "--hand")
+    words = {party: merged["services"][f"{party}-hand-on"]["command"] for party in ("shuffler", "aux-server")}
     reads = {party: Deployment.read(COMPOSE / "stores" / f"{party}.toml").file.paths for party in JOBS}
     assert reads == {
         "shuffler": {},
-        "aux-server": {"shuffled": places["shuffled/discovery"]},
-        "analyzer": {"shuffled": places["shuffled/reports"], "released": places["released/bins"]},
+        "aux-server": {
+            "shuffled": "s3://to-aux-server/shuffled",
+            "stated/shuffler": "s3://to-aux-server/stated/shuffler",
+            "receipts/aux-server": "s3://aux-server-receipts/receipts/aux-server",
+        },
+        "analyzer": {
+            "shuffled": "s3://to-analyzer/shuffled",
+            "released": "s3://released-to-analyzer/released",
+            "stated/shuffler": "s3://to-analyzer/stated/shuffler",
+            "stated/aux-server": "s3://released-to-analyzer/stated/aux-server",
+            "receipts/analyzer": "s3://analyzer-receipts/receipts/analyzer",
+        },
+    }
+    assert {party: options(given, "--hand") for party, given in words.items()} == {
+        "shuffler": {
+            f"shuffled/discovery={reads['aux-server']['shuffled']}",
+            f"shuffled/reports={reads['analyzer']['shuffled']}",
+            "stated=s3://to-aux-server/stated",
+            "stated=s3://to-analyzer/stated",
+        },
+        "aux-server": {f"released/bins={reads['analyzer']['released']}", "stated=s3://released-to-analyzer/stated"},
+    }
+    assert {party: options(given, "--fetch") for party, given in words.items()} == {
+        "shuffler": {f"receipts/{party}={reads[party][f'receipts/{party}']}" for party in ("aux-server", "analyzer")},
+        "aux-server": {f"receipts/analyzer={reads['analyzer']['receipts/analyzer']}"},
+    }
+
+
+def test_each_bucket_has_the_owner_that_writes_there_and_the_readers_that_need_it(merged: dict[str, Any]) -> None:
+    (script,) = merged["services"]["buckets"]["command"]
+    made = [line.split() for line in script.splitlines() if line.startswith("make ")]
+    assert {name: (owner, *"".join(readers).split(",")) for _, name, owner, *readers in made} == {
+        "shuffler": ("shuffler", ""),
+        "aux-server": ("aux-server", ""),
+        "analyzer": ("analyzer", ""),
+        "to-aux-server": ("shuffler", "aux-server"),
+        "to-analyzer": ("shuffler", "analyzer"),
+        "released-to-analyzer": ("aux-server", "analyzer"),
+        "aux-server-receipts": ("aux-server", "shuffler"),
+        "analyzer-receipts": ("analyzer", "shuffler", "aux-server"),
     }
 
 

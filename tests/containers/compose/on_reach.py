@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.containers.deployment import Site
+from tests.containers.deployment import KEY_DIRECTORIES, Site
 from tests.containers.engine import docker
 
 Found = TypeVar("Found")
@@ -237,10 +237,7 @@ def test_the_auxiliary_server_finds_no_hash_key_and_no_key_of_others_in_any_file
     hash_key = re.findall(r'"hash_key": "([0-9a-f]{64})"', (directory / "campaign.json").read_text(encoding="utf-8"))
     secrets = {
         "campaign": hash_key[0],
-        **{
-            key: _secret(directory, key)
-            for key in ("analyzer", "analyzer-signer", "aux-server", "aux-signer", "shuffler")
-        },
+        **{key.removesuffix("-keys"): _secret(directory, key) for key in KEY_DIRECTORIES},
     }
     allowed = {
         "shuffler": {"shuffler"},
@@ -260,7 +257,7 @@ def _secret(directory: Path, key: str) -> str:
     """Return a private key, which only its container's user may read."""
     mounted = f"--volume={directory}:/site:ro"
     told = docker("run", "--rm", "--user=0:0", mounted, "--entrypoint=sh", IMAGE, "-c",
-                  f"cat /site/{key}-keys/*.key")  # fmt: skip
+                  f"cat /site/{key}/*.key")  # fmt: skip
     return str(json.loads(told.stdout)["secret"])
 
 
