@@ -18,6 +18,11 @@ _LONGEST = 300
 _FEWEST_BEFORE = 3
 _RECENT = 30
 _WEEK = timedelta(days=7)
+_DROPPED = {
+    "too_late": "were dropped as too_late: they are in no result",
+    "given_up": "were given_up with a lost log: nobody knows whether they are in a result",
+}
+"""What became of reports that no batch takes any more, by the state of their segment."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +49,23 @@ class LowVolume:
 
 
 def dropped(account: Account) -> list[Alert]:
-    """Return an alert for each of the last windows with reports that came too late, or too few to be counted."""
+    """Return an alert for each of the last windows with reports that came too late or too few, or were given up."""
     recent = set(sorted({one.window for one in account.windows})[-_RECENT:])
     found = []
     for one in account.windows:
-        number = one.states.get("too_late", 0)
-        if number and one.window in recent:
-            says = (
-                f"{number:,} of {one.received:,} {one.stream} of window {one.window} of {account.campaign} were "
-                "dropped as too_late: they are in no result"
-            )
-            numbers = (
-                ("window", one.window), ("stream", one.stream), ("too_late", number), ("received", one.received),
-            )  # fmt: skip
-            about = f"{one.window} {one.stream}"
-            found.append(Alert("dropped", account.campaign, about, str(number), says, numbers))
+        for state, what in _DROPPED.items():
+            number = one.states.get(state, 0)
+            if number and one.window in recent:
+                says = (
+                    f"{number:,} of {one.received:,} {one.stream} of window {one.window} of {account.campaign} {what}"
+                )
+                of = f"{one.received:,} {one.stream} of window {one.window} of {account.campaign}"
+                numbers = (
+                    ("window", one.window), ("stream", one.stream), (state, number), ("received", one.received),
+                )  # fmt: skip
+                about = f"{one.window} {one.stream}" + ("" if state == "too_late" else f" {state}")
+                says = f"{number:,} of {of} {what}"
+                found.append(Alert("dropped", account.campaign, about, str(number), says, numbers))
     return found
 
 

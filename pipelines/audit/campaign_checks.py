@@ -17,6 +17,7 @@ from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, weakest
 from pipelines.audit.deployment_checks import SKEW, told_apart
 from pipelines.audit.orphans import orphans
+from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
@@ -140,6 +141,15 @@ def runs(view: View) -> Iterator[Finding]:
     late = overdue(view)
     says = "every window that is due is closed" if late is None else late
     yield Finding(f"runs of {view.campaign}", "good" if late is None else "bad", says)
+
+
+def log(view: View) -> Iterator[Finding]:
+    """Say whether a log here lacks entries of which something speaks."""
+    found = [*missing(view, True)]
+    for says in found:
+        yield Finding(f"log of {view.campaign}", "bad", says)
+    if not found:
+        yield Finding(f"log of {view.campaign}", "good", "it has every entry of which anything speaks")
 
 
 def collectors(view: View) -> Iterator[Finding]:

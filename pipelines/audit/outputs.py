@@ -1,4 +1,4 @@
-"""Outputs beside the log: each is where its entry says, as it says, and no other is there."""
+"""Outputs beside the log: each is where its entry says, as it says, and the log knows each."""
 
 from __future__ import annotations
 
@@ -10,31 +10,29 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
 from pipelines.audit.view import StreamRow, View
-from pipelines.deployment.settings import Deployment
+from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
-from pipelines.log.fold import Fold, Hopped
+from pipelines.log.fold import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
-from pipelines.log.log import Logs
-from pipelines.log.outputs import outputs
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
+from pipelines.schedule.witnesses import missing_of, outputs_there
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
 
 
 def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
-    """Yield a sentence for every output that is missing, is not what was counted, or that the log does not know.
+    """Yield a sentence for every output that is missing, or is not what was counted.
 
     Args:
         past: whether to look at those of all windows; otherwise of the latest, and of batches that are not done.
         digests: whether to read every file that was handed on and signed; otherwise only new ones.
     """
-    yield from _unknown(view, past)
     here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in sorted(view.fold.done.items()):
@@ -47,7 +45,8 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
                 continue
             directory = view.deployment.folder(folder, view.campaign, name)
             if (fault := _fault_in(directory, done.folder, done)) is not None:
-                yield f"{fault}, though hushcount {hop} wrote it: restore it"
+                deleted = ", and no retention deleted it" if done.gone else ""
+                yield f"{fault}, though hushcount {hop} wrote it{deleted}: restore it"
             elif signer is not None:
                 if hop not in keys:
                     keys[hop] = _keys(view.deployment, signer)
@@ -57,27 +56,42 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
                 yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
 
 
-def _unknown(view: View, past: bool) -> Iterator[str]:
-    """Yield a sentence for every output of a hop that the log does not have: the log is an older copy, or was lost."""
-    parties, campaign = view.deployment.file.parties, view.campaign
+def missing(view: View, past: bool) -> Iterator[str]:
+    """Yield a sentence for each log here that lacks what something speaks of: it was lost, or is an older copy.
+
+    Args:
+        past: whether to look for outputs of all windows; otherwise of the latest.
+    """
+    for party in view.deployment.file.parties:
+        log = view.log_of(party)
+        try:
+            if missing_of(view.deployment, log, _there(view, party, past)):
+                # A run may have written it since the log was read.
+                log.read()
+                if found := missing_of(view.deployment, log, _there(view, party, past)):
+                    yield found.says(log)
+        except (HushcountError, OSError) as error:
+            yield f"{view.campaign}: whether the log of {party} is whole is not known: {told(error)}"
+
+
+def _there(view: View, party: Party, past: bool) -> dict[HopName, set[str]]:
+    """Return the names of batches with an output of each hop of a party."""
+    log = view.log_of(party)
+    if past:
+        return outputs_there(view.deployment, log)
     new = {(one.window.name, segment.file) for one in view.intake.listed for segment in one.segments}
-    names = {Batch(campaign, window, *file).name for window, file in new} | view.fold.batches.keys()
-    recent = sorted(name for name in names if name.partition("-")[0] in view.latest)
-    newest: Fold | None = None
-    for hop in (hop for hop in CHAIN.values() if hop.party in parties):
-        listed = outputs(view.deployment, hop.folder, campaign) if past else ()
-        for name in [batch.name for batch, _ in listed] if past else recent:
-            directory = view.deployment.folder(hop.folder, campaign, name)
-            known = hop.name in view.fold.hops_of(name)
-            if known or not (past or storage.exists(storage.join(directory, SUMMARY))):
-                continue
-            # A run may have written it since the log was read.
-            newest = newest or Logs(view.deployment).read(campaign)
-            if hop.name not in newest.hops_of(name):
-                yield (
-                    f"{directory} is the output of a batch that the log of {hop.party} does not know: the log was "
-                    "lost, or is an older copy; restore it"
-                )
+    names = {Batch(view.campaign, window, *file).name for window, file in new} | view.fold.batches.keys()
+    recent = [name for name in sorted(names) if name.partition("-")[0] in view.latest]
+    marks = {hop.name: hop.folder for hop in CHAIN.values() if hop.party == party}
+    return {
+        hop: {
+            name
+            for name in recent
+            if hop not in log.fold.hops_of(name)
+            and storage.exists(view.deployment.folder(folder, view.campaign, name, SUMMARY))
+        }
+        for hop, folder in marks.items()
+    }
 
 
 def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:

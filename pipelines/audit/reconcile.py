@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import is_window
 from hushcount.reasons import DAMAGE
-from pipelines.audit.outputs import output_differences
+from pipelines.audit.outputs import missing, output_differences
+from pipelines.audit.parties import Line, given_up, lines_of, party_differences
 from pipelines.audit.view import StreamRow, View
 from pipelines.files import storage
 from pipelines.log.closing import next_window
 from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
 from pipelines.schedule.intake import fault_in, rule_of
-
-if TYPE_CHECKING:
-    pass
-
 
 STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""
@@ -32,7 +29,7 @@ class WindowCounts:
     """The acknowledged reports of one window's stream, and their number by the state of their segment."""
 
     window: str
-    stream: str
+    stream: Stream
     received: int
     states: Mapping[str, int]
 
@@ -43,10 +40,12 @@ class Account:
 
     Attributes:
         campaign: id.
+        parties: what became of all reports: a line of each party and stream.
         windows: what was collected.
         hops: what the jobs counted.
         refused: what collectors refused at the door, by window and reason.
         waiting: what no batch has taken yet though its window has closed, and when it is dropped.
+        given_up: a sentence on what was given up with a lost log; it stays as long as the campaign.
         differences: a sentence for each place where the numbers, or the files, disagree; it names the file.
         latest: when a run wrote the newest entry of a log, in ISO 8601; None: none has.
     """
@@ -58,6 +57,8 @@ class Account:
     waiting: list[Waiting] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
     latest: str | None = None
+    parties: list[Line] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
 
     @property
     def stored(self) -> int:
@@ -73,21 +74,30 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
         past: whether to look at the outputs of all windows; otherwise of the latest, and of batches that are not done.
         digests: whether to do that and read every file that was handed on and signed; otherwise only new ones.
     """
-    latest = view.fold.latest
+    latest, windows = view.fold.latest, _windows(view)
+    states: dict[Stream, Counter[str]] = defaultdict(Counter)
+    for one in windows:
+        states[one.stream].update(one.states)
+    lines = lines_of(view, states)
     return Account(
         view.campaign,
-        _windows(view),
+        windows,
         _hops(view),
         _refused(view),
         waiting_in(view),
         [
+            *missing(view, past or digests),
+            *_line_differences(lines),
             *_hop_differences(view),
+            *party_differences(view),
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
             *filter(None, [overdue(view)]),
             *output_differences(view, past or digests, digests),
         ],
         None if latest is None else latest.isoformat(),
+        lines,
+        [*given_up(view)],
     )
 
 
@@ -140,24 +150,41 @@ def _hops(view: View) -> list[StreamRow]:
     return [row for hops in view.counts.values() for hop in CHAIN for row in hops.get(hop, {}).values()]
 
 
+def _line_differences(lines: Sequence[Line]) -> Iterator[str]:
+    for one in lines:
+        if not one.adds_up:
+            parts = sum(one.rejected.values()) + sum(one.dropped.values()) + one.on_its_way + (one.went_on or 0)
+            yield (
+                f"{one.stream} at {', '.join(one.parties)}: {one.received:,} received, {parts:,} of them went on, were "
+                "rejected, were dropped, or are on their way"
+            )
+
+
 def _hop_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree."""
+    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree, also of others."""
     for one in _hops(view):
         if lost := sum(one.rejected.get(reason, 0) for reason in DAMAGE):
             yield f"{one.batch} {one.hop}: {lost:,} {one.stream} were lost in damaged blocks or cut files"
     for batch, hops in view.counts.items():
-        made, shuffled = view.fold.batches.get(batch), hops.get("shuffle")
-        if made is None or shuffled is None:
-            continue
-        for stream in sorted(shuffled.keys() | made.collected.keys()):
-            received = shuffled[stream].received if stream in shuffled else 0
-            if received != (stored := made.collected.get(stream, 0)):
-                yield f"{batch}: {stream} shuffled: {received:,} received, {stored:,} collected"
+        made, stated = view.fold.batches.get(batch), view.stated.get(batch, {})
+        shuffled = hops.get("shuffle")
+        if made is not None and shuffled is not None:
+            for stream in sorted(shuffled.keys() | made.collected.keys()):
+                received = shuffled[stream].received if stream in shuffled else 0
+                if received != (stored := made.collected.get(stream, 0)):
+                    yield f"{batch}: {stream} shuffled: {received:,} received, {stored:,} collected"
         for stream, hop in READERS.items():
-            if stream in hops.get(hop, {}) and stream in shuffled:
-                received, forwarded = hops[hop][stream].received, shuffled[stream].accepted
-                if received != forwarded:
-                    yield f"{batch}: {stream} of {hop}: {received:,} received, {forwarded:,} forwarded"
+            reader, source = ((hops.get(name) or stated.get(name, {})).get(stream) for name in (hop, "shuffle"))
+            if reader is not None and source is not None and reader.received != source.accepted:
+                by = [f"{name} was stated" for name in (hop, "shuffle") if name in stated and name not in hops]
+                said = f"; {by[0]} elsewhere" if by else ""
+                yield f"{batch}: {stream} of {hop}: {reader.received:,} received, {source.accepted:,} forwarded{said}"
+        released, opened = stated.get("release", {}).get("discovery"), hops.get("discover", {}).get("discovery")
+        if released is not None and opened is not None and released.received != opened.received:
+            yield (
+                f"{batch}: discover read a release of {opened.received:,} reports; "
+                f"{released.received:,} was stated elsewhere"
+            )
 
 
 def _manifest_differences(view: View) -> Iterator[str]:

@@ -11,14 +11,16 @@ from typing import Literal
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError
+from pipelines.audit.heard import Heard, heard
 from pipelines.deployment.campaigns import Epochs
-from pipelines.deployment.settings import Deployment
+from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import SegmentPath
 from pipelines.log.fold import Fold
-from pipelines.log.log import Logs
+from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import stored_segments
 from pipelines.schedule.intake import Intake, intake_of
+from pipelines.schedule.stating import HandOver, hand_overs
 
 LAST = 7
 """Of so many windows the checks take what is usual, and look at every file."""
@@ -120,8 +122,15 @@ class View:
     @cached_property
     def fold(self) -> Fold:
         """What the logs of the parties here say of the campaign."""
-        logs = Logs(self.deployment) if self.logs is None else self.logs
-        return logs.read(self.campaign)
+        return self._logs.read(self.campaign)
+
+    @cached_property
+    def _logs(self) -> Logs:
+        return Logs(self.deployment) if self.logs is None else self.logs
+
+    def log_of(self, party: Party) -> Log:
+        """Return a party's log of the campaign, as far as it was read; it may be read on, the fold here stays."""
+        return self._logs.of(party, self.campaign)
 
     @cached_property
     def counts(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:
@@ -136,6 +145,28 @@ class View:
             }
             for batch, hops in sorted(self.fold.done.items())
         }
+
+    @cached_property
+    def heard(self) -> Heard:
+        """What parties elsewhere said of the campaign."""
+        # The fold comes first: a receipt is of what a log had when it was left, and later.
+        _ = self.fold
+        return heard(self.deployment, self.campaign)
+
+    @cached_property
+    def handed(self) -> list[HandOver]:
+        """What was handed on to parties elsewhere and is there still, and who left no receipt of it."""
+        return hand_overs(self.deployment, self.fold)[0]
+
+    @cached_property
+    def stated(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:
+        """What parties elsewhere stated that their hops counted, as `counts`."""
+        found: dict[str, dict[str, dict[Stream, StreamRow]]] = {}
+        for one in sorted(self.heard.all_statements, key=lambda one: one.batch):
+            rows = found.setdefault(one.batch, {}).setdefault(one.hop, {})
+            for stream, part in one.streams.items():
+                rows[stream] = StreamRow(one.batch, one.hop, stream, part.received, part.accepted, part.rejected)
+        return found
 
     @cached_property
     def rescued(self) -> list[tuple[str, str, int]]:

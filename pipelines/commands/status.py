@@ -154,8 +154,11 @@ def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
             rows.append((f"{short[window]} epoch {int(epoch)}", f"{hop.hop} {hop.stream}", *numbers))
     heads = ("batch", "hop", "received", "forwarded", "rejected")
     yield Table(f"{account.campaign}: processed", heads, rows, words=("batch", "hop", "rejected"))
+    yield _parties_shown(account)
     for difference in account.differences:
         yield Text(f"DIFFERENCE {difference}", "bold red")
+    for says in account.given_up:
+        yield Text(f"GIVEN UP {says}", "bold red")
     if account.stored:
         latest = account.latest and stamp(datetime.fromisoformat(account.latest))
         log = f"the newest entry of its log is of {latest}" if latest else "its log is empty"
@@ -164,6 +167,27 @@ def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
         yield Text(f"WAITS {one.says}", "yellow" if one.verdict == "warning" else "bold red")
     if not account.differences:
         yield Text(f"{account.campaign}: all numbers agree", "green")
+
+
+def _parties_shown(account: Account) -> Table:
+    """Show the lines of all parties; those elsewhere with the time of the newest that they said."""
+    rows = []
+    for one in account.parties:
+        by = "its log" if one.source == "log" else "it has said nothing yet"
+        if one.said is not None:
+            by = f"{one.source}, {stamp(datetime.fromisoformat(one.said))}"
+        numbers = ("not said",) * 4
+        if one.went_on is not None:
+            numbers = (
+                f"{one.went_on:,}",
+                _sorted(one.rejected),
+                _sorted(one.dropped),
+                f"{one.on_its_way:,}" if one.source == "log" else "not said",
+            )
+        rows.append((", ".join(one.parties), one.stream, f"{one.received:,}", *numbers, by))
+    heads = ("party", "stream", "received", "went on", "rejected", "dropped", "on its way", "by")
+    title = f"{account.campaign}: all reports; received is the sum of what follows it"
+    return Table(title, heads, rows, words=("party", "rejected", "dropped", "by"))
 
 
 def _sorted(numbers: Mapping[str, int]) -> str:

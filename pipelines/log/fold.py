@@ -20,8 +20,10 @@ from pipelines.log.closing import Segment
 from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts
 
-SEGMENT_STATES = ("batched", "waiting", "too_late", "quarantined")
-"""What became of a segment: in a batch, waiting for one, dropped, or put aside because it is damaged."""
+SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
+"""What became of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
+GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
+"""Why segments of a restored log are dropped."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Hopped:
     made_from: str | None
     charge: Mapping[str, Any] | None
     gone: bool = False
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether its log was lost, and the one that replaced it took the output up."""
+        return self.entry.number == 1
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,11 @@ class Dropped:
     stream: Stream
     reports: int
     reason: str
+
+    @property
+    def state(self) -> Literal["too_late", "given_up"]:
+        """What became of its segment."""
+        return "given_up" if self.reason == GIVEN_UP else "too_late"
 
 
 @dataclass(frozen=True)
@@ -246,7 +258,7 @@ class Fold:
             state = "quarantined" if path in self.aside else "waiting"
             found[segment.window.name, segment.stream][state] += segment.records
         for one in self.dropped.values():
-            found[one.window, one.stream]["too_late"] += one.reports
+            found[one.window, one.stream][one.state] += one.reports
         for name, collected in self.windows.items():
             for stream, number in collected.reports.items():
                 rest = number - found[name, stream].total()

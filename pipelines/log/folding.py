@@ -18,17 +18,13 @@ from pipelines.ledger.proofs import noted
 from pipelines.log import entries
 from pipelines.log.closing import Segment, segments_of, window_of
 from pipelines.log.entries import Entry
-from pipelines.log.fold import Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
+from pipelines.log.fold import GIVEN_UP, Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json
 
 LOG = "log"
 """The key of a published summary that names the entry by which its hop is done."""
-
-
-GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
-"""Why segments of a restored log are dropped."""
 
 
 def published(summary: dict[str, Any], entry: Head) -> dict[str, Any]:

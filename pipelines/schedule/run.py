@@ -39,7 +39,7 @@ from pipelines.schedule.publishing import new_attempt, publish, publish_missing,
 from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
-from pipelines.schedule.stating import receive, state
+from pipelines.schedule.stating import handed_on, overdue, receive, state
 from pipelines.schedule.witnesses import missing_of, outputs_there
 
 Say = Callable[[str], None]
@@ -199,9 +199,11 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
             work.done.problems += receive(deployment, log, work.now)
     _delete(work, epochs)
     fold = work.logs.read(campaign)
+    work.done.problems += overdue(deployment, fold, handed_on(deployment, fold), stated.values(), work.now)
     for path, one in sorted(fold.dropped.items()):
         if path not in before.dropped:
-            work.done.dropped.append(f"{path}: {one.reports:,} reports are too late, and in no result: {one.reason}")
+            what = "are too late, and in no result" if one.state == "too_late" else "are given up"
+            work.done.dropped.append(f"{path}: {one.reports:,} reports {what}: {one.reason}")
     if work.shuffles:
         waiting = waiting_of(fold, epochs.campaigns, deployment.windows, work.now)
         work.done.waiting += [one.says for one in waiting]

@@ -6,6 +6,7 @@ Whoever finds one missing writes it: a run may be killed between an entry and wh
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,7 +18,7 @@ from pipelines.handover.parties import signer_of, verified_by
 from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
 from pipelines.log.entries import Decision, Received
 from pipelines.log.fold import Fold, Hopped
-from pipelines.log.hops import CHAIN, HopName
+from pipelines.log.hops import CHAIN, Hop, HopName
 from pipelines.log.log import Log
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ SIGNERS: dict[Party, SigningRole] = {
     "analyzer": "analyzer_signer",
 }
 """Whose key signs what a party says."""
+_TIME = "%Y-%m-%d %H:%M UTC"
 
 
 def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
@@ -175,3 +177,39 @@ def _new(received: Received, fold: Fold) -> Decision | None:
     new = (name for name in received.batches if f"{received.party} {received.hop} {name}" not in known)
     batches = tuple(name for name in new if received.hop in fold.hops_of(name))
     return received.model_copy(update={"batches": batches}) if batches else None
+
+
+def overdue(
+    deployment: Deployment, fold: Fold, handed: Iterable[HandOver], stated: Iterable[Statement], now: datetime
+) -> list[str]:
+    """Return a sentence for each hand-over that should have come through by now: it has a window's length and grace.
+
+    Args:
+        handed: what was handed on from here. What retention deleted without a receipt is not overdue, but lost.
+        stated: what parties elsewhere state of their hops.
+    """
+    before = now - deployment.windows.length - deployment.windows.grace
+    unreceived = [
+        f"{fold.campaign}/{one.batch}: {party} has left no receipt of {CHAIN[one.hop].folder} since "
+        f"{one.done.at:{_TIME}}: see that hand_on is at work, and the hushcount run of {party}"
+        for one in handed
+        for party in one.missing
+        if one.done.at < before
+    ]
+    return unreceived + [
+        f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {one.at:{_TIME}}, and no {reader.name} has read "
+        f"it here since: see that hand_on of {one.party} is at work; what {one.party} deleted before, nobody counts"
+        for one in sorted(stated, key=lambda one: (one.batch, one.hop))
+        for reader in unread_by(deployment, fold, one)
+        if one.at < before and one.summary is not None
+    ]
+
+
+def unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Hop]:
+    """Return the hops here that should read what a party elsewhere states, and have not."""
+    return [
+        hop
+        for hop in CHAIN.values()
+        if hop.input == stated.hop and hop.party in deployment.file.parties and hop.stream in stated.streams
+        if hop.name not in fold.hops_of(stated.batch)
+    ]

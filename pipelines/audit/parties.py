@@ -1,0 +1,225 @@
+"""One account over all parties: a line of each for each stream, by its log here, or as it said elsewhere.
+
+Nobody reads another party's log: a statement says what a hop counted, a receipt what was taken of an output. In each
+line what was received is what went on, was rejected, was dropped, and is on its way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.envelopes import ENVELOPES
+from pipelines.audit.view import StreamRow, View
+from pipelines.deployment.settings import Party
+from pipelines.handover.statements import Statement
+from pipelines.log.fold import Hopped
+from pipelines.log.hops import CHAIN, READERS, HopName
+from pipelines.schedule.stating import others, overdue
+
+UNRECEIVED = "deleted_unreceived"
+"""Why reports are dropped that were handed on, and deleted before a receipt of them came."""
+_TIME = "%Y-%m-%d %H:%M UTC"
+Source = Literal["log", "statements", "receipts", "nothing"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of the reports of a stream at some parties: received = went on + rejected + dropped + on its way.
+
+    Attributes:
+        parties: whose line it is: all of those here together, or one elsewhere.
+        source: by what it is known; nothing: that party has said nothing yet.
+        said: when the newest of it was said, in ISO 8601; None: it is as of now, or nothing was said.
+        went_on: counted, or handed on to who reads it; None: a receipt does not say.
+        rejected, dropped: by reason.
+    """
+
+    parties: tuple[Party, ...]
+    stream: Stream
+    source: Source
+    said: str | None = None
+    received: int = 0
+    went_on: int | None = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    on_its_way: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every report is somewhere, and none at two places."""
+        known = sum(self.rejected.values()) + sum(self.dropped.values()) + self.on_its_way
+        return self.went_on is None or self.received == self.went_on + known
+
+
+def lines_of(view: View, states: Mapping[Stream, Mapping[str, int]]) -> list[Line]:
+    """Return a line of each party and stream of a campaign.
+
+    Args:
+        states: number of stored reports by the state of their segment.
+    """
+    wanted = {stream for campaign in view.epochs.campaigns.values() for stream in campaign.streams}
+    found = []
+    for stream in (stream for stream in ENVELOPES if stream in wanted):
+        here = _here(view, stream, states.get(stream, {}))
+        found += [] if here is None else [here]
+        found += [_elsewhere(view, stream, party) for party in others(view.deployment) if party in _parties_of(stream)]
+    return found
+
+
+def _parties_of(stream: Stream) -> tuple[Party, ...]:
+    """Return the parties that count a stream's reports, in their order."""
+    return CHAIN["shuffle"].party, CHAIN[READERS[stream]].party
+
+
+def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
+    """Return the line of the parties here; None: none of them reads the stream."""
+    reader = READERS[stream]
+    parties = tuple(party for party in _parties_of(stream) if party in view.deployment.file.parties)
+    if not parties:
+        return None
+    read = _rows(view, reader, stream)
+    if not view.shuffles:
+        coming = sum(row.accepted for row in _stated_rows(view, "shuffle", stream) if _is_unread(view, row, reader))
+        received = coming + sum(row.received for row in read)
+        went_on = sum(row.accepted for row in read)
+        return Line(parties, stream, "log", None, received, went_on, _rejected(read), {}, coming)
+    shuffled, fold = _rows(view, "shuffle", stream), view.fold
+    # What was taken up again is of segments that were given up with their log.
+    adopted = sum(row.received for row in shuffled if fold.done[row.batch]["shuffle"].is_adopted)
+    given_up = states.get("given_up", 0)
+    dropped = Counter(too_late=states.get("too_late", 0), given_up=max(0, given_up - adopted))
+    on_its_way = sum(states.get(state, 0) for state in ("stored", "waiting", "quarantined"))
+    on_its_way += sum(made.collected.get(stream, 0) for name, made in fold.batches.items() if fold.is_undone(name))
+    rejected = Counter(_rejected(shuffled))
+    if len(parties) > 1:
+        went_on = sum(row.accepted for row in read)
+        rejected.update(_rejected(read))
+        on_its_way += sum(row.accepted for row in shuffled if _is_unread(view, row, reader))
+    else:
+        unsaid = {one.batch for one in view.handed if one.hop == "shuffle" and CHAIN[reader].party in one.missing}
+        on_its_way += sum(row.accepted for row in shuffled if row.batch in unsaid)
+        lost = {row.batch for row in shuffled if _is_unreceived(view, row.batch, CHAIN[reader].party)}
+        dropped[UNRECEIVED] = sum(row.accepted for row in shuffled if row.batch in lost)
+        went_on = sum(row.accepted for row in shuffled if row.batch not in unsaid | lost)
+    received = sum(states.values()) + max(0, adopted - given_up)
+    return Line(parties, stream, "log", None, received, went_on, dict(+rejected), dict(+dropped), on_its_way)
+
+
+def _is_unreceived(view: View, batch: str, party: Party) -> bool:
+    """Return whether what the shuffler handed a party was deleted before a receipt of it came."""
+    fold = view.fold
+    return f"shuffled {batch}" in fold.unreceived and f"{party} shuffle {batch}" not in fold.received
+
+
+def _elsewhere(view: View, stream: Stream, party: Party) -> Line:
+    """Return the line of a party that runs elsewhere, as it said."""
+    shuffles = party == CHAIN["shuffle"].party
+    hop: HopName = "shuffle" if shuffles else READERS[stream]
+    stated = [
+        one for (_, name), one in view.heard.statements.get(party, {}).items() if name == hop and stream in one.streams
+    ]
+    if stated:
+        rows = _stated_rows(view, hop, stream)
+        received, went_on = sum(row.received for row in rows), sum(row.accepted for row in rows)
+        return Line((party,), stream, "statements", _newest(stated), received, went_on, _rejected(rows))
+    receipts = [one for (_, name), one in view.heard.receipts.get(party, {}).items() if name == "shuffle"]
+    if receipts and not shuffles:
+        taken = sum(one.taken or 0 for one in receipts)
+        return Line((party,), stream, "receipts", _newest(receipts), taken, None)
+    return Line((party,), stream, "nothing")
+
+
+def _newest(said: Sequence[Statement]) -> str:
+    return max(one.at for one in said).isoformat()
+
+
+def _rows(view: View, hop: HopName, stream: Stream) -> list[StreamRow]:
+    return [hops[hop][stream] for hops in view.counts.values() if stream in hops.get(hop, {})]
+
+
+def _stated_rows(view: View, hop: HopName, stream: Stream) -> list[StreamRow]:
+    return [hops[hop][stream] for hops in view.stated.values() if stream in hops.get(hop, {})]
+
+
+def _rejected(rows: Sequence[StreamRow]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(row.rejected)
+    return dict(found)
+
+
+def _is_unread(view: View, row: StreamRow, reader: HopName) -> bool:
+    return reader not in view.fold.hops_of(row.batch)
+
+
+def party_differences(view: View) -> Iterator[str]:
+    """Yield a sentence for all in which parties elsewhere and this log differ, and for each hand-over that is late."""
+    yield from view.heard.problems
+    yield from _of_receipts(view)
+    yield from _of_statements(view)
+    yield from _unreceived(view)
+    yield from overdue(view.deployment, view.fold, view.handed, view.heard.all_statements, view.now)
+
+
+def _of_receipts(view: View) -> Iterator[str]:
+    for party, receipts in view.heard.receipts.items():
+        for (batch, hop), receipt in sorted(receipts.items()):
+            if CHAIN[hop].party not in view.deployment.file.parties:
+                continue
+            done = view.fold.hops_of(batch).get(hop)
+            where = f"{batch}: the receipt of {party} of {receipt.at:{_TIME}}"
+            if done is None:
+                yield f"{where} is of {CHAIN[hop].folder}, of which the log of {CHAIN[hop].party} knows nothing"
+            elif receipt.summary != done.summary:
+                yield f"{where} is for another summary than {hop} wrote: see that it reads what was handed on"
+            elif receipt.taken != (handed := _handed(done, hop, party)):
+                yield f"{where} says {receipt.taken or 0:,} taken, {handed:,} forwarded by {hop}"
+
+
+def _handed(done: Hopped, hop: HopName, party: Party) -> int:
+    """Return how many records of an output its reader of a party counts as received."""
+    if hop == "release":
+        # Bins are counted by the reports that they were made of.
+        return done.counts.received
+    return sum(done.counts.accepted_of(stream) for stream, reader in READERS.items() if CHAIN[reader].party == party)
+
+
+def _of_statements(view: View) -> Iterator[str]:
+    """Yield what hops here read otherwise than stated; numbers are compared with those of other hops."""
+    for party, statements in view.heard.statements.items():
+        for (batch, hop), stated in sorted(statements.items()):
+            for name, done in view.fold.hops_of(batch).items():
+                if CHAIN[name].input == hop and done.made_from not in (None, stated.summary):
+                    yield (
+                        f"{batch}: {party} stated another summary of {hop} at {stated.at:{_TIME}} than {name} read: "
+                        f"compare what {party} handed on with what came"
+                    )
+
+
+def _unreceived(view: View) -> Iterator[str]:
+    """Yield a sentence for each output that retention deleted before a receipt of it came, for ever."""
+    for what in view.fold.unreceived:
+        folder, _, batch = what.rpartition(" ")
+        (hop,) = (hop for hop in CHAIN.values() if hop.folder == folder)
+        done = view.fold.hops_of(batch).get(hop.name)
+        number = 0 if done is None else done.counts.accepted
+        yield (
+            f"{batch}: retention deleted {view.deployment.folder(folder, view.campaign, batch)} without a receipt of "
+            f"all who read it: nobody here knows whether its {number:,} reports were counted"
+        )
+
+
+def given_up(view: View) -> Iterator[str]:
+    """Yield a sentence on the reports that were given up with a lost log."""
+    lost = [one for one in view.fold.dropped.values() if one.state == "given_up"]
+    if lost:
+        windows = sorted({one.window for one in lost})
+        of = f"window {windows[0]}" if len(windows) == 1 else f"{len(windows):,} windows, {windows[0]} the first,"
+        yield (
+            f"{sum(one.reports for one in lost):,} reports of {len(lost):,} segments of {of} were given up with a "
+            "lost log: those in no output that it took up were counted before, or never; nobody can know"
+        )
