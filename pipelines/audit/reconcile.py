@@ -11,7 +11,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import is_window
 from hushcount.reasons import DAMAGE
 from pipelines.audit.outputs import missing, output_differences
-from pipelines.audit.parties import Line, given_up, lines_of, party_differences
+from pipelines.audit.parties import STORED, Line, given_up, lines_of, party_differences
 from pipelines.audit.view import StreamRow, View
 from pipelines.files import storage
 from pipelines.log.closing import next_window
@@ -19,8 +19,6 @@ from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
 from pipelines.schedule.intake import fault_in, rule_of
 
-STORED = "stored"
-"""The state of reports in manifests that no closed window has taken in."""
 _TIME = "%Y-%m-%d %H:%M UTC"
 
 

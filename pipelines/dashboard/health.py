@@ -21,6 +21,7 @@ def hops_of(view: View, key: str, last: int) -> Figure:
     rows = [*columns_of(account, last)]
     says = (
         *(f"DIFFERENCE {difference}" for difference in account.differences),
+        *(f"Given up: {says}" for says in account.given_up),
         *(f"Waits: {one.says}" for one in account.waiting),
         "Reports of each window: what went on, with what was rejected above it. Each row has a scale of its own. "
         f"{'Red: numbers differ.' if account.differences else 'All numbers agree.'}",

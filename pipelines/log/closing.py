@@ -25,6 +25,8 @@ from pipelines.log.entries import TakenManifest
 
 File = tuple[int, str]
 """Epoch and first digits of the fingerprint of a campaign file."""
+GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
+"""Why segments of a restored log are dropped."""
 _SECOND = timedelta(seconds=1)
 
 

@@ -16,14 +16,12 @@ from hushcount.errors import HushcountError
 from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
-from pipelines.log.closing import Segment
+from pipelines.log.closing import GIVEN_UP, Segment
 from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
 """What became of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
-GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
-"""Why segments of a restored log are dropped."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.ledger.proofs import noted
 from pipelines.log import entries
-from pipelines.log.closing import Segment, segments_of, window_of
+from pipelines.log.closing import GIVEN_UP, Segment, segments_of, window_of
 from pipelines.log.entries import Entry
-from pipelines.log.fold import GIVEN_UP, Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
+from pipelines.log.fold import Batched, Collected, Dropped, Fold, Head, Hopped, Outgoing
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json

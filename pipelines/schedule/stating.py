@@ -200,12 +200,12 @@ def overdue(
         f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {one.at:{_TIME}}, and no {reader.name} has read "
         f"it here since: see that hand_on of {one.party} is at work; what {one.party} deleted before, nobody counts"
         for one in sorted(stated, key=lambda one: (one.batch, one.hop))
-        for reader in unread_by(deployment, fold, one)
+        for reader in _unread_by(deployment, fold, one)
         if one.at < before and one.summary is not None
     ]
 
 
-def unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Hop]:
+def _unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Hop]:
     """Return the hops here that should read what a party elsewhere states, and have not."""
     return [
         hop

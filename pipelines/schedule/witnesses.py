@@ -37,7 +37,7 @@ class Missing:
         by = [f"{who} follows its entry {entry.number}" for who, entry in self.entries]
         by += [f"{len(self.outputs):,} outputs are of batches that it does not know"] if self.outputs else []
         return (
-            f"{log.campaign}: the log of {log.party} was lost, or is an older copy: {'; '.join(by)}. Nothing is done "
+            f"the log of {log.party} was lost, or is an older copy: {'; '.join(by)}. Nothing is done "
             "before the newer log is back; if it is lost, hushcount run --log-was-restored begins a new one"
         )
 

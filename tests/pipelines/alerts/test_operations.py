@@ -20,6 +20,10 @@ def test_dropped_reports_are_told_by_window_and_again_if_there_are_more() -> Non
     (more,) = dropped(Account("words", [counts("w2", 41)]))
     assert (more.subject, more.id(0)) != (one.subject, one.id(0))
     assert more.subject == one.subject
+    (lost,) = dropped(Account("words", [WindowCounts("w2", "reports", 100, {"given_up": 40, "batched": 60})]))
+    assert dict(lost.numbers) == {"window": "w2", "stream": "reports", "given_up": 40, "received": 100}
+    assert "nobody knows whether they are in a result" in lost.says
+    assert lost.subject != one.subject
     # What was long ago is not news to who sets alerts now.
     assert dropped(Account("words", [counts("w00", 40), *(counts(f"w{day:02}", 0) for day in range(1, 31))])) == []
 

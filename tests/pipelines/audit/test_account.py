@@ -85,7 +85,7 @@ def alter_summary(output: Path) -> None:
 OUTPUTS = [
     (lose_output, "{output} is missing, though hushcount analyze wrote it"),
     (lose_files, " is missing, though hushcount analyze wrote it"),
-    (alter_summary, "{output}/summary.json is not what entry 2 of the log says, though hushcount analyze wrote it"),
+    (alter_summary, "{output}/summary.json is not what entry 3 of the log says, though hushcount analyze wrote it"),
 ]
 
 
@@ -124,12 +124,19 @@ def test_an_output_that_the_log_does_not_know_is_a_difference(site: Site) -> Non
     shutil.rmtree(site.store / "log")
     shutil.copytree(before.store / "log", site.store / "log")
     for past in (False, True):
-        unknown = [says for says in account_at(site, 2.2, past=past).differences if "does not know" in says]
-        assert [says.partition(" is the output")[0] for says in unknown] == [
-            str(site.store / folder / "words" / site.batch(1)) for folder in ("shuffled", "results")
+        told = account_at(site, 2.2, past=past).differences
+        unknown = [says for says in told if "was lost, or is an older copy" in says]
+        assert [says.partition(" was lost")[0] for says in unknown] == [
+            f"the log of {party}" for party in ("shuffler", "analyzer")
         ]
-    assert site.run(2.2).problems != []
+        assert all("1 outputs are of batches that it does not know" in says for says in unknown)
+    (problem,) = site.run(2.2).problems
+    assert problem == f"words: {unknown[0]}"
     # The log of one party alone is lost.
+    shutil.rmtree(site.store / "log")
+    shutil.copytree(before.store / "log", site.store / "log")
     shutil.rmtree(site.store / "log" / "analyzer")
-    (says,) = (one for one in account_at(site, 1.2).differences if f"words/{site.batch(0)} is the" in one)
-    assert "the log of analyzer does not know" in says
+    (says,) = (one for one in account_at(site, 1.2).differences if "the log of analyzer was lost" in one)
+    assert f"ledger {site.root / 'ledger.db'} follows its entry" in says
+    (site.root / "ledger.db").unlink()
+    assert any("1 outputs are of batches" in says for says in account_at(site, 1.2).differences)

@@ -330,7 +330,7 @@ def test_a_check_that_cannot_be_made_is_bad_and_silences_no_other(site: Site, mo
 
 
 def test_a_log_that_cannot_be_read_is_bad_and_silences_no_check_of_settings(site: Site) -> None:
-    (entry,) = site.store.glob("log/shuffler/words/0000000002.json")
+    (entry,) = site.store.glob("log/shuffler/words/000001/0000000002.json")
     entry.write_text("{}")
     found = bad(site)
     assert found.keys() == {"log of words"}

@@ -96,6 +96,8 @@ def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site:
     found = lines(account(analyzer, 1.4))
     assert found["analyzer", "reports"] == Line(("analyzer",), "reports", "log", None, 200, 200)
     # The shuffler hears that they were taken, and not what became of them.
+    receipt = json.loads(said(site, "receipts/analyzer").read_text())
+    assert (receipt["taken"], receipt["streams"]) == (200, {})
     for ran in (False, True):
         if ran:
             assert run(shuffler, now=at(1.4)).problems == []

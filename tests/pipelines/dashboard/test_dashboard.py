@@ -98,7 +98,7 @@ def test_a_page_says_what_results_hops_and_ledger_say(tmp_path: Path) -> None:
     assert "no ledger" in page
     assert "campaign-0-trend-data" in page
     # Nor does a damaged log.
-    entry = site.store / "log" / "analyzer" / "words" / "0000000002.json"
+    entry = site.store / "log" / "analyzer" / "words" / "000001" / "0000000002.json"
     entry.write_text("{")
     page = page_of(site.deployment, at(2.2), 100)
     assert str(entry) in page

@@ -176,6 +176,7 @@ def test_status_reads_what_is_new_and_with_digests_everything(handed_on: tuple[S
     # As if the analyzer had not read it yet.
     shutil.rmtree(site.store / "log" / "analyzer")
     shutil.rmtree(site.store / "results")
+    (site.root / "ledger.db").unlink()
     assert "is not the file that was signed" in account_at(site, 1.2).differences[0]
 
 

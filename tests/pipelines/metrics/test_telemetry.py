@@ -71,7 +71,7 @@ def test_the_numbers_of_a_look_are_sent_and_nothing_else(tmp_path: Path, receive
     }
     assert {dict(names)["hop"] for names in points(received, "hushcount_run_hop_seconds")} == {"shuffle", "analyze"}
     assert points(received, "hushcount_run_problems") == {(): 0}
-    assert where(received) == {"batched": 150, "waiting": 0, "too_late": 0, "quarantined": 0}
+    assert where(received) == {"batched": 150, "waiting": 0, "too_late": 0, "given_up": 0, "quarantined": 0}
     sent = b"".join(received)
     assert b"alpha" not in sent
     assert str(site.root).encode() not in sent
@@ -101,7 +101,7 @@ def test_a_state_that_no_report_is_in_any_more_is_said_to_be_empty(tmp_path: Pat
     assert where(received)["waiting"] == FLOOR - 1
     collect(site.store, site.campaign, values(100), day=1)
     looked(site, 2.1)
-    assert where(received) == {"batched": FLOOR + 99, "waiting": 0, "too_late": 0, "quarantined": 0}
+    assert where(received) == {"batched": FLOOR + 99, "waiting": 0, "too_late": 0, "given_up": 0, "quarantined": 0}
 
 
 def test_a_quiet_look_sends_the_numbers_of_the_last_one_without_a_file_between(

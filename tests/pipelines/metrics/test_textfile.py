@@ -158,7 +158,7 @@ def test_a_log_that_cannot_be_read_is_one_problem_and_hides_no_other_number(tmp_
     site = Site(tmp_path, tail=TABLE + '[alerts]\ncommand = ["true"]\n')
     collect(site.store, site.campaign, values(150), day=0)
     looked(site, 1.1)
-    (site.store / "log" / "analyzer" / "words" / "0000000001.json").write_bytes(b"{")
+    (site.store / "log" / "analyzer" / "words" / "000001" / "0000000001.json").write_bytes(b"{")
     found = Done()
     recorded(site, found, 1.2)
     (problem,) = found.problems
@@ -167,7 +167,7 @@ def test_a_log_that_cannot_be_read_is_one_problem_and_hides_no_other_number(tmp_
     assert "reports_total" not in said
     assert ("words", "analyzer") in said["key_expires_timestamp_seconds"]
     assert said["alerts_standing"] == {(): 0}
-    (site.store / "log" / "shuffler" / "words" / "0000000001.json").write_bytes(b"{")
+    (site.store / "log" / "shuffler" / "words" / "000001" / "0000000001.json").write_bytes(b"{")
     recorded(site, found, 1.3)
     assert "alerts_standing" not in read(site)
 
