@@ -15,6 +15,7 @@ from pipelines.audit.doctor import examine
 from pipelines.audit.parties import Line
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.deployment.settings import Deployment, RetentionPart
+from pipelines.outputs.counts import HopCounts
 from pipelines.schedule.run import Vouched, run
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli
@@ -59,12 +60,9 @@ def test_where_all_parties_run_a_line_of_each_stream_says_where_every_report_is(
     assert found["shuffler+analyzer", "reports"] == Line(
         ("shuffler", "analyzer"), "reports", "log", None, 200, 0, {}, {}, 200
     )
-    # They go on before the analyzer can read them.
-    keys = site.keys.rename(site.root / "no-keys")
-    assert site.run(1.1).problems != []
-    keys.rename(site.keys)
-    found = lines(account_at(site, 1.2))
-    assert {line.on_its_way for line in found.values()} == {200}
+    # Shuffled, and read by nobody yet.
+    assert run(of_party(site, "shuffler"), now=at(1.1)).problems == []
+    assert {line.on_its_way for line in lines(account_at(site, 1.2)).values()} == {200}
     assert site.run(1.2).problems == []
     # Too few of the next window: they wait, and at last they are dropped.
     collect(site.store, site.campaign, values(FLOOR - 1), day=1)
@@ -106,6 +104,17 @@ def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site:
         assert found["analyzer", "reports"] == Line(
             ("analyzer",), "reports", "receipts", at(1.3).isoformat(), 200, None
         )
+
+
+def test_a_line_that_does_not_add_up_is_a_difference(site: Site) -> None:
+    """A hop that is done and did not count what was handed to it: no number of its batch says so."""
+    assert site.run(1.2).problems == []
+    view = view_of(site.deployment, at(1.3))
+    batch, hops = site.batch(0), view.fold.done[site.batch(0)]
+    silent = replace(hops["analyze"], counts=HopCounts.of("analyze", {}))
+    view.__dict__["fold"] = replace(view.fold, done={batch: {**hops, "analyze": silent}})
+    (difference,) = account_of(view).differences
+    assert difference.startswith("reports at shuffler, analyzer: 200 received, 0 of them went on")
 
 
 def changed(path: Path, **fields: Any) -> None:
