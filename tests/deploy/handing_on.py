@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from pipelines.deployment.settings import Deployment
+from pipelines.deployment.settings import FOLDERS, PARTIES, SAID, Deployment
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import RUN_FOLDER
 from pipelines.schedule.run import run
 from tests.deploy.conftest import DEPLOY
+from tests.deploy.test_schedules import mounts, services
 from tests.support.collecting import window_name
 from tests.support.site import Site, at
 
@@ -20,7 +21,7 @@ GONE = f"{window_name(0)}-000001-{'0' * 16}"
 
 
 def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployment:
-    """Return a party's deployment file of compose.yaml with its mounts at places of this machine."""
+    """Return a party's deployment file of compose.yaml with these folders, and a store, at places of this machine."""
     given = Deployment.read(DEPLOY / "compose" / f"{party}.toml")
     return replace(
         given,
@@ -32,6 +33,7 @@ def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployme
         sign_with=None if given.sign_with is None else root / "signing-keys" / party,
         shuffler_keys=_trusted(root, given.shuffler_keys),
         aux_server_keys=_trusted(root, given.aux_server_keys),
+        analyzer_keys=_trusted(root, given.analyzer_keys),
         file=given.file.model_copy(update={"paths": paths}),
     )
 
@@ -39,6 +41,24 @@ def deployment(root: Path, party: str, campaigns: str, **paths: str) -> Deployme
 def _trusted(root: Path, path: Path | None) -> Path | None:
     """Return what is mounted at /trusted/PARTY/public.json: what that party's key directory lists."""
     return None if path is None else root / "signing-keys" / path.parent.name / "public.json"
+
+
+def in_compose(root: Path, service: str) -> Deployment:
+    """Return the deployment of a service of compose.yaml, whose volumes lie in `root/volumes`."""
+    party = service.removesuffix("-hand-on")
+    given = Deployment.read(DEPLOY / "compose" / f"{party}.toml")
+    names = [*FOLDERS, *(f"{folder}/{one}" for folder in SAID for one in PARTIES)]
+    paths = {name: mounted(root, service, given.folder(*name.split("/"))) for name in names}
+    return deployment(root, party, "campaigns" if party == "analyzer" else "redacted-campaigns", **paths)
+
+
+def mounted(root: Path, service: str, path: str) -> str:
+    """Return where a path of a service's container lies; without a volume, where a test sees that it was written."""
+    found = mounts(services()[service])
+    for target in sorted(found, key=len, reverse=True):
+        if f"{path}/".startswith(f"{target}/"):
+            return f"{root / 'volumes' / found[target][0]}{path.removeprefix(target)}"
+    return f"{root / 'no-volume' / service}{path}"
 
 
 def of_shuffler(root: Path) -> Deployment:

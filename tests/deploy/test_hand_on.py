@@ -36,7 +36,9 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     assert files(Path(to["to-analyzer"])) == {"reports", *SIGNED}
     assert hand_on.hand_on(shuffler, asked) == ([], [])
 
-    aux = deployment(site.root, "aux-server", "redacted-campaigns", shuffled=to["to-aux"])
+    # Both read what the shuffler states.
+    stated = {"stated/shuffler": shuffler.folder("stated", "shuffler")}
+    aux = deployment(site.root, "aux-server", "redacted-campaigns", shuffled=to["to-aux"], **stated)
     with planted(Path(to["to-aux"]), batch, "discovery") as path:
         (problem,) = run(aux, now=at(1.1)).problems
         assert f"{path} was not signed" in problem
@@ -54,7 +56,9 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     assert hand_on.hand_on(aux, asked)[1] == []
     assert files(Path(to["bins"])) == {"bins", *SIGNED}
 
-    analyzer = deployment(site.root, "analyzer", "campaigns", shuffled=to["to-analyzer"], released=to["bins"])
+    stated["stated/aux-server"] = aux.folder("stated", "aux-server")
+    read = {"shuffled": to["to-analyzer"], "released": to["bins"], **stated}
+    analyzer = deployment(site.root, "analyzer", "campaigns", **read)
     with planted(Path(to["bins"]), batch, "bins") as path:
         (problem,) = run(analyzer, now=at(1.1)).problems
         assert f"{path} was not signed" in problem
@@ -69,7 +73,7 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     assert summary(results)["accepted"] == 300
 
     # With the redacted file nobody reveals a value: the analyzer needs the whole one.
-    wrong = deployment(site.root, "analyzer", "redacted-campaigns", shuffled=to["to-analyzer"], released=to["bins"])
+    wrong = deployment(site.root, "analyzer", "redacted-campaigns", **read)
     (problem,) = run(replace(wrong, store=str(site.root / "x")), now=at(1.1)).problems
     assert "no hash key" in problem
 
@@ -90,8 +94,12 @@ def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
     hand_on.hand_on(shuffler, asked)
     assert files(site.root / "to") == {"reports", *SIGNED}
-    assert run(shuffler, now=at(25), vouched=Vouched(clock_is_right=True)).deleted == []
-    assert len(run(shuffler, now=at(35), vouched=Vouched(clock_is_right=True)).deleted) == 2
+    sure = Vouched(clock_is_right=True)
+    assert run(shuffler, now=at(25), vouched=sure).deleted == []
+    # Segments go in time; what was handed on waits for receipts, which nobody leaves here.
+    (segments,) = run(shuffler, now=at(35), vouched=sure).deleted
+    assert segments.endswith(" segments")
+    assert any(one.endswith(" shuffled") for one in run(shuffler, now=at(95), vouched=sure).deleted)
     ((line,), _) = hand_on.hand_on(shuffler, asked)
     assert line.startswith(f"deleted: words/{window_name(0)}-")
     assert files(site.root / "to") == set()
@@ -172,6 +180,9 @@ def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleTyp
         "shuffled=/x",
         "results/reports=/x",
         "shuffled/reports=",
+        "stated=",
+        "stated/shuffler=/x",
+        "receipts=/x",
     ):
         with pytest.raises(UsageError, match="shuffled/reports=WHERE"):
             hands(hand_on, text)

@@ -33,6 +33,7 @@ from tests.support.site import Site, account_at, at, values, view_of
 BOTH = """sign_with = "signing"
 shuffler_keys = "signing/public.json"
 aux_server_keys = "signing/public.json"
+analyzer_keys = "signing/public.json"
 """
 """Settings of a deployment in which both parties sign that hand something on."""
 
@@ -263,7 +264,7 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     shutil.rmtree(folder / site.batch(1))
     shutil.copytree(folder / site.batch(0), folder / site.batch(1))
     (problem,) = run(analyzer, now=at(2.2)).problems
-    assert f"for batch {site.batch(0)}" in problem
+    assert f"{site.batch(1)}/summary.json is not what the shuffler states" in problem
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
         differences = account_of(view_of(shuffler, at(2.2))).differences
@@ -374,7 +375,7 @@ def test_run_signs_and_requires_what_the_auxiliary_server_hands_on(tmp_path: Pat
     else:
         assert done_here.problems == []
         plant_a_value(site, site.store / "released" / "words" / site.batch(0), True)
-        assert "summary.json is not what entry 2 of the log says" in account_at(site, 1.2).differences[0]
+        assert "summary.json is not what entry 3 of the log says" in account_at(site, 1.2).differences[0]
 
 
 def test_what_is_counted_and_not_released_is_signed_too(tmp_path: Path) -> None:
