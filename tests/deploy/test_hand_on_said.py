@@ -194,7 +194,7 @@ def test_a_place_that_cannot_be_listed_is_named_and_holds_up_nothing_else(
     asked = hands(
         hand_on, "stated=stub://away/stated", "stated=stub://to/stated", f"shuffled/reports={site.root / 'to'}"
     )
-    done, (problem,) = hand_on.hand_on(replace(shuffler), asked)
+    done, (problem,) = hand_on.hand_on(shuffler, asked)
     assert problem.startswith("stated/shuffler was not copied from ")
     assert "no route" in problem
     assert sorted(done) == ["copied: stated/shuffler words, 1", f"handed on: words/{batch.name} reports"]
