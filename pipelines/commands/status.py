@@ -173,7 +173,7 @@ def _parties_shown(account: Account) -> Table:
     """Show the lines of all parties; those elsewhere with the time of the newest that they said."""
     rows = []
     for one in account.parties:
-        by = "its log" if one.source == "log" else "it has said nothing yet"
+        by = "the log here" if one.source == "log" else "it has said nothing yet"
         if one.said is not None:
             by = f"{one.source}, {stamp(datetime.fromisoformat(one.said))}"
         numbers = ("not said",) * 4

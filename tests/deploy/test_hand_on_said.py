@@ -30,7 +30,8 @@ class Parties:
 
     def run(self, party: str, day: float) -> Done:
         done = run(in_compose(self.site.root, party), now=at(day), vouched=Vouched(clock_is_right=True))
-        assert done.problems == []
+        # A hand-over is overdue as long as its recipient is down.
+        assert [one for one in done.problems if "has left no receipt of" not in one] == []
         return done
 
     def carry(self, party: str) -> list[str]:
