@@ -10,10 +10,11 @@ import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
 from aux_server.bins import Bins
+from aux_server.drawing import BinWords, Draw, in_drawn_order
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.released import join_released
-from hushcount.randomness import WORD_VALUES, SystemWords, Words, below, permutation
+from hushcount.randomness import WORD_VALUES, Words, below
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -24,43 +25,50 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Privacy: the set of kept bins, with their counts, is (epsilon, delta)-private as the rule states. A pair is a
         function of its value alone, and the order is a fresh permutation, so the release tells no more than that set,
         even to an analyzer that made some of the reports.
-    Randomness: the operating system's cryptographic generator. An engine that loses a worker may run the draw again,
-        and no step after it prevents that. What was drawn first never leaves: it lies in the job's hidden folder, the
-        next try writes over it, and the folder is shown when the job is complete. With a ledger the first draw that
-        was kept is handed out, whatever runs again. A draw derived from a key of the run would repeat, but the key
-        would lie in the job's graph, and it shows by how much a kept bin passed.
+    Randomness: a pseudo-random function of a key that follows from the auxiliary server's private key, which the
+        workers open and no graph has. An engine that loses a worker may run the draw again: it draws the same.
     """
 
-    def __init__(self, rule: KeepRule) -> None:
+    def __init__(self, rule: KeepRule, draw: Draw) -> None:
         super().__init__()
         self._rule = rule
+        self._draw = draw
 
     def expand(self, bins: PCollection) -> PCollection:
         return (
             bins
-            | "keep" >> beam.ParDo(Keep(self._rule))
+            | "keep" >> beam.ParDo(Keep(self._rule, self._draw))
             | "one place" >> beam.Map(_one_place)
             | "released records meet" >> beam.GroupByKey()
-            | "in random order" >> beam.Map(_in_random_order)
+            | "in random order" >> beam.ParDo(InDrawnOrder(self._draw))
         )
 
 
 class Keep(beam.DoFn):
     """Bins in, the records of kept bins out."""
 
-    def __init__(self, rule: KeepRule) -> None:
+    def __init__(self, rule: KeepRule, draw: Draw) -> None:
         self._rule = rule
+        self._draw = draw
+
+    def setup(self) -> None:
+        self._key = self._draw.open()
 
     def process(self, bins: Bins) -> Iterator[bytes]:
-        if self._rule.counts:
-            drawn = draw_counts(self._rule, bins.counts, SystemWords())
-            kept = drawn > 0
-            shown = drawn[kept]
-        else:
-            kept, shown = draw_kept(self._rule, bins.counts, SystemWords()), None
-        pairs = np.ascontiguousarray(bins.pairs[kept])
-        for record in join_released(pairs.view(np.uint8).reshape(len(pairs), pairs.itemsize), shown):
-            yield record.tobytes()
+        yield from kept_records(self._rule, bins, BinWords(self._key, bins.pairs))
+
+
+def kept_records(rule: KeepRule, bins: Bins, words: Words) -> Iterator[bytes]:
+    """Draw which bins are kept, and yield their records: pairs, or pairs with the counts that they show."""
+    if rule.counts:
+        drawn = draw_counts(rule, bins.counts, words)
+        kept = drawn > 0
+        shown = drawn[kept]
+    else:
+        kept, shown = draw_kept(rule, bins.counts, words), None
+    pairs = np.ascontiguousarray(bins.pairs[kept])
+    for record in join_released(pairs.view(np.uint8).reshape(len(pairs), pairs.itemsize), shown):
+        yield record.tobytes()
 
 
 def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.bool_]:
@@ -102,7 +110,8 @@ def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int6
     noise = np.empty(number, dtype=np.int64)
     missing = np.arange(number)
     while missing.size:
-        noise[missing] = _runs(law.right, missing.size, words) - _runs(law.left, missing.size, words)
+        of = _at(words, missing)
+        noise[missing] = _runs(law.right, missing.size, of) - _runs(law.left, missing.size, of)
         missing = missing[noise[missing] > law.most]
     return noise
 
@@ -120,15 +129,28 @@ def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
     lengths = np.zeros(number, dtype=np.int64)
     running = np.arange(number)
     while running.size:
-        running = running[below(threshold, running.size, words)]
+        running = running[below(threshold, running.size, _at(words, running))]
         lengths[running] += 1
     return lengths
+
+
+def _at(words: Words, rows: npt.NDArray[np.intp]) -> Words:
+    """Return the source of words of some of the bins, if each has its own."""
+    return words.at(rows) if isinstance(words, BinWords) else words
 
 
 def _one_place(record: bytes) -> tuple[int, bytes]:
     return 0, record
 
 
-def _in_random_order(element: tuple[int, Iterable[bytes]]) -> tuple[int, bytes]:
-    records = list(element[1])
-    return element[0], b"".join(records[index] for index in permutation(len(records), SystemWords()))
+class InDrawnOrder(beam.DoFn):
+    """(place, records) in, (place, block of them in random order) out."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def setup(self) -> None:
+        self._key = self._draw.open()
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
+        yield element[0], b"".join(in_drawn_order(self._key, list(element[1])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import NoReturn, TypeVar
 
 import numpy as np
@@ -82,6 +83,11 @@ class PrivateKey(Guarded):
         super().__init__(secret)
         self.public_key = crypto_scalarmult_base(secret)
         self.id = key_id(self.public_key)
+
+    def derived(self, context: bytes) -> bytes:
+        """Return 32 bytes that follow from the key and a context, and are random to whoever lacks the key."""
+        secret = self.secret_for_storage()
+        return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
 
     def open(self, sealed: bytes) -> bytes | None:
         """Return the content of a sealed box, or None: one failure, which never tells the step that failed."""

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import apache_beam as beam
 
 from aux_server.count_bins import CountBins
+from aux_server.drawing import Draw
 from aux_server.keep import Release
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -37,6 +38,7 @@ from pipelines.jobs.job import Finished, Job, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.reveal import BINS, RevealJob
 from pipelines.ledger.charging import Charging
+from pipelines.ledger.draws import manifest_in
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.minimum_batch import pass_on_withheld
@@ -168,12 +170,13 @@ class ReleaseJob(OpeningJob):
         campaign, form = self.campaign, self.campaign.discovery_format
         number = places(self.records, _PLACE_RECORDS, place.spill)
         tags = tag_keys(form.sealed_bytes, SystemWords())
+        draw = Draw.of(self.key, campaign.fingerprint, self.rule, manifest_in(self.folder))
         read, opened = self.opened(pipeline, place, OpenPairs(self.key, form, number, tags, self.records))
         counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
         allowed = self.count(place, read, opened, counted["counts"])
         (
             counted["bins"]
-            | "release" >> Release(self.rule)
+            | "release" >> Release(self.rule, draw)
             | "write released"
             >> WriteShards(_drawn_to(place), Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
         )
@@ -183,7 +186,7 @@ class ReleaseJob(OpeningJob):
         counts, opening = self.counted(sums)
         for made in (drawn, bins):
             storage.make_directory(made)
-        charge.fix_draw(drawn)
+        charge.keep_draw(drawn)
         if drawn != bins:
             # One file, or none if the draw is empty.
             for path, size in storage.list_files(drawn, SUFFIX):

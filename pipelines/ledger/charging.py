@@ -58,10 +58,10 @@ class Charging:
     draw: str | None = None
     window_of: Callable[[int], Window | None] = _no_window
 
-    def fix_draw(self, directory: str) -> None:
-        """Replace a draw in a directory by the first one of its key, if there was one."""
+    def keep_draw(self, directory: str) -> None:
+        """Keep the draw in a directory beside the ledger; LedgerError: another one is kept there."""
         if self.path is not None and self.charge is not None:
-            self.draw = draws.fix_draw(self.path, self.charge.key, directory)
+            self.draw = draws.keep_draw(self.path, self.charge.key, directory)
 
     def commit(self, actual: Loss, accepted: int) -> Charged | NoLedger:
         """Charge a release its actual cost, and return what the summary says of it.
@@ -158,8 +158,10 @@ def charging(
     manifest = draws.manifest_in(folder)
     with under_way(path) as run:
         charge = _reserve(path, replace(wanted, run=run), manifest, most, known)
-        if drawn and charge.state == "committed":
-            require_same_draw(path, charge, draws.digest_of_draw(path, charge.key))
+        kept = draws.digest_of_draw(path, charge.key) if drawn and charge.state == "committed" else None
+        if kept is not None:
+            # One that is gone is drawn again, and compared then.
+            require_same_draw(path, charge, kept)
         try:
             # The draw of a release is what it holds; a job that draws does not know it yet.
             draw = manifest if hop == "discover" and not drawn else None

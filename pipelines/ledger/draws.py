@@ -1,8 +1,7 @@
-"""What a release is made from, by digest, and the draw of a random release: drawn once for each key.
+"""What a release is made from, by digest, and the draw of a random release, which is kept beside the ledger.
 
-A second draw from the same reports would be a second release, so a retried job hands out the first draw again. A draw
-lies beside its ledger. Its digest stands in the charge's row: a draw that lies beside another name of the ledger is
-noticed before it is handed out.
+A draw is a function of its input and a key (aux_server/drawing.py), so that a retried job draws the same. The kept draw
+and its digest in the charge's row are witnesses: another draw would be a second release, and is not handed out.
 """
 
 from __future__ import annotations
@@ -56,11 +55,13 @@ def digest_of_draw(ledger: Path, key: str) -> str | None:
         raise LedgerError(f"cannot read the draw {kept}: {error.strerror}") from None
 
 
-def fix_draw(ledger: Path, key: str, directory: str) -> str:
-    """Keep the block file that was just drawn, or replace it by the draw that is kept already; return its digest.
+def keep_draw(ledger: Path, key: str, directory: str) -> str:
+    """Keep the block file that was just drawn, and return its digest. It is on the disk before it is charged.
 
-    If two processes draw at a time, the first draw stays and both hand it out. It is on the disk before it is charged.
     The directory holds one block file, or none if no bin was kept.
+
+    Raises:
+        LedgerError: another draw is kept; or it cannot be kept.
     """
     drawn = [path for path, _ in storage.list_files(directory, SUFFIX)]
     if len(drawn) > 1:
@@ -77,10 +78,10 @@ def fix_draw(ledger: Path, key: str, directory: str) -> str:
     except OSError as error:
         raise LedgerError(f"cannot keep the draw {kept}: {error.strerror}") from None
     if first != own:
-        for path in drawn:
-            storage.remove(path)
-        if first:
-            storage.write_whole(storage.join(directory, f"released{SUFFIX}"), [first])
+        raise LedgerError(
+            f"this input was drawn before, and the draw that is kept, {kept}, is another one: restore it, and the key "
+            "and the campaign file as they were then; a second draw would be a second release"
+        )
     return manifest_in(directory)
 
 

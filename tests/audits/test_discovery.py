@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from aux_server.bins import Bins
-from aux_server.keep import Keep, draw_kept
+from aux_server.drawing import BinWords
+from aux_server.keep import draw_kept, kept_records
 from hushcount.discovery.keep_rules import KeepRule, Relation, RuleName
 from hushcount.randomness import SystemWords
 from tests.audits.auditor import greatest_probability, least_loss, least_probability
@@ -134,7 +136,9 @@ CANARIES = 60_000
 def canaries_kept(rule: KeepRule) -> int:
     """Return how many of the canaries the auxiliary server's own step releases."""
     pairs = np.arange(1, CANARIES + 1, dtype=">u8").view("S8")
-    released = list(Keep(rule).process(Bins(pairs, np.ones(CANARIES, dtype=np.int64))))
+    released = list(
+        kept_records(rule, Bins(pairs, np.ones(CANARIES, dtype=np.int64)), BinWords(secrets.token_bytes(32), pairs))
+    )
     assert len(set(released)) == len(released)
     return len(released)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from aux_server.bins import Bins
-from aux_server.keep import Keep, count_noise, draw_counts, draw_kept
+from aux_server.drawing import BinWords
+from aux_server.keep import count_noise, draw_counts, draw_kept, kept_records
 from hushcount.discovery.keep_rules import KeepRule, Relation
 from hushcount.randomness import SystemWords
 from tests.audits.auditor import least_loss, least_probability
@@ -130,7 +132,9 @@ def test_canaries_are_released_with_delta_at_most(relation: Relation) -> None:
     rule = KeepRule("optimal", EPSILON, DELTA, relation, counts=True)
     pairs = np.arange(1, CANARIES + 1, dtype=">u8").view("S8")
     bins = Bins(pairs, np.ones(CANARIES, dtype=np.int64))
-    kept = np.array(len(list(Keep(rule).process(bins))))
+    kept = np.array(len(list(kept_records(rule, bins, BinWords(secrets.token_bytes(32), pairs)))))
     assert float(least_probability(kept, CANARIES, FAILURE)) <= float(rule.step_delta) <= DELTA
-    loose = np.array(len(list(Keep(replace(rule, delta=6.0 * DELTA)).process(bins))))
+    loose = np.array(
+        len(list(kept_records(replace(rule, delta=6.0 * DELTA), bins, BinWords(secrets.token_bytes(32), pairs))))
+    )
     assert float(least_probability(loose, CANARIES, FAILURE)) > float(rule.step_delta)

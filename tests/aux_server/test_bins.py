@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aux_server.bins import Bins
-from aux_server.keep import Keep
+from aux_server.keep import kept_records
 from hushcount.discovery.keep_rules import KeepRule
+from hushcount.randomness import SystemWords
 from tests.support.bins import bins_of_pairs
 
 PAIR = 11
@@ -53,5 +54,5 @@ def test_kept_pairs_are_released_whole_once_and_no_others() -> None:
     # Counts far beyond the rule's certainty, and of one report, which delta makes hopeless (1e-9 at most).
     rule = KeepRule("optimal", 10.0, 1e-9, "add-remove")
     bins = bins_of_pairs(block([0] * 90 + [1] * 80 + [2] + [4] * 70 + [5]), PAIR)
-    assert sorted(Keep(rule).process(bins)) == sorted([pair(0), pair(1), pair(4)])
-    assert list(Keep(rule).process(bins_of_pairs(b"", PAIR))) == []
+    assert sorted(kept_records(rule, bins, SystemWords())) == sorted([pair(0), pair(1), pair(4)])
+    assert list(kept_records(rule, bins_of_pairs(b"", PAIR), SystemWords())) == []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from aux_server.bins import Bins, bins_of, counted_dtype, in_runs, united
 from aux_server.count_bins import CountBins, CountOnce
+from aux_server.drawing import Draw
 from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign
@@ -83,7 +84,8 @@ def release(
             | beam.combiners.ToDict()
             | "w" >> beam.ParDo(Write(out, "counts"))
         )
-        counted["bins"] | beam.ParDo(Keep(campaign.require_keep_rule())) | "v" >> beam.ParDo(Write(out, "kept"))
+        keep = Keep(campaign.require_keep_rule(), Draw(key, b"any"))
+        counted["bins"] | beam.ParDo(keep) | "v" >> beam.ParDo(Write(out, "kept"))
     (counts,) = (eval(path.read_text()) for path in out.glob("counts-*"))  # noqa: S307
     return counts, [eval(path.read_text()) for path in out.glob("kept-*")]  # noqa: S307
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from aux_server.bins import Bins
-from aux_server.keep import Keep
+from aux_server.keep import kept_records
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.discovery.released import join_released, released_bytes, split_released
+from hushcount.randomness import SystemWords
 
 FORM = DiscoveryFormat(b"b" * 16, b"k" * 32, 4)
 PAIRS = np.arange(3 * FORM.pair_bytes, dtype=np.uint16).astype(np.uint8).reshape(3, FORM.pair_bytes)
@@ -44,7 +45,7 @@ def test_the_auxiliary_server_releases_the_counts_that_bins_show() -> None:
     rule = KeepRule("optimal", 1.0, 1e-8, counts=True)
     pairs = PAIRS.view(f"S{FORM.pair_bytes}").reshape(-1)
     counts = np.array([1, 100, 5_000])
-    records = list(Keep(rule).process(Bins(pairs, counts)))
+    records = list(kept_records(rule, Bins(pairs, counts), SystemWords()))
     # The first is kept with a chance of 1e-8; the others are off by more than 60 with one below 1e-10.
     (second, shown), (third, more) = (split_released(record, FORM, True) for record in records)
     assert [second, third] == [row.tobytes() for row in PAIRS[1:]]

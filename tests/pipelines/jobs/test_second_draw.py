@@ -1,7 +1,8 @@
-"""An engine may run again the step that draws: what it drew before gets out neither without a ledger nor with one."""
+"""An engine may run again the step that draws, and so may another run: each draws the same of the same input."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from aux_server import keep
 from hushcount.arrays import BoolArray
-from tests.support.jobs import Chain, done, files_under, new_campaign, new_keys, values_of, write_lines
+from tests.support.jobs import Chain, files_under, new_campaign, new_keys, refused, values_of, write_lines
 from tests.support.plain_engine import PlainPipeline
 from tests.support.records import as_set, read_rows
 
@@ -54,29 +55,41 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[BoolArray]:
     return noted
 
 
-def test_a_draw_that_was_made_again_is_the_only_one_that_gets_out(chain: Chain, draws: list[BoolArray]) -> None:
+def test_a_draw_that_is_made_again_is_the_same(chain: Chain, draws: list[BoolArray]) -> None:
     out = chain.discover("--party", "aux-server", out="again")
     first, second = (int(draw.sum()) for draw in draws)
-    assert (draws[0] != draws[1]).any()
+    assert 0 < first == second < BINS
     rows = read_rows(out / "bins")
     assert len(rows) == len(as_set(rows)) == second
-    # No other file has records of the first draw, nor has a hidden folder.
     (file,) = (out / "bins").iterdir()
     assert [name for name in files_under(out) if name.endswith(".blocks")] == [f"bins/{file.name}"]
-    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]
-    assert first > 0
+    # Another run, also beside another ledger or one that lost the draw, makes the same file, in the same order.
+    released = file.read_bytes()
+    ledger = out.parent / "ledger.db"
+    for name in ("plain", "charged", "lost"):
+        more = () if name == "plain" else ("--ledger", ledger)
+        shutil.rmtree(ledger.with_name("ledger.db.draws"), ignore_errors=True)
+        made = chain.discover("--party", "aux-server", *more, out=name)
+        (other,) = (made / "bins").iterdir()
+        assert other.read_bytes() == released, name
 
 
-def test_with_a_ledger_a_job_that_runs_again_hands_out_the_first_draw_that_was_kept(
-    chain: Chain, draws: list[BoolArray], tmp_path: Path
-) -> None:
+def test_a_kept_draw_that_is_another_one_is_refused(chain: Chain, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
-    name = chain.campaign.id
-    done("ledger", "set", "--ledger", ledger, "--campaign", name, "--epsilon", 2.5, "--delta", 1e-6)
-    kept = []
-    for out in ("charged", "retried"):
-        made = chain.discover("--party", "aux-server", "--ledger", ledger, out=out)
-        kept.append(as_set(read_rows(made / "bins")))
-    assert len(draws) == 4
-    assert kept[0] == kept[1]
-    assert len(kept[0]) == int(draws[1].sum())
+    chain.discover("--party", "aux-server", "--ledger", ledger, out="first")
+    (kept,) = (tmp_path / "ledger.db.draws").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1] + b"?")
+    again = (*chain.discover_arguments(out="second"), "--party", "aux-server", "--ledger", ledger)
+    refused(*again, status=1, says=["its draw", "is another one", "second release"])
+    # Also where the ledger does not know of a charge any more.
+    ledger.unlink()
+    refused(*again, status=1, says=["is another one", "second release"])
+    assert not chain.path("second").exists()
+
+
+def test_another_input_draws_anew(chain: Chain) -> None:
+    """The same reports shuffled again are another input. Fails on right code with a probability below 1e-14."""
+    first = as_set(read_rows(chain.discover("--party", "aux-server", out="one") / "bins"))
+    shutil.rmtree(chain.path("shuffled"))
+    chain.shuffle()
+    assert as_set(read_rows(chain.discover("--party", "aux-server", out="two") / "bins")) != first

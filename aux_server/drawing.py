@@ -1,0 +1,97 @@
+"""The draw of a release is a function: of a key that only the auxiliary server has, the keep rule, and the input.
+
+So whatever runs again draws the same: a bundle that an engine retries, a second run, a run beside a restored ledger.
+A second draw of one input would be a second release, and after enough of them every bin would be kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import UInt64Array
+from hushcount.discovery.keep_rules import KeepRule
+from keys.store import KeyReference
+
+_BLOCK_WORDS = 8
+_OF_BINS, _OF_ORDER = b"hushcount bins", b"hushcount order"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a draw follows from. A job graph carries it: it holds no secret.
+
+    Attributes:
+        key: the auxiliary server's.
+        context: digest of all else that the draw follows from.
+    """
+
+    key: KeyReference
+    context: bytes
+
+    @staticmethod
+    def of(key: KeyReference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
+        """Return the draw of an input by a rule.
+
+        Args:
+            fingerprint: of the campaign file.
+            manifest: digest of the contents of the input's files.
+        """
+        data = {"campaign": fingerprint.hex(), "rule": asdict(rule), "input": manifest}
+        return Draw(key, hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).digest())
+
+    def open(self) -> bytes:
+        """Return the key of this draw; raises as `KeyReference.read`."""
+        return self.key.read().derived(self.context)
+
+
+class BinWords:
+    """A stream of words for each bin, which follows from the key of a draw and the bin's pair, and from nothing else.
+
+    Which bins are drawn together, in which order and where, changes no word. To whoever lacks the key the words of all
+    bins of all inputs are independent and uniform, as far as BLAKE2b is a pseudo-random function.
+
+    Args:
+        key: 32 bytes, of one draw.
+        pairs: S[b], distinct.
+    """
+
+    def __init__(self, key: bytes, pairs: npt.NDArray[np.bytes_]) -> None:
+        self._key = key
+        self._pairs = np.ascontiguousarray(pairs).view(np.uint8).reshape(len(pairs), -1)
+        self._rows: npt.NDArray[np.intp] = np.arange(len(pairs))
+        self._blocks = np.empty((len(pairs), _BLOCK_WORDS), dtype="<u8")
+        self._taken = np.zeros(len(pairs), dtype=np.int64)
+
+    def at(self, rows: npt.NDArray[np.intp]) -> BinWords:
+        """Return the streams of some of the bins, in this order; they go on where they are, here too."""
+        part = BinWords.__new__(BinWords)
+        part.__dict__.update(self.__dict__, _rows=self._rows[rows])
+        return part
+
+    def words(self, count: int) -> UInt64Array:
+        """Return uint64[b], the next word of each bin; ValueError: `count` is not how many bins there are."""
+        rows = self._rows
+        if count != len(rows):
+            raise ValueError(f"{count} words are wanted, must be one for each of {len(rows)} bins")
+        taken = self._taken[rows]
+        for row in rows[taken % _BLOCK_WORDS == 0].tolist():
+            number = int(self._taken[row]) // _BLOCK_WORDS
+            salt = number.to_bytes(16, "little")
+            made = hashlib.blake2b(self._pairs[row].tobytes(), key=self._key, salt=salt, person=_OF_BINS)
+            self._blocks[row] = np.frombuffer(made.digest(), dtype="<u8")
+        drawn = self._blocks[rows, taken % _BLOCK_WORDS]
+        self._taken[rows] = taken + 1
+        return drawn.astype(np.uint64, copy=False)
+
+
+def in_drawn_order(key: bytes, records: list[bytes]) -> list[bytes]:
+    """Return different records in an order that follows from the key of a draw and from which they are.
+
+    To whoever lacks the key every order is equally likely.
+    """
+    return sorted(records, key=lambda record: hashlib.blake2b(record, key=key, person=_OF_ORDER).digest())
