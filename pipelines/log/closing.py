@@ -153,17 +153,25 @@ def closing_of(
     listed: Sequence[Listed],
     rule: Rule,
     faults: Mapping[str, str],
+    restored: datetime | None = None,
 ) -> Closing:
     """Return what closing a window does, which `next_window` returned for the same log and store.
 
     Args:
         faults: what is wrong with each segment that is not as its manifest says, by path: it waits, or is dropped.
+        restored: when the log was begun anew; what the store had by then may have been counted before, and is given up.
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
         segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of {one.window.name}"
         for one in manifests
         if one.written > one.window.end + rule.grace
+        for segment in one.segments
+    }
+    late |= {
+        segment: GIVEN_UP
+        for one in manifests
+        if restored is not None and one.written <= restored
         for segment in one.segments
     }
     offered = [*waiting, *(segment for one in manifests for segment in one.segments if segment not in late)]

@@ -89,11 +89,24 @@ class Adopted(Part):
     summary: dict[str, Any]
 
 
+class Held(Part):
+    """An output that the old log lacks and the store too, but others have it: they left a receipt.
+
+    Attributes:
+        summary: digest of the summary that they read.
+    """
+
+    batch: BatchName
+    hop: HopName
+    seconds: WindowSeconds = Field(description="length of the batch's window, as far as it is known")
+    summary: Hex32
+
+
 class Restored(Part):
     """A log was lost, or restored to an older copy: this one replaces it, and says what cannot be known.
 
-    Every segment that the old log has in no finished batch is given up, with those of the manifests here: the lost
-    entries may have counted it. Nothing that others hold is made anew.
+    Every segment that the old log has in no finished batch is given up, with those of the manifests here, and of any
+    older one that comes to light: the lost entries may have counted it. Nothing that others hold is made anew.
 
     Attributes:
         generation, number, entry: where the old log ended; number 0: nothing of it was left.
@@ -108,6 +121,7 @@ class Restored(Part):
     through: Moment
     manifests: Annotated[tuple[TakenManifest, ...], Field(max_length=_MOST_MANIFESTS)] = ()
     adopted: Annotated[tuple[Adopted, ...], Field(max_length=_MOST_MANIFESTS)] = ()
+    held: Annotated[tuple[Held, ...], Field(max_length=_MOST_MANIFESTS)] = ()
 
 
 class Opened(Part):

@@ -167,6 +167,7 @@ class Fold:
         ledger: id of the ledger in which the party charges; None: it has charged nothing yet.
         latest: when the newest entry was put that proves a time; None: there is none.
         closed: every window that ended by then is closed; None: none is.
+        restored: when the log was begun anew because entries of it were lost; None: it never was.
         windows: with a manifest that was taken in, or closed by an entry of their own; by name.
         waiting: segments that no batch has taken, by path.
         aside: why some of these are put aside, by path.
@@ -184,6 +185,7 @@ class Fold:
     ledger: str | None = None
     latest: datetime | None = None
     closed: datetime | None = None
+    restored: datetime | None = None
     windows: Mapping[str, Collected] = field(default_factory=dict)
     waiting: Mapping[str, Segment] = field(default_factory=dict)
     aside: Mapping[str, str] = field(default_factory=dict)
@@ -293,6 +295,7 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
         ledger=next((fold.ledger for fold in folds if fold.ledger is not None), None),
         latest=max(moments, default=None),
         closed=shuffling.closed,
+        restored=shuffling.restored,
         windows=shuffling.windows,
         waiting=shuffling.waiting,
         aside=shuffling.aside,

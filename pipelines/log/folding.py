@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -93,7 +93,8 @@ class _State:
     def __init__(self, fold: Fold) -> None:
         self._before = fold
         self._campaign = fold.campaign
-        self._ledger, self._latest, self._closed = fold.ledger, fold.latest, fold.closed
+        self._ledger, self._latest = fold.ledger, fold.latest
+        self._closed, self._restored = fold.closed, fold.restored
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
         self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
@@ -107,6 +108,7 @@ class _State:
             self._ledger,
             self._latest,
             self._closed,
+            self._restored,
             dict(self._windows),
             dict(self._waiting),
             dict(self._aside),
@@ -233,6 +235,7 @@ class _State:
             self._dropped[path] = Dropped(segment.window.name, segment.stream, segment.records, GIVEN_UP)
         self._waiting, self._aside = {}, {}
         self._closed = restored.through if self._closed is None else max(self._closed, restored.through)
+        self._restored = restored.through if self._restored is None else max(self._restored, restored.through)
         for adopted in restored.adopted:
             counts = counts_in(adopted.summary, f"entry {here.number}")
             self._done.setdefault(adopted.batch, {})[adopted.hop] = Hopped(
@@ -245,11 +248,20 @@ class _State:
                 noted(adopted.summary),
             )
             if adopted.hop == "shuffle":
-                batch = self._before.named(adopted.batch)
-                start = window_start(batch.window)
-                window = Window(start, start + timedelta(seconds=adopted.seconds))
                 collected = {stream: one.received for stream, one in counts.streams.items()}
-                self._batches[batch.name] = Batched(batch, window, start, collected, {})
+                self._take_up(adopted.batch, adopted.seconds, collected)
+        for held in restored.held:
+            nothing = HopCounts.of(held.hop, {})
+            self._done.setdefault(held.batch, {})[held.hop] = Hopped(here, at, None, held.summary, nothing, None, None)
+            if held.hop == "shuffle":
+                self._take_up(held.batch, held.seconds, {})
+
+    def _take_up(self, name: str, seconds: int, collected: Mapping[Stream, int]) -> None:
+        """Let a batch stand whose segments are not known."""
+        batch = self._before.named(name)
+        start = window_start(batch.window)
+        window = Window(start, start + timedelta(seconds=seconds))
+        self._batches[name] = Batched(batch, window, start, collected, {})
 
     def _finish(self, finished: entries.Finished, at: datetime, here: Head) -> None:
         hops = self._done.setdefault(finished.batch, {})

@@ -75,11 +75,10 @@ class Log:
             UsageError: a newer version wrote one.
             StorageError, OSError: the store cannot be read.
         """
-        newest = self._newest_generation()
-        if not self._is_unchanged() or newest != self.head.generation:
+        if self.head.number and not self.stands():
             self._begin_anew()
         if self.head.number == 0:
-            self._begin(newest)
+            self._begin(self._newest_generation())
         try:
             while (entry := self._next()) is not None:
                 self._folding.add(entry)
@@ -123,22 +122,32 @@ class Log:
             opened: it says where this log ended.
         """
         head = self.head
+        if head.number == 0:
+            require(self._probed)
         return self._put_at(Head(head.generation + 1, 0, head.digest), opened, at)
 
     def has(self, entry: Head) -> bool:
         """Return whether the log has an entry, or the log that replaced it says that it lost it."""
-        if entry.generation > self.head.generation or entry.number == 0:
-            return entry.number == 0
-        end = self.head.number
         if entry.generation < self.head.generation:
             restored = self._opened(entry.generation + 1).restored
-            if restored is None or restored.number < entry.number:
-                return restored is not None and entry.number <= restored.lost
-            end = restored.number
-        if entry.number > end:
+            # Of one number there may have been two: one before the restore, one of a run that did not notice it.
+            return restored is not None and entry.number <= restored.lost
+        if entry.generation > self.head.generation or entry.number > self.head.number:
             return False
         data = storage.read_if_there(self._path(entry.number, entry.generation), ENTRY_BYTES)
         return data is not None and digest_of(data) == entry.digest
+
+    def stands(self) -> bool:
+        """Return whether the newest entry that was read is still there, and no other log replaced this one.
+
+        Ask before anything is deleted that cannot be made again: the log may have been restored since it was read.
+        """
+        head = self.head
+        if head.number:
+            data = storage.read_if_there(self._path(head.number, head.generation), ENTRY_BYTES)
+            if data is None or digest_of(data) != head.digest:
+                return False
+        return not storage.exists(self._path(1, head.generation + 1))
 
     def entry(self, head: Head) -> Entry:
         """Return an entry that was read before; raises as `read`."""
@@ -147,7 +156,7 @@ class Log:
 
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
         """Try to put the next entry, and read on; None: another's is there now."""
-        if not self._is_unchanged():
+        if not self.stands():
             # A restored log must not get an entry that follows what is no more there.
             self.read()
             return None
@@ -157,7 +166,7 @@ class Log:
         path = self._path(head.number + 1, head.generation)
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
         # What could not be read must not be written: nobody can take it back.
-        folding = Folding(self.party, self.campaign, head, self.fold)
+        folding = Folding(self.party, self.campaign, self.head, self.fold)
         folding.add(read_entry(written.data, path, lambda _: written.beside or b""))
         if written.beside is not None:
             storage.write_whole(self._beside_path(digest_of(written.beside)), [written.beside])
@@ -179,15 +188,8 @@ class Log:
     def _begin_anew(self) -> None:
         self._folding, self._checkpoint = Folding(self.party, self.campaign), 0
 
-    def _is_unchanged(self) -> bool:
-        """Return whether the newest entry that was read is still there."""
-        if self.head.number == 0:
-            return True
-        data = storage.read_if_there(self._path(self.head.number, self.head.generation), ENTRY_BYTES)
-        return data is not None and digest_of(data) == self.head.digest
-
     def _newest_generation(self) -> int:
-        generation = self.head.generation
+        generation = 1
         while storage.exists(self._path(1, generation + 1)):
             generation += 1
         return generation

@@ -103,7 +103,7 @@ def closed_next(
         if fault is not None:
             faults[path] = fault
     while True:
-        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults)
+        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults, fold.restored)
         taken = [one for streams in closing.batches.values() for segments in streams.values() for one in segments]
         unseen = [segment for segment in taken if segment.path not in good]
         if not unseen:
