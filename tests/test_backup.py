@@ -146,14 +146,59 @@ def test_a_log_that_is_older_than_the_outputs_is_refused_until_the_newer_one_is_
         lose(site, "store/log")
         if copy is not None:
             shutil.copytree(tmp_path / copy, site.store / "log")
-        says = ["is the output of a batch that the log of", "the log was lost, or is an older copy"]
-        refused("run", "--config", site.config, status=1, says=says)
+        refused("run", "--config", site.config, status=1, says=["was lost, or is an older copy", "--log-was-restored"])
         assert charged(site) == before
     lose(site, "store/log")
     shutil.copytree(tmp_path / "newer", site.store / "log")
     go_on(site, SECOND + 1)
     assert before < charged(site)
     assert sum(counted(site)) > sum(numbers)
+
+
+@pytest.mark.long(but=("older",))
+@pytest.mark.parametrize("copy", ["older", "missing"])
+def test_a_new_log_takes_up_what_is_there_and_gives_up_the_rest(tmp_path: Path, copy: str) -> None:
+    site = after_a_day(tmp_path)
+    shutil.copytree(site.store / "log", tmp_path / "older")
+    go_on(site, SECOND)
+    before, numbers = charged(site), counted(site)
+    lose(site, "store/log")
+    if copy == "older":
+        shutil.copytree(tmp_path / "older", site.store / "log")
+    typed(block("--log-was-restored"), site)
+    assert (charged(site), counted(site)) == (before, numbers)
+    shown = done("status", "--config", site.config).out
+    assert "too_late 200" in shown
+    done("run", "--config", site.config)
+    assert (charged(site), counted(site)) == (before, numbers)
+
+
+@pytest.mark.long
+def test_a_store_of_yesterday_beside_the_ledger_of_today_is_refused_until_a_new_log_begins(tmp_path: Path) -> None:
+    site = after_a_day(tmp_path)
+    shutil.copytree(site.store, tmp_path / "older")
+    go_on(site, SECOND)
+    before = charged(site)
+    lose(site, "store")
+    shutil.copytree(tmp_path / "older", site.store)
+    refused("run", "--config", site.config, status=1, says=["ledger.db follows its entry"])
+    typed(block("--log-was-restored"), site)
+    assert charged(site) == before
+    assert len(list((site.store / "results" / "words").glob("*/summary.json"))) == 1
+
+
+@pytest.mark.long
+def test_a_ledger_that_is_missing_is_refused_until_the_operator_says_that_it_is_lost(tmp_path: Path) -> None:
+    site = after_a_day(tmp_path)
+    before = charged(site)
+    lose(site, "ledger.db", "ledger.db.draws")
+    refused("run", "--config", site.config, status=1, says=["releases are charged in ledger", "is missing"])
+    command = sentence("hushcount run --config deployment.toml --ledger-was-lost")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(site.root)
+        refused(*shlex.split(command)[1:], status=1, says=["ledger.db lacked 2 charges"])
+    assert charged(site) == before
+    done("run", "--config", site.config)
 
 
 @pytest.mark.long

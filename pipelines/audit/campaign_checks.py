@@ -22,7 +22,7 @@ from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
-from pipelines.schedule.charges import lacking
+from pipelines.schedule.charges import lacking, require_named
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
@@ -236,8 +236,13 @@ def numbers(view: View) -> Iterator[Finding]:
 
 def charges(view: View) -> Iterator[Finding]:
     """Say which charges the ledger lacks of releases that were made: it was restored from an older copy, or lost."""
-    found = lacking(view.deployment, view.epochs, view.fold)
     name = f"charges of {view.campaign}"
+    try:
+        require_named(view.deployment, view.fold)
+    except HushcountError as error:
+        yield Finding(name, "bad", str(error))
+        return
+    found = lacking(view.deployment, view.epochs, view.fold)
     for fault in found.faults:
         yield Finding(name, "bad", fault)
     if found.proofs:

@@ -1,13 +1,17 @@
 """The ledger beside the log: it is the one that the log names, and has the charges that the log says were made.
 
-A `done` entry repeats the charge of its release, so that a ledger that was restored, or lost, is brought up to date.
+A `done` entry repeats the charge of its release, so that a ledger that was restored, or lost, is brought up to date:
+before each release by what the logs of the parties here say of its campaign. Limits are of a campaign, so that the
+charges of others take no room from it. An entry is put only while its own charge stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
@@ -15,7 +19,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
 from pipelines.ledger.following import Followed, follow, id_of
-from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, proof_of, put_back
+from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
 from pipelines.ledger.records import Limit
 from pipelines.log.entries import Charging
 from pipelines.log.fold import Fold
@@ -74,8 +78,23 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
     return Lacking(tuple(proof for proof, _ in found), tuple(name for _, name in found), tuple(faults))
 
 
-def require_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
-    """Let the log of a party that charges name the ledger, and the ledger note the newest entry that it follows.
+def require_named(deployment: Deployment, fold: Fold) -> None:
+    """Raise HushcountError if the log of a party names another ledger than the deployment does, or one that is lost."""
+    if fold.ledger is None:
+        return
+    if deployment.ledger is None:
+        raise HushcountError(f"releases are charged in ledger {fold.ledger}, and the deployment names none: name it")
+    id = id_of(deployment.ledger) if deployment.ledger.exists() else None
+    if id != fold.ledger:
+        raise HushcountError(
+            f"releases are charged in ledger {fold.ledger}, and {deployment.ledger} is {id or 'missing'}: name that "
+            "ledger, or restore it; if it is lost, hushcount run --ledger-was-lost charges in this one what the log "
+            "says"
+        )
+
+
+def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
+    """Let the log of a party that charges name the ledger, before it charges there.
 
     Args:
         was_lost: whether the operator says that the ledger which the log names is lost, and this one is in its place.
@@ -85,21 +104,36 @@ def require_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost:
     """
     if deployment.ledger is None:
         return
-    id = id_of(deployment.ledger, create=True)
-    named = log.fold.ledger
-    if named not in (None, id) and not was_lost:
-        raise HushcountError(
-            f"{log.campaign} is charged in ledger {named}, and {deployment.ledger} is {id}: name that ledger, or "
-            "restore it; if it is lost, hushcount run --ledger-was-lost charges in this one what the log says"
-        )
-    log.decide(partial(_naming, id), now)
-    head = log.head
-    if head.digest is not None:
-        follow(deployment.ledger, log.campaign, log.party, Followed(head.generation, head.number, head.digest))
+    if not was_lost:
+        require_named(deployment, log.read())
+    log.decide(partial(_naming, deployment, id_of(deployment.ledger, create=True), was_lost), now)
 
 
-def _naming(id: str, fold: Fold) -> Charging | None:
+def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Charging | None:
+    if not was_lost:
+        # Another deployment may have named its own meanwhile.
+        require_named(deployment, fold)
     return None if fold.ledger == id else Charging(ledger=id)
+
+
+def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
+    """Raise HushcountError unless the charge that a summary states stands in the ledger that the log names."""
+    note = noted(summary)
+    if deployment.ledger is None or note is None or (key := key_in(note)) is None:
+        return
+    require_named(deployment, fold)
+    if key not in charged_keys(deployment.ledger, fold.campaign):
+        raise HushcountError(
+            f"ledger {deployment.ledger} was restored while {fold.campaign} was released: nothing was handed out; run "
+            "again"
+        )
+
+
+def follow_log(deployment: Deployment, log: Log) -> None:
+    """Let the ledger note the newest entry of a log: an older copy of that log is noticed then."""
+    head = log.head
+    if deployment.ledger is not None and head.digest is not None:
+        follow(deployment.ledger, log.campaign, log.party, Followed(head.generation, head.number, head.digest))
 
 
 def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[str]:

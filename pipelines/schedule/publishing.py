@@ -10,6 +10,7 @@ import errno
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.moving import move_directory
@@ -37,7 +38,9 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
 
     What another run moved or wrote meanwhile is the same: this may be called at any time, by any number of runs.
     """
-    done = log.read().hops_of(batch.name)[hop]
+    done = log.read().hops_of(batch.name).get(hop)
+    if done is None:
+        raise HushcountError(f"the log of {log.party} was restored while {hop} ran: run again")
     if done.folder is None or done.gone or log.fold.is_deleting(CHAIN[hop].folder, batch.name):
         return True
     out = output_of(deployment, hop, batch)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.log.closing import Listed
-from pipelines.log.entries import Adopted, Opened, Restored, whole_second
+from pipelines.log.entries import Adopted, Held, Opened, Restored, whole_second
 from pipelines.log.hops import HopName, output_of
 from pipelines.log.log import Log
 from pipelines.outputs.received_summary import read_summary
@@ -36,15 +36,19 @@ def replace_log(
     """
     head = log.head
     lost = max([head.number, *(entry.number for _, entry in missing.entries if entry.generation == head.generation)])
-    before = set(log.fold.dropped)
+    before, files = set(log.fold.dropped), log.fold.files
     restored = Restored(
         generation=head.generation,
         number=head.number,
         entry=head.digest,
         lost=lost,
         through=whole_second(now),
-        manifests=tuple(taken_in(one) for one in listed),
+        manifests=tuple(taken_in(one) for one in listed if one.path not in files),
         adopted=tuple(_adopted(deployment, log, hop, name) for hop, name in missing.outputs),
+        held=tuple(
+            Held(batch=name, hop=hop, seconds=_seconds(deployment), summary=digest)
+            for (hop, name), digest in sorted(missing.held.items())
+        ),
     )
     if log.replace(Opened(party=log.party, campaign=log.campaign, restored=restored), now) is None:
         return None
@@ -52,7 +56,7 @@ def replace_log(
     return (
         f"{log.campaign}: a new log of {log.party} begins after entry {head.number}, and lacks what came until entry "
         f"{lost}; {sum(one.reports for one in given_up):,} reports of {len(given_up):,} segments are given up, and "
-        f"{len(missing.outputs):,} outputs taken up as others may have read them"
+        f"{len(missing.outputs) + len(missing.held):,} outputs taken up as others may have read them"
     )
 
 
@@ -62,7 +66,12 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
     return Adopted(
         batch=name,
         hop=hop,
-        seconds=int(deployment.windows.length.total_seconds()),
+        seconds=_seconds(deployment),
         folder=summary.folder or "",
         summary=storage.read_json(path),
     )
+
+
+def _seconds(deployment: Deployment) -> int:
+    """Return how long the window of a batch of the lost entries is taken to be."""
+    return int(deployment.windows.length.total_seconds())

@@ -17,6 +17,7 @@ from re import escape, fullmatch
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import SUFFIX
 from hushcount.collection.windows import window_start
+from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -25,7 +26,7 @@ from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
-from pipelines.log.log import Logs
+from pipelines.log.log import Log, Logs
 from pipelines.schedule.publishing import withdraw
 from pipelines.schedule.stating import handed_on
 
@@ -68,6 +69,9 @@ def delete_old(
         log = logs.of(old.hop.party, campaign)
         log.decide(partial(_deleting, old), now)
         for name in old.batches:
+            # The log may be another one by now, which does not say that these go.
+            if not log.read().is_deleting(old.what, name):
+                continue
             done = log.fold.hops_of(name).get(old.hop.name)
             out = deployment.folder(old.hop.folder, campaign, name)
             if old.what == old.hop.folder:
@@ -77,7 +81,8 @@ def delete_old(
             yield f"{campaign}/{name} {old.what}"
         log.decide(partial(_deleted, old), now)
     if keep is not None and "shuffler" in deployment.file.parties:
-        folders = _delete_segments(deployment, logs.read(campaign), now - keep)
+        logs.read(campaign)
+        folders = _delete_segments(deployment, logs.of("shuffler", campaign), now - keep)
         if folders:
             gone = Deleted(folder="segments", windows=tuple(folders))
             logs.of("shuffler", campaign).decide(partial(_if_there, gone), now)
@@ -131,13 +136,15 @@ def _earliest_needed(fold: Fold) -> datetime:
 
 
 def _deleting(old: _Old, fold: Fold) -> Decision | None:
-    new = tuple(name for name in old.batches if not fold.is_deleting(old.what, name))
+    new = tuple(
+        name for name in old.batches if old.hop.name in fold.hops_of(name) and not fold.is_deleting(old.what, name)
+    )
     unreceived = tuple(name for name in old.unreceived if name in new)
     return Deleting(folder=old.what, batches=new, unreceived=unreceived) if new else None
 
 
 def _deleted(old: _Old, fold: Fold) -> Decision | None:
-    left = tuple(name for name in old.batches if not fold.deleted.get(f"{old.what} {name}"))
+    left = tuple(name for name in old.batches if fold.deleted.get(f"{old.what} {name}") is False)
     return Deleted(folder=old.what, batches=left) if left else None
 
 
@@ -147,13 +154,13 @@ def _if_there(gone: Deleted, fold: Fold) -> Decision | None:
     return gone if any(path.startswith(folders) for path in left) else None
 
 
-def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> list[str]:
+def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list[str]:
     """Delete the folders of windows that ended before a moment and have nothing that waits; return them.
 
     Manifests go last: they lead the next run to what a killed deletion left, so no mark is needed. Files that a killed
     collector wrote half go too.
     """
-    root = deployment.folder("segments")
+    root, fold = deployment.folder("segments"), log.fold
     needed = {segment.path for segment in fold.waiting.values()}
     for name, one in fold.batches.items():
         if fold.is_undone(name):
@@ -171,6 +178,8 @@ def _delete_segments(deployment: Deployment, fold: Fold, before: datetime) -> li
         finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
         if folder in kept or folder.rpartition("/")[2] not in ended or not known >= finished:
             continue
+        if not log.stands():
+            raise HushcountError(f"the log of {log.party} was restored while segments were deleted: run again")
         # The deeper ones are segments.
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
             storage.remove(storage.join(root, path))

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from hushcount.errors import HushcountError, NotYet
 from pipelines.deployment.campaigns import Epochs, read_epochs
-from pipelines.deployment.settings import Deployment, RetentionPart
+from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
@@ -29,7 +29,7 @@ from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule.charges import charge_lacking, require_ledger
+from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged, require_named
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import Stated, shuffled_elsewhere, stated_elsewhere
 from pipelines.schedule.hops import Task, carry_out, earlier, next_step
@@ -40,7 +40,7 @@ from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
-from pipelines.schedule.witnesses import missing_of, outputs_there
+from pipelines.schedule.witnesses import There, missing_of, outputs_there
 
 Say = Callable[[str], None]
 
@@ -132,6 +132,9 @@ def run(
         through, listed = _looked(deployment, logs, campaigns, done)
         folds = [logs.read(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
+        there = _whole(deployment, logs, vouched, through, listed, time_.present, done)
+        through = [epochs for epochs in through if epochs.campaign in there]
+        folds = [logs.read(epochs.campaign) for epochs in through]
         time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         is_ahead = time_.clock.is_far
@@ -142,7 +145,7 @@ def run(
             done.problems.append(time_.says)
         for epochs in through:
             with work.contained(epochs.campaign):
-                _run_campaign(work, epochs)
+                _run_campaign(work, epochs, there[epochs.campaign])
         with work.contained("segments"):
             done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
     return done
@@ -167,22 +170,56 @@ def _looked(
     return through, listed
 
 
-def _run_campaign(work: _Work, epochs: Epochs) -> None:
+def _whole(
+    deployment: Deployment,
+    logs: Logs,
+    vouched: Vouched,
+    campaigns: Sequence[Epochs],
+    listed: dict[str, tuple[Listed, ...]],
+    present: datetime,
+    done: Done,
+) -> dict[str, dict[Party, There]]:
+    """Return the outputs in the store, by party, of each campaign with logs that lack nothing of which anything speaks.
+
+    Logs that lack something are replaced, if the operator says that they are lost.
+    """
+    found: dict[str, dict[Party, There]] = {}
+    for campaign in (epochs.campaign for epochs in campaigns):
+        try:
+            parties = {}
+            for log in [logs.of(party, campaign) for party in deployment.file.parties]:
+                there = parties[log.party] = outputs_there(deployment, log)
+                while missing := missing_of(deployment, log, there):
+                    if not vouched.log_was_restored:
+                        raise HushcountError(missing.says(log))
+                    manifests = listed.get(campaign, ()) if log.party == "shuffler" else ()
+                    if (said := replace_log(deployment, log, missing, manifests, present)) is not None:
+                        done.dropped.append(said)
+            found[campaign] = parties
+        except Exception as error:
+            done.problems.append(f"{campaign}: {told(error)}")
+    return found
+
+
+def _run_campaign(work: _Work, epochs: Epochs, there: dict[Party, There]) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.read(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
     for log in logs:
-        fold, there = log.fold, outputs_there(deployment, log)
-        _require_whole(work, log, there)
-        withdraw_deleted(deployment, log, there)
-        work.done.problems += publish_missing(deployment, log, _unpublished(log, there), work.now)
+        fold = log.fold
+        withdraw_deleted(deployment, log, there[log.party])
+        work.done.problems += publish_missing(deployment, log, _unpublished(log, there[log.party]), work.now)
         sweep(deployment, log, fold)
         state(deployment, log)
     said = [log.head for log in logs]
     stated, problems = stated_elsewhere(deployment, epochs, before)
     work.done.problems += problems
+    for log in logs:
+        if work.vouched.ledger_was_lost and log.fold.ledger is not None:
+            name_ledger(deployment, log, work.now, was_lost=True)
+        require_named(deployment, log.fold)
     if deployment.ledger is not None:
-        work.done.problems += charge_lacking(deployment, epochs, before)
+        work.done.problems += charge_lacking(deployment, epochs, work.logs.read(campaign))
     failed: set[str] = set()
     # Before a window closes: what is left out of a batch can join the next one.
     _advance_all(work, epochs, stated, failed)
@@ -209,17 +246,7 @@ def _run_campaign(work: _Work, epochs: Epochs) -> None:
         work.done.waiting += [one.says for one in waiting]
 
 
-def _require_whole(work: _Work, log: Log, there: dict[HopName, set[str]]) -> None:
-    """Raise HushcountError if a log lacks what something speaks of, unless the operator says that it is lost."""
-    if missing := missing_of(work.deployment, log, there):
-        if not work.vouched.log_was_restored:
-            raise HushcountError(missing.says(log))
-        listed = work.listed.get(log.campaign, ()) if log.party == "shuffler" else ()
-        if (said := replace_log(work.deployment, log, missing, listed, work.now)) is not None:
-            work.done.dropped.append(said)
-
-
-def _unpublished(log: Log, there: dict[HopName, set[str]]) -> set[str]:
+def _unpublished(log: Log, there: There) -> set[str]:
     """Return the batches with a hop of a party that is done and has no summary in the store."""
     return {
         name
@@ -299,6 +326,12 @@ def _advance(work: _Work, epochs: Epochs, stated: Stated, batch: Batch) -> bool:
         work.done.problems += said_aside(aside)
         log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name, aside=aside)), work.now)
         return False
+    if step.hop in CHARGING and work.deployment.ledger is not None:
+        name_ledger(work.deployment, log, work.now)
+        # The ledger may have been restored since the last release.
+        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
+        work.done.problems += [one for one in said if one not in work.done.problems]
+        follow_log(work.deployment, log)
     return _attempt(work, task, step.hop, log)
 
 
@@ -312,8 +345,6 @@ def _faults(task: Task) -> dict[str, str]:
 def _attempt(work: _Work, task: Task, hop: HopName, log: Log) -> bool:
     """Carry out a hop, and let the log say whether it is the output; return whether the hop is done."""
     batch, name = task.batch, f"{task.batch.campaign}/{task.batch.name} {hop}"
-    if hop in CHARGING:
-        require_ledger(work.deployment, log, work.now, was_lost=work.vouched.ledger_was_lost)
     work.say(f"{batch.campaign}/{batch.name}: {hop}")
     began, attempt = time.monotonic(), new_attempt(work.deployment, log.party, batch, hop)
     try:
@@ -329,11 +360,19 @@ def _attempt(work: _Work, task: Task, hop: HopName, log: Log) -> bool:
             return True
         raise
     finished = Finished(batch=batch.name, hop=hop, folder=attempt.rpartition("/")[2], summary=summary.data())
-    entry = log.decide(lambda fold: _finished(fold, finished) if _still_compared(task, hop, fold) else None, work.now)
+
+    def wanted(fold: Fold) -> Finished | None:
+        if hop in CHARGING:
+            require_charged(work.deployment, fold, finished.summary or {})
+        return _finished(fold, finished) if _still_compared(task, hop, fold) else None
+
+    entry = log.decide(wanted, work.now)
     if entry is None:
         storage.remove_directory(attempt)
         # Another run was faster with this batch; or with one that it must be compared with: then once more.
         return hop in log.fold.hops_of(batch.name) or log.fold.is_undone(batch.name)
+    if hop in CHARGING:
+        follow_log(work.deployment, log)
     publish(work.deployment, log, batch, hop, work.now)
     _said(work, task, hop, summary, problem)
     work.done.hops.append(name)

@@ -1,20 +1,29 @@
 """What speaks of entries of a log beside the log itself: if it lacks one, it was lost or is an older copy.
 
-Outputs, statements and the ledger each name the entry that they follow. A run that went on with an older copy would
-count reports again that others have read, so nothing is done before the log is back, or is replaced.
+Outputs, statements and the ledger each name the entry that they follow; others' receipts name what they read. A run
+that went on with an older copy would count reports again that others have read, so nothing is done before the log is
+back, or is replaced.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment
-from pipelines.handover.statements import FOLDERS, last_named
+from pipelines.handover.statements import FOLDERS, last_named, read
 from pipelines.ledger.following import followed
 from pipelines.log.fold import Head
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log
 from pipelines.log.outputs import outputs
+from pipelines.schedule.stating import keys_of, others
+
+There: TypeAlias = dict[HopName, set[str]]
+"""The batches with an output of each hop of a party in the store."""
+Receipts: TypeAlias = dict[tuple[HopName, str], str]
+"""Digest of the summary that others read, by hop and batch."""
 
 
 @dataclass(frozen=True)
@@ -23,44 +32,71 @@ class Missing:
 
     Attributes:
         outputs: batches with an output of a hop that is not done by the log.
+        held: digest of the summary of those of which others left a receipt, and that are not here.
         entries: each with who speaks of it.
     """
 
     outputs: tuple[tuple[HopName, str], ...] = ()
+    held: Mapping[tuple[HopName, str], str] = field(default_factory=dict)
     entries: tuple[tuple[str, Head], ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.outputs or self.entries)
+        return bool(self.outputs or self.held or self.entries)
 
     def says(self, log: Log) -> str:
         """Return a sentence on what is missing, and the cure."""
         by = [f"{who} follows its entry {entry.number}" for who, entry in self.entries]
         by += [f"{len(self.outputs):,} outputs are of batches that it does not know"] if self.outputs else []
+        by += [f"others have {len(self.held):,} outputs that it does not know"] if self.held else []
         return (
             f"the log of {log.party} was lost, or is an older copy: {'; '.join(by)}. Nothing is done "
             "before the newer log is back; if it is lost, hushcount run --log-was-restored begins a new one"
         )
 
 
-def missing_of(deployment: Deployment, log: Log, there: dict[HopName, set[str]]) -> Missing:
+def missing_of(deployment: Deployment, log: Log, there: There) -> Missing:
     """Return what speaks of entries that a log lacks.
 
     Args:
-        there: names of the batches with an output of each hop of the party in the store.
+        there: the outputs of each hop of the party in the store.
     """
-    # The log after the listing: another run may have published meanwhile.
-    done = log.read().done
-    strange = [(hop, name) for hop, names in there.items() for name in sorted(names) if hop not in done.get(name, {})]
     spoken = []
     for kind, folder in FOLDERS.items():
         if (entry := last_named(deployment, kind, log.party, log.campaign)) is not None:
             spoken.append((f"{folder}/{log.party}", Head(entry.generation, entry.number, entry.entry)))
     if deployment.ledger is not None and (row := followed(deployment.ledger, log.campaign, log.party)) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
-    return Missing(tuple(strange), tuple((who, entry) for who, entry in spoken if not log.has(entry)))
+    receipts = _receipts(deployment, log, there)
+    if found := _lacking(log, there, receipts, spoken):
+        # Another run may have put what it speaks of since the log was read here.
+        log.read()
+        found = _lacking(log, there, receipts, spoken)
+    return found
 
 
-def outputs_there(deployment: Deployment, log: Log) -> dict[HopName, set[str]]:
+def _lacking(log: Log, there: There, receipts: Receipts, spoken: Sequence[tuple[str, Head]]) -> Missing:
+    known = log.fold.hops_of
+    strange = [(hop, name) for hop, names in there.items() for name in sorted(names) if hop not in known(name)]
+    held = {(hop, name): digest for (hop, name), digest in receipts.items() if hop not in known(name)}
+    return Missing(tuple(strange), held, tuple((who, entry) for who, entry in spoken if not log.has(entry)))
+
+
+def _receipts(deployment: Deployment, log: Log, there: There) -> Receipts:
+    """Return the digests in others' receipts of what a party wrote and is neither in its log nor in the store."""
+    found: Receipts = {}
+    known = log.fold.hops_of
+
+    def is_strange(batch: str, wrote: str) -> bool:
+        return any(hop == wrote and hop not in known(batch) and batch not in names for hop, names in there.items())
+
+    for party in others(deployment):
+        said, _ = read(deployment, "receipt", party, log.campaign, keys_of(deployment, party), is_strange)
+        for (batch, wrote), receipt in said.items():
+            found |= {(hop, batch): receipt.summary for hop in there if hop == wrote and receipt.summary is not None}
+    return found
+
+
+def outputs_there(deployment: Deployment, log: Log) -> There:
     """Return the names of the batches with an output of each hop of a party in the store."""
     return {
         hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}

@@ -16,6 +16,7 @@ from pipelines.deployment.campaigns import read_campaign
 from pipelines.log.log import Logs
 from pipelines.schedule import charges as charges_module
 from pipelines.schedule.charges import charge_lacking
+from pipelines.schedule.run import Vouched, run
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.site import Site, account_at, at, values
@@ -104,7 +105,8 @@ def test_a_lost_ledger_comes_back_with_its_limit(tmp_path: Path, days: TwoDays) 
     for name in ("ledger.db", "ledger.db.draws"):
         remove(site.root / name)
     first, last = site.batch(0), site.batch(1)
-    (problem,) = site.run(2.2).problems
+    assert "is missing" in bad(site, 2.2)["charges of words"].sentence
+    (problem,) = run(site.deployment, now=at(2.2), vouched=Vouched(ledger_was_lost=True)).problems
     of = f"{site.root / 'ledger.db'} lacked 4 charges, of 2 batches from {first} to {last}; they are charged now"
     assert problem == f"words: {of}, and its limit is ({ROOM:g}, 1e-06) again"
     assert charges(site) == days.right
