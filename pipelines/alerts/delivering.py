@@ -13,7 +13,8 @@ from pipelines.alerts.sending import Place, Undelivered
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.files.storage_errors import told
 from pipelines.log.entries import Told
-from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.facts import Outgoing
+from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 
 _ROUNDS = 2

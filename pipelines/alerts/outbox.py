@@ -16,7 +16,8 @@ from pipelines.deployment.campaigns import campaign_names
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.log.entries import Noted, Over, Told
-from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.facts import Outgoing
+from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)

@@ -17,7 +17,8 @@ from pipelines.audit.view import Finding
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
-from pipelines.log.fold import Fold, Outgoing
+from pipelines.log.facts import Outgoing
+from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 

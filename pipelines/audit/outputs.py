@@ -15,7 +15,7 @@ from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
-from pipelines.log.fold import Hopped
+from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY

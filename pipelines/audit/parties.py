@@ -16,7 +16,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
 from pipelines.handover.statements import Statement
-from pipelines.log.fold import Hopped
+from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName
 from pipelines.schedule.stating import others, overdue
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
     from pipelines.schedule.report import Done
-    from pipelines.schedule.run import Say
+    from pipelines.schedule.work import Say
 
 _LOOK_SECONDS = 900.0
 """A watch looks at alerts and numbers when something was done, and at least so often."""
@@ -79,8 +79,8 @@ def run(
     from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
-    from pipelines.schedule.run import Vouched
     from pipelines.schedule.run import run as once
+    from pipelines.schedule.work import Vouched
 
     pause = options.span("--every", every)
     vouched = Vouched(clock_is_right, log_was_restored, ledger_was_lost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -69,3 +70,14 @@ def _make_durable_folder(path: Path) -> None:
     permissions.make_folder(path)
     for folder in missing:
         sync(folder.parent)
+
+
+def remove_tree(path: str) -> None:
+    """Delete a directory and all in it; what another process deletes at the same time is gone too."""
+    shutil.rmtree(path, onerror=_unless_gone)
+
+
+def _unless_gone(_function: object, _path: str, raised: tuple[object, BaseException, object]) -> None:
+    """Raise what `rmtree` met, unless another process deleted the same."""
+    if not isinstance(raised[1], FileNotFoundError):
+        raise raised[1]

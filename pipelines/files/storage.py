@@ -7,7 +7,6 @@ import json
 import os
 import posixpath
 import re
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -272,13 +271,7 @@ def remove_directory(path: str) -> None:
             with client(path, "delete"):
                 _stores().delete(path.rstrip("/") + "/")
     elif exists(path):
-        shutil.rmtree(path, onerror=_unless_gone)
-
-
-def _unless_gone(_function: object, _path: str, raised: tuple[object, BaseException, object]) -> None:
-    """Raise what `rmtree` met, unless another process deleted the same."""
-    if not isinstance(raised[1], FileNotFoundError):
-        raise raised[1]
+        disks.remove_tree(path)
 
 
 def remove_empty(path: str) -> None:

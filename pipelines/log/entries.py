@@ -5,32 +5,22 @@ A decision that is too long for an entry, such as a list of many segments, is a 
 
 from __future__ import annotations
 
-import hashlib
-import json
-import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, RootModel
+from pydantic import AfterValidator, Field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.manifests import CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
-from hushcount.collection.windows import window_start
-from hushcount.errors import FormatError, UsageError
 from hushcount.formats.models import Hex32, Part, text_of
-from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, parse_object, validated
+from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.batch_file import BatchName, SegmentText
 from pipelines.log.hops import HopName
 from pipelines.outputs.summary import RUN_FOLDER
 
-FORMAT = 1
-ENTRY_BYTES = 1 << 18
-"""Longest entry: any store puts it in one request."""
 MOST_NUMBER = 9_999_999_999
 _MOST_GENERATIONS = 999_999
 _MOST_MANIFESTS = 1 << 14
@@ -273,127 +263,3 @@ Decision: TypeAlias = (
     | Over
     | Told
 )
-_Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
-_KINDS = {
-    "opened",
-    "closed",
-    "charging",
-    "done",
-    "given_back",
-    "gone",
-    "received",
-    "deleting",
-    "deleted",
-    "confirmed",
-    "noted",
-    "over",
-    "told",
-}
-
-
-class _Header(Part):
-    """An entry as it is written.
-
-    Attributes:
-        before: digest of the entry before; None for the first.
-        decision: None: it is the file beside the log that `elsewhere` names by its digest.
-    """
-
-    format: int = Field(ge=1)
-    number: int = Field(ge=1, le=MOST_NUMBER)
-    id: Id
-    before: Hex32 | None
-    at: Moment
-    decision: dict[str, Any] | None = None
-    elsewhere: Hex32 | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry of a log.
-
-    Attributes:
-        id: random: who puts an entry knows by it whose it is.
-        before: digest of the entry before; None: this is the first.
-        at: when it was put, by a clock that was trusted then.
-        digest: BLAKE2b-256 of its bytes.
-    """
-
-    number: int
-    id: str
-    before: str | None
-    at: datetime
-    decision: Decision
-    digest: str
-
-
-@dataclass(frozen=True)
-class Written:
-    """The bytes of a new entry, and of the file beside it that it names, if it does."""
-
-    id: str
-    data: bytes
-    beside: bytes | None
-
-
-def write_entry(number: int, before: str | None, at: datetime, decision: Decision) -> Written:
-    """Return the bytes of a new entry with a random id; FormatError: the decision is longer than any listing."""
-    body = decision.model_dump(mode="json", exclude_defaults=True) | {"kind": decision.kind}
-    header = _Header(format=FORMAT, number=number, id=secrets.token_hex(8), before=before, at=at, decision=body)
-    data = _bytes(header)
-    if len(data) <= ENTRY_BYTES:
-        return Written(header.id, data, None)
-    beside = _json(body)
-    if len(beside) > LISTING_BYTES:
-        raise FormatError(f"a decision has {len(beside):,} bytes, must have at most {LISTING_BYTES:,}: report this bug")
-    outside = header.model_copy(update={"decision": None, "elsewhere": digest_of(beside)})
-    return Written(header.id, _bytes(outside), beside)
-
-
-def digest_of(data: bytes) -> str:
-    """Return the BLAKE2b-256 of bytes, in hexadecimal digits."""
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
-
-
-def read_entry(data: bytes, path: str, beside: Callable[[str], bytes]) -> Entry:
-    """Return the entry in a file's bytes.
-
-    Args:
-        beside: reads the file of a digest beside the log.
-
-    Raises:
-        FormatError: it is no entry, or the file that it names is another.
-        UsageError: a newer version wrote it.
-    """
-    fields = parse_object(data, path)
-    version = fields.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        raise UsageError(f"{path} is of version {version}, this is version {FORMAT}: use the newer hushcount")
-    header = validated(_Header, fields, path, "is no entry of a log")
-    body = header.decision
-    if header.elsewhere is not None:
-        more = beside(header.elsewhere)
-        if digest_of(more) != header.elsewhere:
-            raise FormatError(f"{path} names a file beside it with another content: restore that file")
-        body = parse_object(more, path)
-    kind = None if body is None else body.get("kind")
-    if not isinstance(kind, str):
-        raise FormatError(f"{path} holds no decision: restore it")
-    if kind not in _KINDS:
-        raise UsageError(f"{path} is of kind {kind!a}, which a newer hushcount wrote: use that one")
-    decision: Decision = validated(_Body, body, path, "is no entry of a log").root
-    if isinstance(decision, Closed):
-        try:
-            for name in (decision.window, *(one.window for one in decision.manifests)):
-                window_start(name)
-        except ValueError as error:
-            raise FormatError(f"{path}: {error}") from None
-    return Entry(header.number, header.id, header.before, header.at, decision, digest_of(data))
-
-
-def _bytes(header: _Header) -> bytes:
-    return _json(header.model_dump(mode="json", exclude_none=True) | {"before": header.before})
-
-
-def _json(fields: Mapping[str, Any]) -> bytes:
-    return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"

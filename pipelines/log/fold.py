@@ -7,155 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
-from typing import Any, Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
-from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
-from pipelines.log.closing import GIVEN_UP, Segment
+from pipelines.log.closing import Segment
+from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Outgoing
 from pipelines.log.hops import HopName
-from pipelines.outputs.counts import HopCounts
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
 """What became of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """The newest entry of a log, or one that something speaks of: its number in its generation, and digest.
-
-    Attributes:
-        generation: 1; each log that replaces a lost one has the next.
-        number: 0: the log is empty.
-    """
-
-    generation: int = 1
-    number: int = 0
-    digest: str | None = None
-
-
-@dataclass(frozen=True)
-class Hopped:
-    """A hop that is done.
-
-    Attributes:
-        entry: that says so.
-        at: when that was put.
-        folder: of the attempt; None: the hop had nothing to read, and wrote nothing.
-        summary: digest of the summary as it is published; None without one.
-        counts: what it counted; no streams if it had nothing to read.
-        made_from: digest of the summary of what it read; None: it read none.
-        charge: what the summary says of its charge, as `pipelines.ledger.proofs.noted`; None: nothing was charged.
-        gone: whether its files were found missing.
-    """
-
-    entry: Head
-    at: datetime
-    folder: str | None
-    summary: str | None
-    counts: HopCounts
-    made_from: str | None
-    charge: Mapping[str, Any] | None
-    gone: bool = False
-
-    @property
-    def is_adopted(self) -> bool:
-        """Whether its log was lost, and the one that replaced it took the output up."""
-        return self.entry.number == 1
-
-
-@dataclass(frozen=True)
-class Batched:
-    """A batch that a closing window made.
-
-    Attributes:
-        window: at whose end it was made.
-        oldest: start of the oldest window with a segment in it.
-        collected: reports, by stream; without those that went back to wait.
-        segments: by stream, until it is shuffled; then empty.
-        given_back: whether all its segments went back.
-    """
-
-    batch: Batch
-    window: Window
-    oldest: datetime
-    collected: Mapping[Stream, int]
-    segments: Mapping[Stream, tuple[Segment, ...]]
-    given_back: bool = False
-
-    @property
-    def all_segments(self) -> list[Segment]:
-        return [segment for segments in self.segments.values() for segment in segments]
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What collectors stored of one window, as far as closed windows took it in.
-
-    Attributes:
-        closed_at: when the window was closed; None: it was not, or as an empty one before another.
-        reports: by stream.
-        refused: requests refused at the door, by reason.
-        damaged: damaged stretches of journals, by the path of the manifest that says so.
-        collectors: who wrote a manifest, and the weakest way in which each told clients apart.
-        bytes: of its segments.
-        files: its manifests and segments, by their paths in the folder of segments; only manifests once all is deleted.
-    """
-
-    window: Window
-    closed_at: datetime | None = None
-    reports: Mapping[Stream, int] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    damaged: Mapping[str, int] = field(default_factory=dict)
-    collectors: Mapping[str, Authentication] = field(default_factory=dict)
-    bytes: int = 0
-    files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """Why the reports of a segment are in no result."""
-
-    window: str
-    stream: Stream
-    reports: int
-    reason: str
-
-    @property
-    def state(self) -> Literal["too_late", "given_up"]:
-        """What became of its segment."""
-        return "given_up" if self.reason == GIVEN_UP else "too_late"
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """An alert that was noted, and what became of it.
-
-    Attributes:
-        kind: of the alert.
-        standing: whether what it says is still so.
-        body: what is sent; empty once it was sent or given up.
-        state: pending: it is to be sent at `next_at`.
-        attempts: that ended, and `failure` of the last one; empty if it did not fail.
-        began, settled: when it was noted; when it was sent or given up.
-    """
-
-    id: str
-    kind: str
-    subject: str
-    fact: str
-    body: str
-    began: datetime
-    standing: bool = True
-    state: Literal["pending", "sent", "given_up"] = "pending"
-    attempts: int = 0
-    failure: str = ""
-    next_at: datetime | None = None
-    settled: datetime | None = None
 
 
 @dataclass(frozen=True)

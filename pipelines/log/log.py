@@ -18,18 +18,10 @@ from hushcount.formats.reading import LISTING_BYTES, TABLE_BYTES
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
-from pipelines.log.entries import (
-    ENTRY_BYTES,
-    MOST_NUMBER,
-    Decision,
-    Entry,
-    Opened,
-    digest_of,
-    read_entry,
-    whole_second,
-    write_entry,
-)
-from pipelines.log.fold import Fold, Head, merged
+from pipelines.log.entries import MOST_NUMBER, Decision, Opened, whole_second
+from pipelines.log.entry_files import ENTRY_BYTES, Entry, digest_of, read_entry, write_entry
+from pipelines.log.facts import Head
+from pipelines.log.fold import Fold, merged
 from pipelines.log.folding import Folding
 from pipelines.log.probe import require
 

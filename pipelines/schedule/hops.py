@@ -17,21 +17,20 @@ from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.handover.batch_file import BatchFile, BatchSegment
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import hand_on, signer_of, verified_by
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.job import Job
 from pipelines.jobs.job import run as run_job
-from pipelines.log.closing import Segment
-from pipelines.log.fold import Batched, Fold
+from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.handed import Stated, is_there, require_stated
+from pipelines.schedule.inputs import batch_file
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -141,57 +140,6 @@ def _counted(batch: RetiredBatch) -> tuple[HopSummary, str]:
         account_retired(batch)
     except CountedRetired as counted:
         return counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key"
-
-
-def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
-    """Return the input of a shuffle: what the batch's entry fixed, and the earlier batches that it may repeat.
-
-    A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
-    a batch within the grace period: before this one or, if this one had to wait for something, after it.
-    """
-    windows = {made.batch.window: made.window, **{one.window.name: one.window for one in made.all_segments}}
-    return BatchFile(
-        campaign=made.batch.campaign,
-        epoch=made.batch.epoch,
-        fingerprint=campaign.fingerprint.hex(),
-        window=made.batch.window,
-        windows={name: int(window.length.total_seconds()) for name, window in sorted(windows.items())},
-        segments_folder=deployment.folder("segments"),
-        shuffled_folder=deployment.folder("shuffled", made.batch.campaign),
-        earlier=earlier(deployment, fold, made),
-        segments={
-            stream: tuple(_listed(segment) for segment in sorted(segments, key=lambda one: one.path))
-            for stream, segments in made.segments.items()
-        },
-    )
-
-
-def _listed(segment: Segment) -> BatchSegment:
-    return BatchSegment(
-        path=segment.path,
-        window=segment.window.name,
-        records=segment.records,
-        bytes=segment.bytes,
-        digest=segment.digest,
-        authentication=segment.authentication,
-    )
-
-
-def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
-    """Return the names of the shuffled batches that may hold a copy of a report of this one."""
-    grace = deployment.windows.grace
-    # Late segments are compared as if they had come in time.
-    return tuple(
-        name
-        for name, other in sorted(fold.batches.items())
-        if other.batch.file == made.batch.file
-        and other.batch.window != made.batch.window
-        and other.window.end + grace >= made.oldest
-        and made.window.end + grace >= other.window.start
-        # A lost output is named too: reports that cannot be compared must not be forwarded.
-        and fold.hops_of(name).get("shuffle") is not None
-        and not fold.is_deleting("shuffled", name)
-    )
 
 
 def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> Job:

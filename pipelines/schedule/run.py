@@ -6,100 +6,35 @@ runs may be at work at once: who finds that another was first reads on and decid
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from rich.console import Console
 
-from hushcount.errors import HushcountError, NotYet
+from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
-from pipelines.files import storage
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import Batch
 from pipelines.log.closing import Listed
-from pipelines.log.entries import Closed, Decision, Finished, GivenBack
+from pipelines.log.entries import Closed, Decision
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
+from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
-from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.outputs.summary import HopSummary
-from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged, require_named
+from pipelines.schedule.advancing import advance_all
+from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock import settled, told_time
-from pipelines.schedule.handed import Stated, shuffled_elsewhere, stated_elsewhere
-from pipelines.schedule.hops import Task, carry_out, earlier, next_step
-from pipelines.schedule.intake import closed_next, fault_in, intake_of, rule_of, said_aside
+from pipelines.schedule.handed import stated_elsewhere
+from pipelines.schedule.intake import closed_next, intake_of, rule_of
 from pipelines.schedule.lease import leased
-from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep, withdraw_deleted
+from pipelines.schedule.publishing import publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
 from pipelines.schedule.witnesses import There, missing_of, outputs_there
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Vouched:
-    """What the operator vouches for, because no program can know it.
-
-    Attributes:
-        clock_is_right: that a clock that is far ahead of everything else is right.
-        log_was_restored: that a log which lacks entries is lost, and a new one is to begin.
-        ledger_was_lost: that the ledger which a log names is lost, and the one that is named now is in its place.
-    """
-
-    clock_is_right: bool = False
-    log_was_restored: bool = False
-    ledger_was_lost: bool = False
-
-
-NOTHING = Vouched()
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What the steps of a run share.
-
-    Attributes:
-        now: the moment to work by: the clock's, unless that is far ahead.
-        is_ahead: whether it is.
-        listed: the manifests of a campaign that no closed window has taken in, by its id.
-    """
-
-    deployment: Deployment
-    logs: Logs
-    vouched: Vouched
-    now: datetime
-    is_ahead: bool
-    listed: dict[str, tuple[Listed, ...]]
-    done: Done
-    engine: Engine
-    console: Console | None
-    say: Say
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether the shuffler runs here."""
-        return "shuffler" in self.deployment.file.parties
-
-    def of(self, hop: HopName, campaign: str) -> Log:
-        """Return the log of the party that runs a hop."""
-        return self.logs.of(CHAIN[hop].party, campaign)
-
-    @contextmanager
-    def contained(self, where: str) -> Iterator[None]:
-        """Make a problem of whatever a block raises."""
-        try:
-            yield
-        except Exception as error:
-            self.done.problems.append(f"{where}: {told(error)}")
+from pipelines.schedule.work import NOTHING, Say, Vouched, Work
 
 
 def run(
@@ -138,7 +73,7 @@ def run(
         time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         is_ahead = time_.clock.is_far
-        work = _Work(
+        work = Work(
             deployment, logs, vouched, time_.present, is_ahead, listed, done, engine, console, say or (lambda _: None)
         )  # fmt: skip
         if is_ahead and any(each for each in listed.values()) | any(fold.waiting for fold in folds):
@@ -201,7 +136,7 @@ def _whole(
     return found
 
 
-def _run_campaign(work: _Work, epochs: Epochs, there: dict[Party, There]) -> None:
+def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.read(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
@@ -222,10 +157,10 @@ def _run_campaign(work: _Work, epochs: Epochs, there: dict[Party, There]) -> Non
         work.done.problems += charge_lacking(deployment, epochs, work.logs.read(campaign))
     failed: set[str] = set()
     # Before a window closes: what is left out of a batch can join the next one.
-    _advance_all(work, epochs, stated, failed)
+    advance_all(work, epochs, stated, failed)
     while work.shuffles and _close(work, epochs):
         # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
-        _advance_all(work, epochs, stated, failed)
+        advance_all(work, epochs, stated, failed)
     with work.contained(f"{campaign}: not all estimates were written"):
         _export(work, epochs, before)
     _follow(work, epochs)
@@ -257,7 +192,7 @@ def _unpublished(log: Log, there: There) -> set[str]:
     }
 
 
-def _close(work: _Work, epochs: Epochs) -> bool:
+def _close(work: Work, epochs: Epochs) -> bool:
     """Close the next window that is due; return whether there was one."""
     campaign = epochs.campaign
     log, rule = work.of("shuffle", campaign), rule_of(work.deployment, epochs)
@@ -281,133 +216,7 @@ def _close(work: _Work, epochs: Epochs) -> bool:
     return True
 
 
-def _advance_all(work: _Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
-    """Take every batch as far as it goes, except those that failed before in this run."""
-    for batch in _batches(work, epochs, stated):
-        if batch.name not in failed:
-            failed.add(batch.name)
-            with work.contained(f"{batch.campaign}/{batch.name}"):
-                while _advance(work, epochs, stated, batch):
-                    pass
-                failed.remove(batch.name)
-
-
-def _batches(work: _Work, epochs: Epochs, stated: Stated) -> list[Batch]:
-    """Return the batches of a campaign that a hop here has not passed, oldest first: made here, or stated elsewhere."""
-    fold, parties = work.logs.read(epochs.campaign), work.deployment.file.parties
-    batches = fold.made_batches if work.shuffles else shuffled_elsewhere(epochs.campaign, stated)
-    campaigns = epochs.campaigns
-    return [
-        batch
-        for batch in batches
-        if batch.file not in campaigns
-        or not fold.hops_of(batch.name).keys() >= set(hop_names(campaigns[batch.file], parties))
-    ]
-
-
-def _advance(work: _Work, epochs: Epochs, stated: Stated, batch: Batch) -> bool:
-    """Run the next hop of a batch, if there is one and its input is there; return whether it is done now."""
-    if batch.file not in epochs.files:
-        raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
-    path, campaign = epochs.files[batch.file]
-    fold = work.logs.read(epochs.campaign)
-    if batch.name in fold.batches and fold.batches[batch.name].given_back:
-        return False
-    task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, stated)
-    step = next_step(task)
-    if step is None:
-        return False
-    log = work.of(step.hop, batch.campaign)
-    if step.passes:
-        # Every reader then knows that the batch has passed the hop.
-        log.decide(lambda fold: _finished(fold, Finished(batch=batch.name, hop=step.hop)), work.now)
-        return True
-    if step.hop == "shuffle" and (aside := _faults(task)):
-        work.done.problems += said_aside(aside)
-        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name, aside=aside)), work.now)
-        return False
-    if step.hop in CHARGING and work.deployment.ledger is not None:
-        name_ledger(work.deployment, log, work.now)
-        # The ledger may have been restored since the last release.
-        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
-        work.done.problems += [one for one in said if one not in work.done.problems]
-        follow_log(work.deployment, log)
-    return _attempt(work, task, step.hop, log)
-
-
-def _faults(task: Task) -> dict[str, str]:
-    """Return what is wrong with each segment of a batch that is not as its manifest says any more."""
-    segments = task.fold.batches[task.batch.name].all_segments
-    found = {segment.path: fault_in(task.deployment, segment) for segment in segments}
-    return {path: fault for path, fault in found.items() if fault is not None}
-
-
-def _attempt(work: _Work, task: Task, hop: HopName, log: Log) -> bool:
-    """Carry out a hop, and let the log say whether it is the output; return whether the hop is done."""
-    batch, name = task.batch, f"{task.batch.campaign}/{task.batch.name} {hop}"
-    work.say(f"{batch.campaign}/{batch.name}: {hop}")
-    began, attempt = time.monotonic(), new_attempt(work.deployment, log.party, batch, hop)
-    try:
-        summary, problem = carry_out(task, hop, attempt)
-    except NotYet:
-        storage.remove_directory(attempt)
-        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name)), work.now)
-        return False
-    except Exception:
-        storage.remove_directory(attempt)
-        if hop in log.read().hops_of(batch.name):
-            # Another run was faster, and removed the other attempts.
-            return True
-        raise
-    finished = Finished(batch=batch.name, hop=hop, folder=attempt.rpartition("/")[2], summary=summary.data())
-
-    def wanted(fold: Fold) -> Finished | None:
-        if hop in CHARGING:
-            require_charged(work.deployment, fold, finished.summary or {})
-        return _finished(fold, finished) if _still_compared(task, hop, fold) else None
-
-    entry = log.decide(wanted, work.now)
-    if entry is None:
-        storage.remove_directory(attempt)
-        # Another run was faster with this batch; or with one that it must be compared with: then once more.
-        return hop in log.fold.hops_of(batch.name) or log.fold.is_undone(batch.name)
-    if hop in CHARGING:
-        follow_log(work.deployment, log)
-    publish(work.deployment, log, batch, hop, work.now)
-    _said(work, task, hop, summary, problem)
-    work.done.hops.append(name)
-    work.done.seconds[name] = time.monotonic() - began
-    return True
-
-
-def _said(work: _Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
-    """Report a hop without a result; not again the hop that reads its output."""
-    where = f"{task.batch.campaign}/{task.batch.name}"
-    work.done.problems += [f"{where}: {problem}"] if problem else []
-    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
-        work.done.problems.append(f"{where}: {sentence(task.campaign, summary)}")
-
-
-def _finished(fold: Fold, finished: Finished) -> Finished | None:
-    """Return the entry, if the log allows it: the hop is not done, and its batch stands."""
-    made = fold.batches.get(finished.batch)
-    stands = finished.hop != "shuffle" or (made is not None and not made.given_back)
-    return finished if stands and finished.hop not in fold.hops_of(finished.batch) else None
-
-
-def _still_compared(task: Task, hop: HopName, fold: Fold) -> bool:
-    """Return whether a shuffle was compared with all that is shuffled by now and may have a copy of its reports."""
-    if hop != "shuffle":
-        return True
-    made = task.fold.batches[task.batch.name]
-    return {*earlier(task.deployment, task.fold, made)} >= {*earlier(task.deployment, fold, made)}
-
-
-def _given_back(fold: Fold, back: GivenBack) -> GivenBack | None:
-    return back if fold.is_undone(back.batch) else None
-
-
-def _export(work: _Work, epochs: Epochs, before: Fold) -> None:
+def _export(work: Work, epochs: Epochs, before: Fold) -> None:
     """Write the estimates of new results into the data set, and those that it lacks."""
     if "analyzer" in work.deployment.file.parties:
         # It reads tables, which other parties need no package for.
@@ -417,7 +226,7 @@ def _export(work: _Work, epochs: Epochs, before: Fold) -> None:
         work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.say)
 
 
-def _follow(work: _Work, epochs: Epochs) -> None:
+def _follow(work: Work, epochs: Epochs) -> None:
     """Publish the campaign's next epoch if it is to be planned anew and anything changed."""
     part = work.deployment.file.next_epoch.get(epochs.campaign)
     if part is None or work.is_ahead:
@@ -440,7 +249,7 @@ def _follow(work: _Work, epochs: Epochs) -> None:
             work.done.review.append(f"{epochs.campaign}: {found:,}")
 
 
-def _delete(work: _Work, epochs: Epochs) -> None:
+def _delete(work: Work, epochs: Epochs) -> None:
     """Delete what retention does not keep of the batches that all hops here have passed."""
     if work.deployment.file.retention == RetentionPart():
         return

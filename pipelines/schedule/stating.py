@@ -17,7 +17,8 @@ from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.handover.parties import signer_of, verified_by
 from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
 from pipelines.log.entries import Decision, Received
-from pipelines.log.fold import Fold, Hopped
+from pipelines.log.facts import Hopped
+from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, Hop, HopName
 from pipelines.log.log import Log
 

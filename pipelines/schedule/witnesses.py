@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.statements import FOLDERS, last_named, read
 from pipelines.ledger.following import followed
-from pipelines.log.fold import Head
+from pipelines.log.facts import Head
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log
 from pipelines.log.outputs import outputs

@@ -14,7 +14,8 @@ from examples.web.pages import Pages
 from hushcount.collection.windows import window_at
 from pipelines.deployment.settings import Deployment
 from pipelines.outputs.received_summary import folder_of
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.evaluator.running import evaluating, manifests
 from tests.shuffler.collector.running import Running, Site, now_text, running, wait_for
 from tests.support.jobs import done, write_lines

@@ -10,7 +10,8 @@ import pytest
 
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.jobs import Run, cli, done
 from tests.support.site import Site, at, values

@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from hushcount.errors import UsageError
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import GONE, deployment, files, hands, inside, of_shuffler, shuffled
 from tests.support.collecting import window_name
 from tests.support.jobs import summary

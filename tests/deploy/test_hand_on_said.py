@@ -12,7 +12,8 @@ from hushcount.errors import UsageError
 from pipelines.audit.reconcile import account_of
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import hands, in_compose, mounted, of_shuffler, shuffled
 from tests.deploy.test_schedules import JOBS, options, services
 from tests.support.site import Site, at, view_of

@@ -15,15 +15,16 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
-from pipelines.log import entries, folding
+from pipelines.log import changes, entries
 from pipelines.log.closing import Listed
-from pipelines.log.entries import Decision, Entry, Finished, whole_second, write_entry
+from pipelines.log.entries import Decision, Finished, whole_second
+from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule import hops, publishing, retention, run
+from pipelines.schedule import advancing, hops, publishing, retention, run
 from pipelines.schedule.clock import Told
 
 Patch = pytest.MonkeyPatch
@@ -101,7 +102,7 @@ def _an_answer_is_believed(patch: Patch) -> None:
 
 
 def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
-    real = run.carry_out
+    real = advancing.carry_out
 
     def carry_out(task: hops.Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
         summary, problem = real(task, hop, attempt)
@@ -112,7 +113,7 @@ def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
         storage.write_json(storage.join(out, SUMMARY), summary.data())
         return summary, problem
 
-    patch.setattr(run, "carry_out", carry_out)
+    patch.setattr(advancing, "carry_out", carry_out)
     # Nor is it strange that an output has no entry.
     patch.setattr(run, "publish_missing", lambda *_: [])
 
@@ -122,14 +123,14 @@ def _a_summary_is_written_once(patch: Patch) -> None:
 
 
 def _a_hop_may_be_done_twice(patch: Patch) -> None:
-    real = folding._State._finish
+    real = changes.Changes._finish
 
-    def finish(self: folding._State, finished: Finished, entry: Entry) -> None:
+    def finish(self: changes.Changes, finished: Finished, at: datetime, here: Head) -> None:
         self._done.get(finished.batch, {}).pop(finished.hop, None)
-        real(self, finished, entry)
+        real(self, finished, at, here)
 
-    patch.setattr(folding._State, "_finish", finish)
-    patch.setattr(run, "_finished", lambda fold, finished: finished)
+    patch.setattr(changes.Changes, "_finish", finish)
+    patch.setattr(advancing, "_finished", lambda fold, finished: finished)
 
 
 def _all_attempts_have_one_folder(patch: Patch) -> None:
@@ -137,14 +138,14 @@ def _all_attempts_have_one_folder(patch: Patch) -> None:
 
 
 def _what_is_given_back_is_nowhere(patch: Patch) -> None:
-    real = folding._State._give_back
+    real = changes.Changes._give_back
 
-    def give_back(self: folding._State, name: str, streams: Iterable[Stream]) -> None:
+    def give_back(self: changes.Changes, name: str, streams: Iterable[Stream]) -> None:
         waiting = dict(self._waiting)
         real(self, name, streams)
         self._waiting = waiting
 
-    patch.setattr(folding._State, "_give_back", give_back)
+    patch.setattr(changes.Changes, "_give_back", give_back)
 
 
 def _a_ledger_is_believed(patch: Patch) -> None:

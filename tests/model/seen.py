@@ -20,6 +20,7 @@ from pipelines.ledger.file import read_charges
 from pipelines.ledger.records import Charge
 from pipelines.log import entries
 from pipelines.log.closing import segments_of
+from pipelines.log.entry_files import read_entry
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
 from pipelines.outputs.staging import SUMMARY
@@ -146,7 +147,7 @@ def fates(world: World) -> dict[str, Fate]:
     listed: dict[str, dict[str, tuple[str, ...]]] = {}
     shuffled: set[str] = set()
     for path, _ in storage.list_files(folder, ".json"):
-        entry = entries.read_entry(storage.read_bytes(path), path, _no_list).decision
+        entry = read_entry(storage.read_bytes(path), path, _no_list).decision
         if isinstance(entry, entries.Closed):
             for manifest in entry.manifests:
                 held |= {one.path: "waiting" for one in segments_of(manifest.path, manifest)}

@@ -11,7 +11,8 @@ from hushcount.collection.manifests import SegmentPart
 from hushcount.collection.windows import Window, window_at
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.names import Batch
-from pipelines.log.entries import Closed, Decision, Entry, Finished, TakenManifest, read_entry, write_entry
+from pipelines.log.entries import Closed, Decision, Finished, TakenManifest
+from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.folding import Folding
 from pipelines.log.hops import HopName

@@ -15,7 +15,8 @@ from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, new_keys, summary, write_lines
 

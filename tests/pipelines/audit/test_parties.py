@@ -16,7 +16,8 @@ from pipelines.audit.parties import Line
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.outputs.counts import HopCounts
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of

@@ -12,10 +12,11 @@ from pipelines.audit.doctor import examine
 from pipelines.ledger.file import opened
 from pipelines.ledger.following import Followed, follow, followed, id_of
 from pipelines.log.log import Logs
-from pipelines.schedule import run as run_module
+from pipelines.schedule import advancing
 from pipelines.schedule.charges import name_ledger
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.site import Site, at, values
 
@@ -172,7 +173,7 @@ def test_a_release_whose_charge_was_lost_meanwhile_is_not_handed_out(
 ) -> None:
     """The ledger is restored while a job runs: between its charge and the entry that makes it an output."""
     copy = shutil.copy(ledger(site), tmp_path / "copy.db")
-    real, lost = run_module.carry_out, []
+    real, lost = advancing.carry_out, []
 
     def restoring(task: object, hop: str, attempt: str) -> object:
         found = real(task, hop, attempt)  # type: ignore[arg-type]
@@ -181,7 +182,7 @@ def test_a_release_whose_charge_was_lost_meanwhile_is_not_handed_out(
             shutil.copy(copy, ledger(site))
         return found
 
-    monkeypatch.setattr(run_module, "carry_out", restoring)
+    monkeypatch.setattr(advancing, "carry_out", restoring)
     (problem,) = go(site, 2.1).problems
     assert "was restored while words was released: nothing was handed out" in problem
     assert released(site) == [site.batch(0)]
@@ -199,7 +200,7 @@ def test_before_each_release_the_ledger_gets_what_the_log_says(
     copy = shutil.copy(ledger(site), tmp_path / "copy.db")
     collect(site.store, site.campaign, values(DAILY), day=2)
     seen: list[set[str]] = []
-    real = run_module.carry_out
+    real = advancing.carry_out
 
     def restoring(task: object, hop: str, attempt: str) -> object:
         if hop == "shuffle" and len(seen) == 0 and released(site) == [site.batch(0), site.batch(1)]:
@@ -209,7 +210,7 @@ def test_before_each_release_the_ledger_gets_what_the_log_says(
             seen.append(keys(ledger(site)))
         return real(task, hop, attempt)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run_module, "carry_out", restoring)
+    monkeypatch.setattr(advancing, "carry_out", restoring)
     (problem,) = go(site, 3.1).problems
     assert "lacked 2 charges" in problem
     before, then = seen

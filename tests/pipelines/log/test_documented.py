@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from pipelines.deployment.settings import FOLDERS
-from pipelines.log.entries import _KINDS, Finished, read_entry
+from pipelines.log.entries import _KINDS, Finished
+from pipelines.log.entry_files import read_entry
 from tests.support.collecting import collect
 from tests.support.site import Site, values
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hushcount.errors import FormatError, HushcountError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from pipelines.log import entries as log
-from pipelines.log.entries import ENTRY_BYTES, Decision, digest_of, read_entry, write_entry
+from pipelines.log.entries import Decision
+from pipelines.log.entry_files import ENTRY_BYTES, digest_of, read_entry, write_entry
 from tests.support.decisions import START, batch_of, closed, finished, path_of, taken
 
 BATCH, SEGMENT = batch_of(0), path_of(0)

@@ -18,14 +18,15 @@ from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import window_at, window_start
 from hushcount.errors import FormatError
 from pipelines.deployment.settings import Deployment
-from pipelines.log import folding
+from pipelines.log import changes
 from pipelines.log.closing import Listed, Rule, segments_of
-from pipelines.log.entries import Closed, Decision, Entry, Finished, GivenBack
+from pipelines.log.entries import Closed, Decision, Finished, GivenBack
+from pipelines.log.entry_files import Entry
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
 from pipelines.outputs.counts import HopCounts, StreamCounts
+from pipelines.schedule.advancing import _finished, _given_back
 from pipelines.schedule.intake import closed_next
-from pipelines.schedule.run import _finished, _given_back
 from tests.pipelines.log.test_closing import FILE, OF_BOTH
 from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
@@ -212,13 +213,13 @@ def test_no_segment_is_in_two_batches_and_what_ended_one_is_final(tmp_path: Path
 
 def test_the_search_finds_a_log_that_keeps_its_first_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the rule itself if nothing refuses to write and read such entries."""
-    real = folding._State.add
+    real = changes.Changes.add
 
-    def add(state: folding._State, entry: Entry) -> None:
-        with suppress(KeyError, folding._Undecidable):
-            real(state, entry)
+    def add(state: changes.Changes, entry: Entry, here: Head) -> None:
+        with suppress(KeyError, changes.Undecidable):
+            real(state, entry, here)
 
-    monkeypatch.setattr(folding._State, "add", add)
+    monkeypatch.setattr(changes.Changes, "add", add)
     found = [faults_in(explore(tmp_path / str(seed), Hasty, seed)) for seed in range(SEEDS)]
     assert set[str]().union(*found) == {TWICE, ENDED, ORDER}
 

@@ -15,9 +15,11 @@ from pydantic import TypeAdapter
 from hushcount.campaigns.campaign import Stream
 from hushcount.errors import FormatError
 from pipelines.log import entries as log
-from pipelines.log.entries import Decision, Entry
+from pipelines.log.changes import published
+from pipelines.log.entries import Decision
+from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.fold import Fold, merged
-from pipelines.log.folding import Folding, published
+from pipelines.log.folding import Folding
 from pipelines.log.hops import HopName
 from pipelines.outputs.summary import digest_of_json
 from tests.support.decisions import (
@@ -266,8 +268,8 @@ def random_log(random: Random, length: int) -> list[Entry]:
         kinds = (_close, _close, _give_back, _shuffle, _analyze, _lose, _delete, _alert)
         decision = random.choice(kinds)(random, folding.fold, window) or _close(random, folding.fold, window)
         window += isinstance(decision, log.Closed)
-        written = log.write_entry(number, folding.head.digest, START + number * MINUTE, decision)
-        made.append(log.read_entry(written.data, "e.json", {}.__getitem__))
+        written = write_entry(number, folding.head.digest, START + number * MINUTE, decision)
+        made.append(read_entry(written.data, "e.json", {}.__getitem__))
         folding.add(made[-1])
     return made
 

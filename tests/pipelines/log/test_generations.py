@@ -15,7 +15,8 @@ from pipelines.files import storage
 from pipelines.log import log as log_module
 from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Adopted, Confirmed, Decision, Held, Noted, Opened, Restored
-from pipelines.log.fold import Fold, Head
+from pipelines.log.facts import Head
+from pipelines.log.fold import Fold
 from pipelines.log.log import Log
 from tests.support.decisions import (
     CAMPAIGN,

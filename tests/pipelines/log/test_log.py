@@ -18,7 +18,8 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.log import log as log_module
-from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted, write_entry
+from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted
+from pipelines.log.entry_files import write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from tests.support.decisions import (

@@ -16,7 +16,8 @@ from pipelines.deployment.campaigns import read_campaign
 from pipelines.log.log import Logs
 from pipelines.schedule import charges as charges_module
 from pipelines.schedule.charges import charge_lacking
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.site import Site, account_at, at, values

@@ -19,7 +19,8 @@ from pipelines.log.closing import GIVEN_UP
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.jobs import new_campaign
 from tests.support.site import FLOOR, Site, account_at, at, values

@@ -17,8 +17,9 @@ from pipelines.console.tables import window_names
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.batch_file import BatchFile
-from pipelines.log.entries import digest_of
-from pipelines.log.fold import Batched, Fold
+from pipelines.log.entry_files import digest_of
+from pipelines.log.facts import Batched
+from pipelines.log.fold import Fold
 from pipelines.schedule import hops as hops_module
 from pipelines.schedule import run as run_module
 from pipelines.schedule.lease import AnotherRun, leased

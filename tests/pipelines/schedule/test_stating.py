@@ -24,7 +24,8 @@ from pipelines.outputs.summary import digest_of_json
 from pipelines.schedule import stating
 from pipelines.schedule.hops import Task, carry_out
 from pipelines.schedule.report import Done
-from pipelines.schedule.run import Vouched, run
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import Site, at, values

@@ -1,0 +1,61 @@
+"""The input of a shuffle: what the entry of its batch fixed, and the batches that it is compared with."""
+
+from __future__ import annotations
+
+from hushcount.campaigns.campaign import Campaign
+from pipelines.deployment.settings import Deployment
+from pipelines.handover.batch_file import BatchFile, BatchSegment
+from pipelines.log.closing import Segment
+from pipelines.log.facts import Batched
+from pipelines.log.fold import Fold
+
+
+def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
+    """Return the input of a shuffle: what the batch's entry fixed, and the earlier batches that it may repeat.
+
+    A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
+    a batch within the grace period: before this one or, if this one had to wait for something, after it.
+    """
+    windows = {made.batch.window: made.window, **{one.window.name: one.window for one in made.all_segments}}
+    return BatchFile(
+        campaign=made.batch.campaign,
+        epoch=made.batch.epoch,
+        fingerprint=campaign.fingerprint.hex(),
+        window=made.batch.window,
+        windows={name: int(window.length.total_seconds()) for name, window in sorted(windows.items())},
+        segments_folder=deployment.folder("segments"),
+        shuffled_folder=deployment.folder("shuffled", made.batch.campaign),
+        earlier=earlier(deployment, fold, made),
+        segments={
+            stream: tuple(_listed(segment) for segment in sorted(segments, key=lambda one: one.path))
+            for stream, segments in made.segments.items()
+        },
+    )
+
+
+def _listed(segment: Segment) -> BatchSegment:
+    return BatchSegment(
+        path=segment.path,
+        window=segment.window.name,
+        records=segment.records,
+        bytes=segment.bytes,
+        digest=segment.digest,
+        authentication=segment.authentication,
+    )
+
+
+def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
+    """Return the names of the shuffled batches that may hold a copy of a report of this one."""
+    grace = deployment.windows.grace
+    # Late segments are compared as if they had come in time.
+    return tuple(
+        name
+        for name, other in sorted(fold.batches.items())
+        if other.batch.file == made.batch.file
+        and other.batch.window != made.batch.window
+        and other.window.end + grace >= made.oldest
+        and made.window.end + grace >= other.window.start
+        # A lost output is named too: reports that cannot be compared must not be forwarded.
+        and fold.hops_of(name).get("shuffle") is not None
+        and not fold.is_deleting("shuffled", name)
+    )
