@@ -19,6 +19,7 @@ from pipelines.log import changes, entries
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Decision, Finished, whole_second
 from pipelines.log.entry_files import Entry, write_entry
+from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
 from pipelines.log.log import Log

@@ -22,6 +22,7 @@ from pipelines.log import changes
 from pipelines.log.closing import Listed, Rule, segments_of
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.entry_files import Entry
+from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
 from pipelines.outputs.counts import HopCounts, StreamCounts
