@@ -113,7 +113,7 @@ CASES: dict[str, tuple[list[Decision], dict[str, Any]]] = {
     ),
     "receipts came": (
         [MADE, SHUFFLED, log.Received(party="aux-server", hop="shuffle", batches=(BATCH,)),
-         log.Received(party="analyzer", hop="shuffle", batches=(BATCH, BATCH))],
+         *[log.Received(party="analyzer", hop="shuffle", batches=(BATCH, BATCH))] * 2],
         {"standing": [BATCH], "collected": {BATCH: {"reports": 60, "discovery": 70}}, "done": {BATCH: ["shuffle"]},
          "closed": hour(0).end, "received": (f"aux-server shuffle {BATCH}", f"analyzer shuffle {BATCH}")},
     ),

@@ -21,7 +21,8 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
 from pipelines.log.log import Logs
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule import stating
+from pipelines.schedule import hops, stating
+from pipelines.schedule.handed import stated_elsewhere
 from pipelines.schedule.hops import Task, carry_out
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
@@ -171,19 +172,24 @@ def test_a_party_states_its_own_hops_only(unsigned: Apart) -> None:
     moved.parent.mkdir(parents=True)
     moved.write_text(path.read_text().replace('"shuffler"', '"aux-server"'))
     shutil.rmtree(unsigned.site.store / "stated" / "shuffler")
-    done = unsigned.run("analyzer")
-    assert (done.hops, done.problems) == ([], [])
+    epochs = read_campaign(unsigned.site.deployment.campaigns / "words")
+    assert stated_elsewhere(unsigned.of("analyzer"), epochs, Fold("words")) == ({}, [])
 
 
-def test_what_was_exchanged_behind_the_look_does_not_count(apart: Apart, tmp_path: Path) -> None:
+def test_what_was_exchanged_behind_the_look_does_not_count(
+    apart: Apart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Until the job reads it, the summary is the one that is stated.
+    monkeypatch.setattr(hops, "_left", lambda _, hop: iter([hop]))
     epochs = read_campaign(apart.site.deployment.campaigns / "words")
     deployment = apart.of("aux-server")
     fold = apart.fold("aux-server")
-    (path,) = apart.files("stated", "shuffler")
-    said = Statement.model_validate_json(path.read_bytes())
+    (stated,) = apart.files("stated", "shuffler")
+    said = Statement.model_validate_json(stated.read_bytes())
     batch = fold.named(apart.batch)
+    path, campaign = epochs.files[batch.file]
     task = Task(
-        deployment, epochs.campaigns[batch.file], epochs.files[batch.file], batch, fold, Engine("FnApiRunner", ()),
+        deployment, campaign, path, batch, fold, Engine("FnApiRunner", ()),
         Console(quiet=True), {(apart.batch, "shuffle"): said.model_copy(update={"summary": "0" * 64})},
     )  # fmt: skip
     with pytest.raises(UsageError, match="is not what the shuffler states"):
