@@ -9,16 +9,32 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import UInt64Array
 from hushcount.discovery.keep_rules import KeepRule
-from keys.store import KeyReference
 
 _BLOCK_WORDS = 8
 _OF_BINS, _OF_ORDER = b"hushcount bins", b"hushcount order"
+
+
+class Derives(Protocol):
+    """A private key, from which others follow."""
+
+    def derived(self, context: bytes) -> bytes:
+        """Return 32 bytes that are random to whoever lacks the key."""
+        ...
+
+
+class Reference(Protocol):
+    """Where a private key is, as `keys.store.KeyReference`."""
+
+    def read(self) -> Derives:
+        """Open the key."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -30,11 +46,11 @@ class Draw:
         context: digest of all else that the draw follows from.
     """
 
-    key: KeyReference
+    key: Reference
     context: bytes
 
     @staticmethod
-    def of(key: KeyReference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
+    def of(key: Reference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
         """Return the draw of an input by a rule.
 
         Args:
@@ -45,7 +61,7 @@ class Draw:
         return Draw(key, hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).digest())
 
     def open(self) -> bytes:
-        """Return the key of this draw; raises as `KeyReference.read`."""
+        """Return the key of this draw; raises as the reference does."""
         return self.key.read().derived(self.context)
 
 

@@ -168,7 +168,7 @@ def test_a_new_log_takes_up_what_is_there_and_gives_up_the_rest(tmp_path: Path, 
     typed(block("--log-was-restored"), site)
     assert (charged(site), counted(site)) == (before, numbers)
     shown = done("status", "--config", site.config).out
-    assert "too_late 200" in shown
+    assert "given_up 200" in shown
     done("run", "--config", site.config)
     assert (charged(site), counted(site)) == (before, numbers)
 

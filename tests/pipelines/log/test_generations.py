@@ -283,7 +283,7 @@ def test_what_a_new_log_gives_up_and_takes_up(deployment: Deployment) -> None:
     assert not any(fold.is_undone(name) for name in fold.batches)
     assert fold.hops_of(batch_of(3))["shuffle"].counts.streams["reports"].accepted == 60
     assert fold.hops_of(batch_of(4))["shuffle"].summary == "b" * 64
-    assert fold.counts_by_window[hour(1).name, "reports"] == {"too_late": 60}
+    assert fold.counts_by_window[hour(1).name, "reports"] == {"given_up": 60}
 
 
 def test_an_entry_of_a_restore_that_names_another_log_is_refused(deployment: Deployment) -> None:
