@@ -91,7 +91,7 @@ def rounded(value: Any) -> Any:
 
 
 def described_tree(root: Path, mask: Mask, before: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return every file below a directory, hidden ones too and databases not, by its path.
+    """Return every file below a directory, hidden ones too and the ledger not, by its path.
 
     Args:
         root: the directory.

@@ -1,10 +1,11 @@
 """Golden files: what is stored for the tests, and what they expect of it.
 
-Run by hand, and only when a file format is meant to change: what is in operators' stores and databases would not be
+Run by hand, and only when a file format is meant to change: what is in operators' stores and ledgers would not be
 read otherwise.
 
     python -m tests.golden.make            expect what is made now of what is stored
-    python -m tests.golden.make --anew     make new keys, campaigns, segments and outputs first
+    python -m tests.golden.make --after    let a run make logs, ledger and outputs anew first
+    python -m tests.golden.make --anew     make new keys, campaigns and segments too
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from tests.golden.site import (
     BEFORE,
     CAMPAIGNS,
     COLLECTOR,
-    DATABASES,
     EXPECTED,
     KEYS,
+    LEDGER,
     emptied,
     first_run,
     gathered,
@@ -108,19 +109,16 @@ def make_before() -> None:
 
 
 def make_after() -> None:
-    """Let a run do all that is due, and store what it leaves but for pages; databases as dumps."""
+    """Let a run do all that is due, and store what it leaves but for pages; the ledger as a dump."""
     emptied(AFTER).mkdir()
     with tempfile.TemporaryDirectory() as scratch, mock.patch("socket.gethostname", return_value="golden"):
         root = first_run(Path(scratch).resolve() / "site").root
-        passed_over = {*json.loads(KEYS.read_text()), *files_under(BEFORE), *DATABASES}
+        passed_over = {*json.loads(KEYS.read_text()), *files_under(BEFORE), LEDGER}
         for name, data in files_under(root).items():
             if name in passed_over or name.endswith((".html", ".lock")):
                 continue
-            path = AFTER / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data.replace(str(root).encode(), b"$ROOT") if name.endswith(".batch.json") else data)
-        for name in DATABASES:
-            (AFTER / f"{name}.sql").write_text(_dumped(root / name), encoding="utf-8")
+            _write(AFTER / name, data)
+        (AFTER / f"{LEDGER}.sql").write_text(_dumped(root / LEDGER), encoding="utf-8")
 
 
 def _dumped(path: Path) -> str:
@@ -272,9 +270,10 @@ def main() -> None:
     emptied(EXPECTED).mkdir()
     if "--anew" in sys.argv[1:]:
         make_before()
-        make_after()
         make_campaigns()
         make_collector()
+    if {"--after", "--anew"} & set(sys.argv[1:]):
+        make_after()
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in gathered(Path(scratch).resolve() / "site").items():
             write_expected(name, data)

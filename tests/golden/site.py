@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.golden.described import Mask, described_database, described_tree
+from tests.golden.described import Mask, described_database, described_tree, form
 from tests.support.jobs import cli, done, files_under
 
 KEPT = Path(__file__).parent / "kept"
 EXPECTED = Path(__file__).parent / "expected"
 BEFORE, AFTER, COLLECTOR, CAMPAIGNS = (KEPT / name for name in ("before", "after", "collector", "campaigns"))
 KEYS = KEPT / "keys.json"
-DATABASES = ("state.db", "ledger.db")
+LEDGER = "ledger.db"
+CAME = timedelta(days=1, minutes=5)
+"""A manifest is in the store so long after the beginning of its window, which is of a day."""
 RETENTION = """
 [retention]
 shuffled = "10d"
@@ -25,13 +29,12 @@ released = "10d"
 dead_letters = "10d"
 """
 SEGMENTS = 'segments = "10d"\n'
-"""With them go the tombstones of what was made from them."""
 
 _CHARGE = ("key", "manifest", "outline", "run", "host", "pid", "draw", "digest")
 _DRAWN = (
     "files.*.*.digest", "signature", "made_from", "shuffled", "*ledger.charged.key", "*ledger.charged.manifest",
-    "runs.owner", *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
-    "discovery.hash_key", "epochs.1",
+    *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
+    "discovery.hash_key", "epochs.1", "folder", "log.digest", "identity.id", "followed.entry",
 )  # fmt: skip
 PROSE = (
     "privacy.sentences.*", "privacy.plain.*", "privacy.unit", "privacy.*.unit", "privacy.*.against", "problems.*",
@@ -40,13 +43,17 @@ PROSE = (
 NAMES = {
     "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
     "draws/[0-9a-f]{64}": "draws/KEY",
+    "/[0-9a-f]{16}/": "/FOLDER/",
 }
 
 
 def mask_of(root: Path) -> Mask:
     """Return what of a run in a directory is not fixed."""
     shuffled = ("*shuffled/*", "*released/*", "*dead_letter/*")
-    return Mask(root, keys=(*_DRAWN, "*.says", "seconds.*"), shuffled=shuffled, prose=PROSE, names=NAMES)
+    # An entry repeats a summary.
+    keys, prose = ((*these, *(f"decision.summary.{one}" for one in these)) for these in (_DRAWN, PROSE))
+    prose = (*prose, "decision.dropped.*")
+    return Mask(root, keys=(*keys, "*.says", "seconds.*"), shuffled=shuffled, prose=prose, names=NAMES)
 
 
 def restored(root: Path, *, over: Path | None = None) -> Path:
@@ -54,20 +61,22 @@ def restored(root: Path, *, over: Path | None = None) -> Path:
 
     Args:
         root: the directory.
-        over: further files: AFTER, for what a run leaves, whose databases are made of their dumps; or COLLECTOR.
+        over: further files: AFTER, for what a run leaves, whose ledger is made of its dump; or COLLECTOR.
     """
     files = files_under(BEFORE) | (files_under(over) if over is not None else {})
     for name, data in files.items():
-        _write(root / name, data.replace(b"$ROOT", str(root).encode()) if name.endswith(".batch.json") else data)
+        _write(root / name, data)
+    for path in (root / "store" / "segments").rglob("*.manifest.json"):
+        came = (datetime.strptime(path.parent.name, "%Y%m%dT%H%M%S%z") + CAME).timestamp()
+        os.utime(path, (came, came))
     for name, text in json.loads(KEYS.read_text()).items():
         _write(root / name, text.encode())
         (root / name).chmod(0o600)
-    for name in DATABASES:
-        dump = root / f"{name}.sql"
-        if dump.exists():
-            with closing(sqlite3.connect(root / name)) as connection:
-                connection.executescript(dump.read_text(encoding="utf-8"))
-            dump.unlink()
+    dump = root / f"{LEDGER}.sql"
+    if dump.exists():
+        with closing(sqlite3.connect(root / LEDGER)) as connection:
+            connection.executescript(dump.read_text(encoding="utf-8"))
+        dump.unlink()
     return root
 
 
@@ -102,7 +111,7 @@ class Site:
 
     @property
     def ledger(self) -> Path:
-        return self.root / "ledger.db"
+        return self.root / LEDGER
 
     def command(self, *arguments: object) -> dict[str, Any]:
         """Return the exit status of a command and what it prints with --json, masked."""
@@ -118,14 +127,14 @@ class Site:
         return told
 
     def look(self, name: str, before: dict[str, bytes]) -> None:
-        """Gather what the operator's commands show, both databases and all files."""
+        """Gather what the operator's commands show, the ledger and all files."""
         self.seen[f"{name}-looks"] = {
             "status": self.command("status", "--config", self.config),
             "doctor": self._doctor(),
             "ledger show": self.command("ledger", "show", "--ledger", self.ledger),
         }
-        self.seen[f"{name}-databases"] = {one: described_database(self.root / one, self.mask) for one in DATABASES}
-        self.seen[f"{name}-files"] = described_tree(self.root, self.mask, before)
+        self.seen[f"{name}-ledger"] = described_database(self.ledger, self.mask)
+        self.seen[f"{name}-files"] = told_once(described_tree(self.root, self.mask, before))
 
 
 def first_run(root: Path) -> Site:
@@ -158,14 +167,40 @@ def second_run(first: Site, root: Path) -> Site:
     commands["run"] = site.command("run", "--config", site.config, "--clock-is-right")
     site.seen["second-commands"] = commands
     site.look("second", before)
-    for part in ("looks", "databases"):
+    for part in ("looks", "ledger"):
         site.seen[f"second-{part}"] = differing(first.seen[f"first-{part}"], site.seen[f"second-{part}"])
     before = files_under(site.root)
     with site.config.open("a") as file:
         file.write(SEGMENTS)
     site.seen["third-commands"] = {"run": site.command("run", "--config", site.config, "--clock-is-right")}
-    site.seen["third-files"] = described_tree(site.root, site.mask, before)
+    site.seen["third-files"] = told_once(described_tree(site.root, site.mask, before))
     return site
+
+
+def told_once(files: dict[str, Any]) -> dict[str, Any]:
+    """Return descriptions of files, where entries and attempts name the summary that they repeat."""
+    published = {
+        name: {key: value for key, value in data.items() if key != "log"}
+        for name, data in files.items()
+        if name.endswith("/summary.json") and isinstance(data, dict) and "log" in data
+    }
+    for name, data in files.items():
+        if name.endswith("/FOLDER/summary.json"):
+            files[name] = next((f"as {other}" for other, one in published.items() if one == data), data)
+        elif "/log/" in name and isinstance(data, dict):
+            files[name] = _entry(data, published)
+    return files
+
+
+def _entry(entry: dict[str, Any], published: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return an entry of a log without what is drawn anew, and without the summary that is published."""
+    decision = dict(entry["decision"])
+    for drawn in {"done": ("folder",), "charging": ("ledger",)}.get(decision["kind"], ()):
+        if drawn in decision:
+            decision[drawn] = form(decision[drawn])
+    if summary := decision.get("summary"):
+        decision["summary"] = next((f"as {name}" for name, one in published.items() if one == summary), summary)
+    return entry | {"id": form(entry["id"]), "before": form(entry["before"]), "decision": decision}
 
 
 def differing(before: Any, now: Any) -> Any:
