@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from pipelines.deployment.settings import FOLDERS
-from pipelines.log.entries import _KINDS, Finished
-from pipelines.log.entry_files import read_entry
+from pipelines.log.entries import Finished
+from pipelines.log.entry_files import _KINDS, read_entry
 from tests.support.collecting import collect
 from tests.support.site import Site, values
 
@@ -47,6 +47,6 @@ def test_a_run_leaves_the_folders_that_the_page_draws_and_no_others(tmp_path: Pa
     assert (shuffled / "summary.json").is_file()
     assert {path.name for path in folder.iterdir() if path.is_dir()} >= {"reports", "discovery"}
     for party in ("shuffler", "aux-server", "analyzer"):
-        entries = sorted(path.name for path in (site.store / "log" / party / "words").glob("*.json"))
+        entries = sorted(path.name for path in (site.store / "log" / party / "words" / "000001").glob("*.json"))
         assert entries[0] == "0000000001.json"
     assert not any((site.store / "attempts").rglob("*.blocks"))
