@@ -21,6 +21,7 @@ from pipelines.ledger.report import check
 from pipelines.log.probe import WRITERS, fault
 from pipelines.log.waiting import unclaimed
 from pipelines.schedule.clock import CONFIRM, told_time
+from pipelines.schedule.stating import others
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -33,12 +34,21 @@ _WRITES: dict[Party, tuple[str, ...]] = {
     "aux-server": ("log", "attempts", "released"),
     "analyzer": ("log", "attempts", "found", "results", "estimates"),
 }
+_SAYS: dict[Party, tuple[str, ...]] = {
+    "shuffler": ("stated",),
+    "aux-server": ("stated", "receipts"),
+    "analyzer": ("receipts",),
+}
+"""Where each party tells others what it did."""
 
 
 def sign_with(view: View) -> Iterator[Finding]:
-    """Open the keys that sign what the parties here hand on."""
+    """Open the keys that sign what the parties here hand on, or leave for others."""
     parties = view.deployment.file.parties
     signers: list[SigningRole] = ["shuffler"] if "shuffler" in parties else []
+    if "analyzer" in parties and others(view.deployment):
+        # Where all parties run here, nobody reads a receipt.
+        signers.append("analyzer_signer")
     files = [campaign for epochs in view.campaigns for campaign in epochs.campaigns.values()]
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
@@ -59,6 +69,11 @@ def shuffler_keys(view: View) -> Iterator[Finding]:
 def aux_server_keys(view: View) -> Iterator[Finding]:
     """Read the keys of which one must have signed what the auxiliary server hands on."""
     return _trusts("aux_server_keys", view.deployment.aux_server_keys, "aux_signer")
+
+
+def analyzer_keys(view: View) -> Iterator[Finding]:
+    """Read the keys of which one must have signed the analyzer's receipts."""
+    return _trusts("analyzer_keys", view.deployment.analyzer_keys, "analyzer_signer")
 
 
 def _trusts(name: str, file: Path | None, role: SigningRole) -> Iterator[Finding]:
@@ -132,8 +147,12 @@ def segments(view: View) -> Iterator[Finding]:
 
 def store(view: View) -> Iterator[Finding]:
     """Write a file to each folder of the store that the parties here write to, and remove it."""
-    for name in dict.fromkeys(name for party in view.deployment.file.parties for name in _WRITES[party]):
-        folder = view.deployment.folder(name)
+    parties = view.deployment.file.parties
+    wanted: list[tuple[str, ...]] = [(name,) for party in parties for name in _WRITES[party]]
+    if others(view.deployment):
+        wanted += [(name, party) for party in parties for name in _SAYS[party]]
+    for names in dict.fromkeys(wanted):
+        name, folder = "/".join(names), view.deployment.folder(*names)
         probe = storage.join(folder, f"probe-{uuid.uuid4().hex}")
         try:
             storage.write_whole(probe, [b"probe"])

@@ -13,8 +13,10 @@ from rich.console import Console
 
 from hushcount.errors import UsageError
 from keys.store import active_key
+from pipelines.audit.doctor import examine
+from pipelines.audit.view import Finding
 from pipelines.deployment.campaigns import read_campaign
-from pipelines.deployment.settings import Deployment, Party
+from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.engine.runner import Engine
 from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.log.fold import Fold
@@ -366,3 +368,24 @@ def test_a_release_waits_for_the_analyzer_alone(apart: Apart) -> None:
     assert apart.fold("aux-server").received == (f"analyzer release {apart.batch}",)
     assert apart.run("shuffler", day=30).problems == []
     assert apart.fold("shuffler").received == (f"aux-server shuffle {apart.batch}",)
+
+
+def test_doctor_opens_the_keys_of_receipts_and_writes_where_each_party_speaks(apart: Apart) -> None:
+    def found(party: Party) -> dict[str, Finding]:
+        return {one.name: one for one in examine(apart.of(party), at(1.3))}
+
+    written = {party: {name for name in found(party) if "stated" in name or "receipts" in name} for party in PARTIES}
+    assert written == {
+        "shuffler": {"write to stated/shuffler"},
+        "aux-server": {"write to stated/aux-server", "write to receipts/aux-server"},
+        "analyzer": {"write to receipts/analyzer"},
+    }
+    assert found("analyzer")["sign_with"].says.endswith(" of the analyzer_signer signs")
+    assert found("shuffler")["analyzer_keys"].verdict == "good"
+    next((apart.site.root / "signing").glob("analyzer_signer-*.key")).unlink()
+    assert found("analyzer")["sign_with"].verdict == "bad"
+    assert found("shuffler")["sign_with"].verdict == "good"
+    # All parties in one process leave no receipt.
+    whole = {one.name: one.verdict for one in examine(apart.site.deployment, at(1.3))}
+    assert whole["sign_with"] == "good"
+    assert not [name for name in whole if "stated" in name or "receipts" in name]
