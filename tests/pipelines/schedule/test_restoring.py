@@ -16,8 +16,9 @@ import pytest
 from pipelines.files import moving, storage
 from pipelines.ledger.file import opened
 from pipelines.log.closing import GIVEN_UP
+from pipelines.log.entries import Deleting
 from pipelines.log.fold import Fold
-from pipelines.log.log import Logs
+from pipelines.log.log import Log, Logs
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
@@ -243,6 +244,30 @@ def test_a_manifest_of_before_that_comes_to_light_later_is_given_up(site: Site, 
     assert go(site, 4.1, Vouched()).problems == []
     assert given_up(site) == 2 * DAILY
     assert counted(site) == 3 * DAILY
+
+
+def test_a_log_that_is_restored_while_retention_deletes_keeps_what_it_does_not_say(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    site.config.write_text(site.config.read_text() + '[retention]\nshuffled = "6d"\nsegments = "6d"\n')
+    assert go(site, 3.1, Vouched()).problems == []
+    shutil.copytree(site.store / "log", tmp_path / "log")
+    there, real = outputs(site), Log.decide
+
+    def decide(log: Log, *arguments: Any) -> Any:
+        entry = real(log, *arguments)
+        if entry is not None and isinstance(entry.decision, Deleting):
+            # The copy is of before.
+            shutil.rmtree(site.store / "log" / "shuffler")
+            shutil.copytree(tmp_path / "log" / "shuffler", site.store / "log" / "shuffler")
+        return entry
+
+    monkeypatch.setattr(Log, "decide", decide)
+    go(site, 13.1, Vouched(clock_is_right=True))
+    assert outputs(site) == there
+    monkeypatch.undo()
+    go(site, 13.2, Vouched(clock_is_right=True))
+    assert not any(path.startswith("shuffled") for path in outputs(site))
 
 
 def writes() -> list[tuple[Any, str]]:
