@@ -7,6 +7,7 @@ anew, and what stores and ledgers of before hold must still be read.
 from __future__ import annotations
 
 import json
+import shutil
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from tests.golden.described import as_text, digest_of_json
 from tests.golden.site import AFTER, Site, expected, first_run, kept, restored, second_run
-from tests.support.jobs import done, files_under, summary
+from tests.support.jobs import done, files_under, refused, summary
 
 PARTS = ("commands", "looks", "ledger", "files")
 
@@ -141,6 +142,26 @@ def test_a_run_that_deletes_segments_deletes_what_it_did(second: Site, subtests:
 
 def test_a_deployment_of_before_is_read_with_every_digest_and_has_nothing_left_to_do(tmp_path: Path) -> None:
     assert as_text(kept(tmp_path.resolve() / "site")) == as_text({"kept": expected("kept")})
+
+
+def test_a_store_of_before_the_log_is_refused(tmp_path: Path) -> None:
+    """Its outputs lay beside their summaries, which named no entry: what became of them only a state database said."""
+    site = Site(restored(tmp_path.resolve() / "site", over=AFTER))
+    shutil.rmtree(site.root / "store" / "log")
+    for path in (site.root / "store").glob("*/words/*/summary.json"):
+        published = json.loads(path.read_text())
+        where = path.parent / published["folder"]
+        path.unlink()
+        for one in where.iterdir():
+            one.rename(path.parent / one.name)
+        where.rmdir()
+    before = files_under(site.root / "store")
+    says = "words: the log of shuffler was lost, or is an older copy"
+    refused("run", "--config", site.config, "--clock-is-right", status=1, says=[says, "batches that it does not know"])
+    after = files_under(site.root / "store")
+    assert {name: data for name, data in after.items() if not name.startswith("log/")} == before
+    decisions = [json.loads(data)["decision"]["kind"] for name, data in after.items() if name.startswith("log/")]
+    assert set(decisions) <= {"opened", "confirmed"}
 
 
 def test_what_was_released_before_is_neither_charged_nor_drawn_again(tmp_path: Path) -> None:
