@@ -29,10 +29,6 @@ class NotYet(HushcountError):
         self.streams = streams
 
 
-class LostLock(HushcountError):
-    """Another run works on the same state, or somebody replaced the state: this run records nothing more."""
-
-
 class TooFewOpened(HushcountError):
     """Fewer reports were opened and accepted than the minimum batch, and no more can come: there is no result."""
 
