@@ -74,7 +74,7 @@ def test_a_pending_key_that_is_retired_leaves_the_one_before_as_it_was() -> None
 
 def test_roles_have_states_of_their_own() -> None:
     listing = KeyListing(keys=tuple(listed(index, index, 30, role=role) for index, role in enumerate(ROLES, start=1)))
-    assert states(listing, 2) == ["active", "active", *["pending"] * 5]
+    assert states(listing, 2) == ["active", "active", *["pending"] * 6]
 
 
 spans = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50), st.integers(0, 20), st.booleans()), max_size=6)

@@ -86,7 +86,7 @@ def test_a_key_refuses_to_be_copied_or_taken_apart(key: PrivateKey | SigningKey)
     with pytest.raises(AttributeError):
         key.secret = b""  # type: ignore[attr-defined]
     public = [name for name in dir(key) if not name.startswith("_")]
-    uses = ["sign"] if isinstance(key, SigningKey) else ["open", "open_rows"]
+    uses = ["sign"] if isinstance(key, SigningKey) else ["derived", "open", "open_rows"]
     assert public == sorted(["generate", "id", "public_key", "secret_for_storage", *uses])
 
 
@@ -148,7 +148,7 @@ def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     public = (tmp_path / "a" / "public.json").read_text()
     secrets = [json.loads(key_file(tmp_path / "a", role).read_text())["secret"] for role in ROLES]
     assert not any(secret[:8] in public for secret in secrets)
-    assert len(set(secrets)) == len(ROLES) == 7
+    assert len(set(secrets)) == len(ROLES) == 8
     assert store.read_public([tmp_path / "a"]) == part
 
 

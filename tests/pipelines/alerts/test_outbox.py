@@ -55,7 +55,7 @@ def fold_in(logs: Logs) -> Fold:
 
 
 def entries_in(root: Path) -> int:
-    return len([*(root / "store" / "log").glob(f"*/{CAMPAIGN}/*.json")])
+    return len([*(root / "store" / "log").glob(f"*/{CAMPAIGN}/000001/*.json")])
 
 
 def noted(logs: Logs, *alerts: Alert, unjudged: set[tuple[str, str]] | None = None, hours: float = 0.0) -> list[str]:
@@ -272,7 +272,7 @@ def test_a_campaign_whose_log_is_damaged_holds_up_no_other(tmp_path: Path, logs:
     for note in outbox.notes(Fold("other"), [other], (), NOW):
         logs.decide("other", partial(outbox.still, note), NOW)
     folds = [logs.shared(name).fold for name in (CAMPAIGN, "other")]
-    path = tmp_path / "store" / "log" / "shuffler" / CAMPAIGN / "0000000003.json"
+    path = tmp_path / "store" / "log" / "shuffler" / CAMPAIGN / "000001" / "0000000003.json"
     path.write_bytes(b"{")
     done = deliver(logs, folds, Place(), PART, NOW)
     assert done.sent == (other.id(0),)

@@ -188,7 +188,7 @@ def test_status_shows_a_batch_without_a_result_though_the_run_died_before_it_sai
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("pipelines.schedule.run._said", killed)
+        patched.setattr("pipelines.schedule.advancing._said", killed)
         with pytest.raises(KeyboardInterrupt):
             site.run(1.1)
     assert site.run(1.3).problems == []
