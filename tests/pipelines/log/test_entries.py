@@ -38,6 +38,15 @@ DECISIONS: tuple[Decision, ...] = (
     log.Told(id="change words alpha", outcome="failed", failure="503", next_at=START),
     log.Told(id="change words alpha", outcome="sent"),
     log.Received(party="analyzer", hop="shuffle", batches=(BATCH,)),
+    log.Charging(ledger="0123456789abcdef"),
+    log.Opened(party="shuffler", campaign="words", restored=log.Restored(
+        generation=1, number=7, entry="a" * 64, lost=12, through=START, manifests=(taken(1),),
+        adopted=(log.Adopted(
+            batch=BATCH, hop="shuffle", seconds=3600, folder="0" * 16, summary={"hop": "shuffle", "received": 5},
+        ),),
+        held=(log.Held(batch=BATCH, hop="release", seconds=3600, summary="b" * 64),),
+    )),
+    log.Deleting(folder="shuffled", batches=(BATCH,), unreceived=(BATCH,)),
 )  # fmt: skip
 VECTORS = Path(__file__).parent / "entries.json"
 

@@ -147,10 +147,10 @@ class World:
     def entries(self) -> list[Decision]:
         """Return all decisions; their numbers have no gaps."""
         log = Log(self.deployment, "shuffler", CAMPAIGN)
-        paths = Path(self.deployment.folder("log", "shuffler", CAMPAIGN)).glob("*.json")
+        paths = Path(self.deployment.folder("log", "shuffler", CAMPAIGN, "000001")).glob("*.json")
         numbers = [*range(1, log.read().heads["shuffler"].number + 1)]
         assert sorted(int(path.stem) for path in paths) == numbers
-        return [log.entry(number).decision for number in numbers]
+        return [log.entry(Head(1, number)).decision for number in numbers]
 
 
 TWICE, ENDED, ORDER = "a segment is in two batches", "a batch ended twice", "a window closed behind a later one"

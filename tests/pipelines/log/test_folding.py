@@ -18,6 +18,7 @@ from pipelines.log import entries as log
 from pipelines.log.changes import published
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import Entry, read_entry, write_entry
+from pipelines.log.facts import Head
 from pipelines.log.fold import Fold, merged
 from pipelines.log.folding import Folding
 from pipelines.log.hops import HopName
@@ -187,8 +188,8 @@ def test_a_done_hop_keeps_the_digest_of_the_summary_that_is_published() -> None:
         folding.add(entry)
     hop = folding.fold.hops_of(BATCH)["shuffle"]
     assert SHUFFLED.summary is not None
-    assert hop.summary == digest_of_json(published(SHUFFLED.summary, 2, done.digest))
-    assert (hop.number, hop.entry, hop.folder) == (2, done.digest, "0" * 16)
+    assert hop.summary == digest_of_json(published(SHUFFLED.summary, Head(1, 2, done.digest)))
+    assert (hop.entry, hop.folder) == (Head(1, 2, done.digest), "0" * 16)
     assert (hop.counts.accepted_of("reports"), hop.counts.accepted_of("discovery")) == (60, 70)
 
 

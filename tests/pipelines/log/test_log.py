@@ -20,6 +20,7 @@ from pipelines.files.storage_errors import StorageError
 from pipelines.log import log as log_module
 from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted
 from pipelines.log.entry_files import write_entry
+from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from tests.support.decisions import (
@@ -51,8 +52,13 @@ def folder_of(deployment: Deployment) -> Path:
     return Path(deployment.folder("log", "shuffler", CAMPAIGN))
 
 
+def entries_of(deployment: Deployment) -> Path:
+    """Return the folder of the entries of the first generation."""
+    return folder_of(deployment) / "000001"
+
+
 def numbers_in(deployment: Deployment) -> list[int]:
-    return sorted(int(path.stem) for path in folder_of(deployment).glob("*.json"))
+    return sorted(int(path.stem) for path in entries_of(deployment).glob("*.json"))
 
 
 def noted(id: str) -> Callable[[Fold], Decision | None]:
@@ -81,9 +87,9 @@ def test_the_first_decision_opens_the_log(deployment: Deployment, log: Log) -> N
     entry = log.decide(noted("a"), START + 7 * MINUTE)
     assert entry is not None
     assert (entry.number, entry.at, log.head.digest) == (2, START + 7 * MINUTE, entry.digest)
-    opened = log.entry(1)
+    opened = log.entry(Head(1, 1))
     assert (opened.decision.kind, opened.before, entry.before) == ("opened", None, opened.digest)
-    assert log.entry(2) == entry
+    assert log.entry(Head(1, 2)) == entry
     assert log.decide(noted("a"), START) is None
     assert numbers_in(deployment) == [1, 2]
     assert kept(log) == log.fold
@@ -108,12 +114,8 @@ def test_who_finds_anothers_entry_decides_anew(deployment: Deployment, log: Log)
         return noted("the same")(fold)
 
     assert log.decide(given_up, START) is None
-    assert (
-        Counter(json.loads(path.read_text())["decision"].get("id") for path in folder_of(deployment).glob("*.json"))[
-            "the same"
-        ]
-        == 1
-    )
+    ids = [json.loads(path.read_text())["decision"].get("id") for path in entries_of(deployment).glob("*.json")]
+    assert ids.count("the same") == 1
 
 
 @pytest.mark.parametrize("writers", [2, 16])
@@ -145,7 +147,7 @@ def stands_once(deployment: Deployment, ids: set[str]) -> None:
     log.read()
     numbers = numbers_in(deployment)
     assert numbers == [*range(1, log.head.number + 1)]
-    decisions = [log.entry(number).decision for number in numbers]
+    decisions = [log.entry(Head(1, number)).decision for number in numbers]
     assert Counter(one.kind for one in decisions) == {"opened": 1, "noted": len(ids)}
     assert {one.id for one in decisions if isinstance(one, Noted)} == ids
 
@@ -284,7 +286,7 @@ def test_a_decision_that_the_log_does_not_allow_is_not_written(deployment: Deplo
 def test_a_damaged_entry_stops_the_log_until_it_is_restored(deployment: Deployment, log: Log) -> None:
     log.decide(lambda _: closed(0, taken(0), batch={"reports": (path_of(0),)}), START)
     log.decide(lambda _: finished(0, "shuffle", reports=60), START)
-    second = folder_of(deployment) / f"{2:010d}.json"
+    second = entries_of(deployment) / f"{2:010d}.json"
     right = second.read_bytes()
     other = Log(deployment, "shuffler", CAMPAIGN)
     for wrong, kind in (
@@ -307,7 +309,7 @@ def test_a_damaged_entry_stops_the_log_until_it_is_restored(deployment: Deployme
 def test_an_entry_that_is_refused_leaves_nothing_of_itself_in_what_was_read(deployment: Deployment, log: Log) -> None:
     """A watch goes on with the right one as if it had read no other."""
     log.decide(lambda _: closed(0, taken(0)), START)
-    other, third = Log(deployment, "shuffler", CAMPAIGN), folder_of(deployment) / f"{3:010d}.json"
+    other, third = Log(deployment, "shuffler", CAMPAIGN), entries_of(deployment) / f"{3:010d}.json"
     unknown = path_of(9)
     for wrong in (
         closed(1, taken(1), dropped={unknown: "too late"}),
@@ -333,7 +335,7 @@ def test_a_long_decision_lies_beside_the_log(deployment: Deployment, log: Log) -
     entry = log.decide(lambda _: closed(0, *manifests, dropped=dropped), START)
     assert entry is not None
     (beside,) = (folder_of(deployment) / "lists").iterdir()
-    assert max(path.stat().st_size for path in folder_of(deployment).glob("*.json")) < 1000 < beside.stat().st_size
+    assert max(path.stat().st_size for path in entries_of(deployment).glob("*.json")) < 1000 < beside.stat().st_size
     assert len(kept(log).dropped) == 1500
     assert kept(log) == log.fold
     content = beside.read_bytes()
@@ -352,7 +354,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checkpoints(deployment: Deployment) -> list[int]:
-    paths = (folder_of(deployment) / "checkpoints").iterdir()
+    paths = (folder_of(deployment) / "checkpoints" / "000001").iterdir()
     return sorted(int(path.name.partition(".")[0]) for path in paths)
 
 
@@ -396,9 +398,9 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     for number in range(3, 20):
         log.decide(noted(f"lost {number}"), START)
     assert checkpoints(deployment) == [15, 20]
-    newest = folder / "checkpoints" / f"{15:010d}.checkpoint.json"
+    newest = folder / "checkpoints" / "000001" / f"{15:010d}.checkpoint.json"
     lost = newest.read_bytes()
-    for entry in folder.glob("*.json"):
+    for entry in entries_of(deployment).glob("*.json"):
         entry.unlink()
     shutil.copytree(yesterday, folder, dirs_exist_ok=True)
     other = Log(deployment, "shuffler", CAMPAIGN)

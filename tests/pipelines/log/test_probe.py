@@ -131,7 +131,9 @@ def test_no_log_begins_in_a_store_that_lets_several_win(tmp_path: Path, monkeypa
     assert StubStore.objects == {}
     # A store that was mended is asked again.
     assert log.decide(lambda _: entries.Confirmed(), NOW) is not None
-    assert sorted(StubStore.objects) == [f"stub://wrong/log/shuffler/words/{number:010d}.json" for number in (1, 2)]
+    assert sorted(StubStore.objects) == [
+        f"stub://wrong/log/shuffler/words/000001/{number:010d}.json" for number in (1, 2)
+    ]
 
 
 def test_reading_asks_for_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hushcount.campaigns.campaign import Stream
 from pipelines.audit.doctor import examine
 from pipelines.epochs.items import TrackedItems
 from pipelines.epochs.next_epoch import _windows
-from pipelines.log.facts import Hopped
+from pipelines.log.facts import Head, Hopped
 from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts, StreamCounts
@@ -108,7 +108,7 @@ def test_a_window_of_discovery_alone_does_not_show_that_an_item_is_unseen(site: 
 def hopped(hop: HopName, stream: Stream) -> Hopped:
     """Return what a hop counted of a batch of one stream: nothing if it reads the other."""
     streams = {stream: StreamCounts(5, 5, {})} if (hop == "analyze") == (stream == "reports") else {}
-    return Hopped(1, "", at(1), None, None, HopCounts.of(hop, streams), None)
+    return Hopped(Head(1, 1, ""), at(1), None, None, HopCounts.of(hop, streams), None, None)
 
 
 def test_a_stream_that_copies_made_look_large_enough_waits_and_the_other_goes_on(site: Site) -> None:
