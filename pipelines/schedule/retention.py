@@ -22,6 +22,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.names import Batch
+from pipelines.jobs.dead_letters import CURES
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
@@ -74,10 +75,12 @@ def delete_old(
                 continue
             done = log.fold.hops_of(name).get(old.hop.name)
             out = deployment.folder(old.hop.folder, campaign, name)
-            if old.what == old.hop.folder:
-                withdraw(out)
-            elif done is not None and done.folder is not None:
-                storage.remove_directory(storage.join(out, done.folder, DEAD_LETTERS))
+            if old.what != old.hop.folder:
+                out = storage.join(out, (done and done.folder) or "", DEAD_LETTERS)
+            if not storage.list_objects(out):
+                # An operator deleted it, or no dead letters were kept.
+                continue
+            withdraw(out)
             yield f"{campaign}/{name} {old.what}"
         log.decide(partial(_deleted, old), now)
     if keep is not None and "shuffler" in deployment.file.parties:
@@ -102,6 +105,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
         old = {
             batch.name: _end(deployment, fold, batch)
             for batch in through
+            if _has_left(fold, hop, what, batch.name)
             if _end(deployment, fold, batch) + keep < horizon and not fold.deleted.get(f"{what} {batch.name}")
         }
         waits = waiting if what == hop.folder else set()
@@ -109,6 +113,14 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
         over = {name for name in unreceived if part.at_most is not None and old[name] + part.at_most < horizon}
         if gone := sorted(old.keys() - unreceived | over):
             yield _Old(hop, what, tuple(gone), tuple(sorted(over)))
+
+
+def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
+    """Return whether a hop of a batch wrote an output; or, if that is asked, may have left dead letters in it."""
+    done = fold.hops_of(name).get(hop.name)
+    if done is None or done.folder is None:
+        return False
+    return what == hop.folder or not CURES.keys().isdisjoint(done.counts.rejected)
 
 
 def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:

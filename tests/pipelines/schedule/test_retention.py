@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hushcount.wire.blocks import encode_blocks
 from pipelines.files import storage
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule import hops
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import done, files_under, refused
+from tests.support.records import read_file
 from tests.support.site import FLOOR, Site, account_at, values
 
 KEEP = '[retention]\nsegments = "6d"\nshuffled = "7d"\nreleased = "7d"\ndead_letters = "9d"\n'
-FOLDERS = ("shuffled", "released", "found", "results")
 
 
 class Killed(BaseException):
@@ -87,18 +90,51 @@ def test_nothing_goes_by_default(tmp_path: Path) -> None:
     assert there(site, "segments") == {window_name(0)}
 
 
+def spoil(segment: Path) -> None:
+    """Let the last report of a segment be one that nobody can open, as from a client with another key."""
+    header, rows = read_file(segment)
+    rows = rows.copy()
+    rows[-1, -1] ^= 1
+    segment.write_bytes(b"".join(encode_blocks(header, rows.tobytes())))
+    manifest = segment.parents[1] / "one.manifest.json"
+    described = json.loads(manifest.read_text())
+    (part,) = described["segments"]["reports"]
+    part["digest"] = hashlib.blake2b(segment.read_bytes(), digest_size=32).hexdigest()
+    manifest.write_text(json.dumps(described))
+
+
 def test_dead_letters_are_kept_for_their_own_time(tmp_path: Path) -> None:
+    site = kept(tmp_path)
+    (segment,) = collect(site.store, site.campaign, values(101), day=0)
+    spoil(segment)
+    site.run(1.1)
+    letters = Path(folder_of(str(site.store / "results" / "words" / site.batch(0)))) / "dead_letter" / "reports"
+    assert [path.name.partition("-")[0] for path in letters.iterdir()] == ["not_opened"]
+    site.run(9.9, sure=True)
+    assert letters.exists()
+    assert site.run(10.1, sure=True).deleted == [f"words/{site.batch(0)} results/dead_letter"]
+    assert not letters.parent.exists()
+    assert (site.result(0)["received"], site.result(0)["accepted"]) == (101, 100)
+
+
+def test_what_was_not_there_is_neither_said_nor_entered_as_deleted(tmp_path: Path) -> None:
+    """A batch of no discovery reports, which has no release; and none of dead letters."""
+    site = kept(tmp_path, discovery=True)
+    collect(site.store, site.campaign, values(100), day=0, streams=("reports",))
+    assert site.run(1.1).hops == [f"words/{site.batch(0)} {hop}" for hop in ("shuffle", "analyze")]
+    assert "release" in Logs(site.deployment).read("words").hops_of(site.batch(0))
+    assert [one.rpartition(" ")[2] for one in site.run(50, sure=True).deleted] == ["shuffled", "segments"]
+    assert Logs(site.deployment).read("words").deleted == {f"shuffled {site.batch(0)}": True}
+
+
+def test_what_an_operator_deleted_is_not_said_again(tmp_path: Path) -> None:
     site = kept(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     site.run(1.1)
-    letters = Path(folder_of(str(site.store / "results" / "words" / site.batch(0)))) / "dead_letter" / "reports"
-    letters.mkdir(parents=True)
-    (letters / "not_opened-164.blocks").write_bytes(b"sealed")
-    site.run(9.9, sure=True)
-    assert letters.exists()
-    assert f"words/{site.batch(0)} results/dead_letter" in site.run(10.1, sure=True).deleted
-    assert not letters.parent.exists()
-    assert site.result(0)["received"] == 100
+    shutil.rmtree(site.store / "shuffled" / "words" / site.batch(0))
+    assert [one.rpartition(" ")[2] for one in site.run(50, sure=True).deleted] == ["segments"]
+    # It is not looked for again.
+    assert Logs(site.deployment).read("words").deleted == {f"shuffled {site.batch(0)}": True}
 
 
 def test_what_was_not_passed_over_by_every_hop_here_stays(tmp_path: Path) -> None:
@@ -225,9 +261,7 @@ def test_that_a_deletion_began_and_ended_is_in_the_log(tmp_path: Path) -> None:
     site.run(50, sure=True)
     first = Logs(site.deployment).read("words")
     batch = site.batch(0)
-    assert first.deleted == {
-        f"{what} {batch}": True for what in ("shuffled", "released", *(f"{hop}/dead_letter" for hop in FOLDERS))
-    }
+    assert first.deleted == {f"{what} {batch}": True for what in ("shuffled", "released")}
     # A look that deletes nothing writes nothing.
     assert site.run(50, sure=True).deleted == []
     assert Logs(site.deployment).read("words").heads == first.heads
