@@ -41,7 +41,8 @@ class Standing:
 def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, looks: bool = True) -> None:
     """Note what stands, send what is due, and add to the report of the run what failed.
 
-    Without [alerts] it does nothing. What waits for the next attempt is no problem of the run; what was given up is.
+    Without [alerts] it does nothing, nor for a campaign that the run stopped: its log must get no entry. What waits for
+    the next attempt is no problem of the run; what was given up is.
 
     Args:
         logs: as the run has read them.
@@ -58,7 +59,8 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
 
 
 def _tell(deployment: Deployment, part: AlertsPart, done: Done, logs: Logs, now: datetime, looks: bool) -> None:
-    folds = outbox.outboxes(deployment, logs, done.problems)
+    outboxes = outbox.outboxes(deployment, logs, done.problems)
+    folds = {campaign: fold for campaign, fold in outboxes.items() if campaign not in done.stopped}
     if looks:
         seen = look(deployment, part, logs, now)
         done.problems += seen.problems

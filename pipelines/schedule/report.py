@@ -19,6 +19,7 @@ class Done:
         review: new found values that wait for the operator, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
         dropped: a sentence for each segment that is too late from now on.
+        stopped: campaigns with a log that lacks entries, or may: no entry may be put there.
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
@@ -30,6 +31,7 @@ class Done:
     review: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property

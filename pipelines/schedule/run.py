@@ -132,6 +132,7 @@ def _whole(
                         done.dropped.append(said)
             found[campaign] = parties
         except Exception as error:
+            done.stopped.append(campaign)
             done.problems.append(f"{campaign}: {told(error)}")
     return found
 

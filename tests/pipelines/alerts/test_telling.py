@@ -17,7 +17,7 @@ from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
 from tests.support.collecting import START, collect, window_name
-from tests.support.jobs import cli, done, refused
+from tests.support.jobs import cli, done, files_under, refused
 from tests.support.site import Site, at, values
 
 TABLE = """[alerts]
@@ -94,6 +94,27 @@ def test_a_window_that_no_run_could_close_yet_is_not_silent(tmp_path: Path) -> N
     assert not (tmp_path / "told.json").exists()
     tell(site.deployment, Done(), logs=Logs(site.deployment), now=at(6.1))
     assert json.loads((tmp_path / "told.json").read_bytes())["data"]["numbers"]["since"] == window_name(5)
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["older", "missing"])
+def test_a_log_that_lacks_entries_gets_no_alert(tmp_path: Path, copied: bool) -> None:
+    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
+    folder = site.store / "log" / "shuffler" / "words"
+    for day in range(4):
+        collect(site.store, site.campaign, values(100), day=day)
+        told(site, day + 1.1)
+        if day == 1:
+            shutil.copytree(folder, tmp_path / "copy")
+    shutil.rmtree(folder)
+    if copied:
+        shutil.copytree(tmp_path / "copy", folder)
+    collect(site.store, site.campaign, values(50), day=4)
+    before = files_under(folder)
+    stopped = told(site, 5.1)
+    assert stopped.stopped == ["words"]
+    assert stopped.problems[0].startswith("words: the log of shuffler was lost, or is an older copy")
+    assert files_under(folder) == before
+    assert not (tmp_path / "told.json").exists()
 
 
 @pytest.mark.long
