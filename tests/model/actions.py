@@ -15,12 +15,15 @@ from pipelines.files import storage
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
 from pipelines.ledger.report import set_limit
+from pipelines.log.entries import Charging, Finished, Opened
+from pipelines.log.hops import CHAIN
 from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.report import Done
+from pipelines.schedule.work import Vouched
 from tests.model.made import FEW, SEGMENT
 from tests.model.points import Answer, Process, take_turns
-from tests.model.promises import Broken, Memory, is_old, look, look_after_a_run
-from tests.model.seen import Fate, charges, fates, output, outputs
+from tests.model.promises import LOST, Broken, Memory, is_old, look, look_after_a_run
+from tests.model.seen import Fate, charges, decisions, fates, output, outputs
 from tests.model.world import Sent, World
 
 
@@ -63,6 +66,9 @@ class Pass(Action):
         if ledger is not None and ledger.exists():
             shutil.copy(ledger, world.root / "yesterday.db")
             world.limited_then = world.limited
+        logs = world.deployment.folder("log")
+        paths = [path for path in storage.list_objects(logs) if not path.endswith(".lease.json")]
+        world.logs_then = {path: storage.read_bytes(path, 1 << 30) for path in paths}
         for _ in range(self.days):
             window = int(world.day)
             world.day = window + 1.1
@@ -166,7 +172,7 @@ class Checkpoints(Action):
 
     def do(self, world: World, memory: Memory) -> None:
         for party in world.deployment.file.parties:
-            folder = world.deployment.folder("log", party, "words", "checkpoints")
+            folder = world.deployment.folder("log", party, "words", "checkpoints", "000001")
             paths = [path for path, _ in storage.list_files(folder, ".json")]
             for path in paths[-1:] if self.cut else paths:
                 held = storage.read_bytes(path, 1 << 20)
@@ -197,23 +203,93 @@ class Delete(Action):
 
 @dataclass(frozen=True)
 class Restore(Action):
-    """The ledger is replaced by last night's copy, or lost; its draws, which lie beside it, stay."""
+    """The ledger is replaced by last night's copy, or lost; its draws, which lie beside it, stay.
+
+    A run that finds another ledger than its log names charges nothing there, until the operator says that it is lost.
+    """
 
     lost: bool = False
 
     def do(self, world: World, memory: Memory) -> None:
-        copy, ledger = world.root / "yesterday.db", world.deployment.ledger
-        assert ledger is not None
-        if self.lost:
-            ledger.unlink(missing_ok=True)
-        elif copy.exists():
-            shutil.copy(copy, ledger)
-        else:
+        replace_ledger(world, lost=self.lost)
+        if not self.lost:
             return
-        world.old_ledger = world.restored = True
-        # A limit that the copy has holds on.
-        if self.lost or world.limited != world.limited_then:
-            world.limited = None
+        is_named = any(
+            isinstance(one, Charging) for party in world.deployment.file.parties for one in decisions(world, party)
+        )
+        world.run()
+        if is_named and charges(world):
+            raise Broken("a ledger was charged in that is not the one that the log names")
+        _finish(world, memory, world.run(vouched=Vouched(ledger_was_lost=True)))
+
+
+@dataclass(frozen=True)
+class RestoreLogs(Action):
+    """All logs are replaced by last night's copy, or lost, perhaps with the ledger; then the operator says so.
+
+    Until then a run of a campaign with an output that its log lacks does nothing. What somebody deleted or damaged
+    before is restored too.
+
+    Attributes:
+        at: the run that begins the new logs is killed before this change; 0: it is not.
+    """
+
+    lost: bool = False
+    ledger: bool = False
+    at: int = 0
+
+    def do(self, world: World, memory: Memory) -> None:
+        Heal().do(world, memory)
+        for path in storage.list_objects(world.deployment.folder("log")):
+            storage.remove(path)
+        for path, held in () if self.lost else sorted(world.logs_then.items()):
+            storage.write_whole(path, [held])
+        if self.ledger:
+            replace_ledger(world, lost=False)
+        world.log_restored = True
+        there, spent = {one.place: one.digest for one in outputs(world)}, charges(world)
+        strange = there.keys() - done_by_log(world)
+        done = world.run()
+        look(world, memory)
+        if done is not None and strange:
+            if not any(LOST in one for one in done.problems):
+                raise Broken(f"{min(strange)} is of a log that is lost, and a run went on without it")
+            # A part that lacks nothing goes on.
+            now = {one.place: one.digest for one in outputs(world)}
+            if not world.kind.apart and (now != there or charges(world) != spent):
+                raise Broken("a log lacks entries, and a run went on without them")
+        vouched = Vouched(log_was_restored=True)
+        if self.at:
+            world.run(self.at, world.points.kill, vouched=vouched)
+            look(world, memory)
+            world.end_lease()
+        _finish(world, memory, world.run(vouched=vouched))
+
+
+@dataclass(frozen=True)
+class Down(Action):
+    """The parties that read what the shuffler hands on are down for days; or they read, and their receipts are late."""
+
+    days: int
+    reads: bool = False
+
+    def do(self, world: World, memory: Memory) -> None:
+        late: dict[str, bytes] = {}
+        for _ in range(self.days):
+            Pass().do(world, memory)
+            if not world.kind.apart:
+                continue
+            world.run(parts=world.parts[:1])
+            look(world, memory)
+            if self.reads:
+                world.run(parts=world.parts[1:])
+                paths = storage.list_objects(world.deployment.folder("receipts"))
+                late |= {path: storage.read_bytes(path) for path in paths}
+                for path in paths:
+                    storage.remove(path)
+                look(world, memory)
+        for path, held in late.items():
+            storage.write_whole(path, [held])
 
 
 @dataclass(frozen=True)
@@ -260,7 +336,7 @@ class Heal(Action):
         for path in world.harmed:
             fate = told.get(storage.relative(path, root), Fate("stored"))
             # Of a window that retention has deleted, nothing is restored.
-            if fate.state != "too_late" and not fate.shuffled:
+            if fate.state not in ("too_late", "given_up") and not fate.shuffled:
                 storage.write_whole(path, [contents[path]])
         world.harmed.clear()
         for place, held in world.gone.items():
@@ -350,6 +426,34 @@ class OtherName(Action):
                 raise Broken(f"two draws of {one.batch} were handed out under one charge")
 
 
+def replace_ledger(world: World, *, lost: bool) -> None:
+    """Put last night's copy of the ledger in its place, or nothing."""
+    copy, ledger = world.root / "yesterday.db", world.deployment.ledger
+    assert ledger is not None
+    if lost:
+        ledger.unlink(missing_ok=True)
+    elif copy.exists():
+        shutil.copy(copy, ledger)
+    else:
+        return
+    world.old_ledger = world.restored = True
+    # A limit that the copy has holds on.
+    if lost or world.limited != world.limited_then:
+        world.limited = None
+
+
+def done_by_log(world: World) -> set[str]:
+    """Return the places of the outputs of which the logs say that they are done."""
+    found = set()
+    for party in world.deployment.file.parties:
+        for one in decisions(world, party):
+            if isinstance(one, Finished):
+                found.add(f"{CHAIN[one.hop].folder}/{one.batch}")
+            elif isinstance(one, Opened) and one.restored is not None:
+                found |= {f"{CHAIN[each.hop].folder}/{each.batch}" for each in one.restored.adopted}
+    return found
+
+
 def harmed(world: World, sent: Sent) -> bool:
     """Return whether something of a segment is not what it was."""
     return bool(world.harmed.keys() & sent.content.keys())
@@ -378,6 +482,10 @@ FAULTS: dict[str, Callable[[Random], Action]] = {
     "checkpoints": lambda draw: Checkpoints(draw.random() < 0.5),
     "delete": lambda draw: Delete(draw.choice(["shuffled", "released", "found", "results"]), draw.random() < 0.6),
     "ledger": lambda draw: Restore(draw.random() < 0.3),
+    "logs": lambda draw: RestoreLogs(
+        draw.random() < 0.2, draw.random() < 0.4, draw.choice([0, 0, draw.randint(1, 60)])
+    ),
+    "receipt late": lambda draw: Down(draw.randint(1, 6), draw.random() < 0.5),
     "harm": lambda draw: Harm(draw.choice(["cut", "delete", "replace"])),
     "harm in a run": lambda draw: HarmInARun(
         draw.choice([draw.randint(1, 12), "put_absent */shuffler/words/*.json"]),

@@ -16,8 +16,8 @@ from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.records import Limit
 from pipelines.log import changes, entries
-from pipelines.log.closing import Listed
-from pipelines.log.entries import Decision, Finished, whole_second
+from pipelines.log.closing import Listed, segments_of
+from pipelines.log.entries import Decision, Finished, Restored, whole_second
 from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
@@ -25,8 +25,9 @@ from pipelines.log.hops import HopName
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
-from pipelines.schedule import advancing, hops, publishing, retention, run
+from pipelines.schedule import advancing, charges, hops, publishing, retention, run
 from pipelines.schedule.clock import Told
+from pipelines.schedule.witnesses import Missing
 
 Patch = pytest.MonkeyPatch
 
@@ -58,7 +59,7 @@ def _unchecked(self: Log, decision: Decision, at: datetime) -> Entry | None:
     head = self.head
     written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
     with suppress(StorageError):
-        storage.put_absent(self._path(head.number + 1), written.data)
+        storage.put_absent(self._path(head.number + 1, head.generation), written.data)
     entry = self._next()
     if entry is None:
         raise StorageError("it is not there")
@@ -116,6 +117,7 @@ def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
 
     patch.setattr(advancing, "carry_out", carry_out)
     # Nor is it strange that an output has no entry.
+    patch.setattr(run, "missing_of", lambda *_: Missing())
     patch.setattr(run, "publish_missing", lambda *_: [])
 
 
@@ -150,7 +152,34 @@ def _what_is_given_back_is_nowhere(patch: Patch) -> None:
 
 
 def _a_ledger_is_believed(patch: Patch) -> None:
-    patch.setattr(run, "charge_lacking", lambda *_: [])
+    for module in (run, advancing):
+        patch.setattr(module, "charge_lacking", lambda *_: [])
+
+
+def _a_log_is_believed(patch: Patch) -> None:
+    patch.setattr(run, "missing_of", lambda *_: Missing())
+
+
+def _a_new_log_takes_in_what_the_lost_one_may_have_counted(patch: Patch) -> None:
+    real = changes.Changes._restore
+
+    def restore(self: changes.Changes, restored: Restored, at: datetime, here: Head) -> None:
+        before = dict(self._dropped)
+        real(self, restored, at, here)
+        for manifest in restored.manifests:
+            self._waiting |= {one.path: one for one in segments_of(manifest.path, manifest)}
+        self._dropped = before
+
+    patch.setattr(changes.Changes, "_restore", restore)
+
+
+def _any_ledger_is_charged_in(patch: Patch) -> None:
+    for module in (charges, run):
+        patch.setattr(module, "require_named", lambda *_: None)
+
+
+def _retention_waits_for_nobody(patch: Patch) -> None:
+    patch.setattr(retention, "handed_on", lambda *_: [])
 
 
 def _a_deletion_is_not_announced(patch: Patch) -> None:
@@ -199,6 +228,14 @@ MENDS: tuple[Mend, ...] = (
     Mend("each attempt has a folder of its own", ("two runs",), _all_attempts_have_one_folder),
     Mend("what is given back waits again", ("harm in a run",), _what_is_given_back_is_nowhere),
     Mend("a ledger takes in what the log says was charged", ("ledger",), _a_ledger_is_believed),
+    Mend("a ledger is the one that the log names", ("ledger",), _any_ledger_is_charged_in),
+    Mend("a log that lacks entries stops its campaign", ("logs",), _a_log_is_believed),
+    Mend(
+        "a new log gives up what the lost one may have counted",
+        ("logs",),
+        _a_new_log_takes_in_what_the_lost_one_may_have_counted,
+    ),
+    Mend("retention waits for receipts", ("receipt late",), _retention_waits_for_nobody),
     Mend("a deletion is announced", ("killed deletion",), _a_deletion_is_not_announced),
     Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
     Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),

@@ -33,7 +33,8 @@ class Trace:
     def __str__(self) -> str:
         where = "in a store" if self.kind.remote else "on a disk"
         kept = ", with retention" if self.kind.retention else ""
-        return f"{where}{kept}: " + "; ".join(map(repr, self.actions))
+        parts = ", parties apart" if self.kind.apart else ""
+        return f"{where}{kept}{parts}: " + "; ".join(map(repr, self.actions))
 
 
 @dataclass
@@ -74,12 +75,13 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
 
     Faults that come alone are found in fewer steps, and most need nothing but ordinary days around them.
     """
-    kind = Kind(draw.random() < 0.5, draw.choice(RETENTIONS))
+    faults = [fault] if draw.random() < 0.6 else [fault, draw.choice(others)]
+    apart = "receipt late" in faults or draw.random() < 0.2
+    kind = Kind(draw.random() < 0.5, draw.choice(RETENTIONS), apart)
     days: list[Action] = [Collect(), Pass(), Run(), Collect(1, draw.random() < 0.3), Pass(draw.choice([1, 5])), Run()]
     if draw.random() < 0.3:
         days[draw.choice([1, 3]) : 0] = [draw.choice(ORDINARY)(draw) for _ in range(draw.randint(1, 2))]
     days += _AT_THE_END
-    faults = [fault] if draw.random() < 0.6 else [fault, draw.choice(others)]
     for name in faults:
         runs = [index for index, action in enumerate(days) if action == Run()]
         where, happens = draw.choice(runs), FAULTS[name](draw)

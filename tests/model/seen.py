@@ -14,18 +14,22 @@ from typing import Any
 
 from hushcount.wire.blocks import read_block, read_header
 from pipelines.audit.reconcile import Account, account_of
+from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.file import read_charges
 from pipelines.ledger.records import Charge
 from pipelines.log import entries
-from pipelines.log.closing import segments_of
+from pipelines.log.closing import GIVEN_UP, segments_of
+from pipelines.log.entries import Decision
 from pipelines.log.entry_files import read_entry
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
 from pipelines.outputs.staging import SUMMARY
 from tests.model.world import World, digest_of
 from tests.support.site import view_of
+
+_GIVEN_UP = "given_up"
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,21 @@ def charges(world: World) -> list[Charge]:
         return [charge for charge in read_charges(connection, "words") if charge.state == "committed"]
 
 
-def account(world: World) -> Account:
-    """Return what `hushcount status` and `hushcount doctor` say."""
-    return account_of(view_of(world.deployment, world.now()), digests=True)
+def accounts(world: World) -> list[Account]:
+    """Return what `hushcount status` and `hushcount doctor` say of each part, the shuffler's first."""
+    return [account_of(view_of(part, world.now()), digests=True) for part in world.parts]
+
+
+def is_received(world: World, one: Output) -> bool:
+    """Return whether every party that reads what the shuffler handed on left a receipt of it."""
+    readers = {"reports": "analyzer", "discovery": "aux-server"}
+    return all(
+        any(
+            path.rpartition("/")[2].startswith(f"{one.batch}.shuffle.")
+            for path, _ in storage.list_files(world.deployment.folder("receipts", readers[stream], "words"), ".json")
+        )
+        for stream in one.summary["streams"]
+    )
 
 
 def deletes(world: World, one: Output) -> bool:
@@ -125,7 +141,7 @@ class Fate:
     """What the log says became of a segment.
 
     Attributes:
-        state: stored (no window took it in), waiting, quarantined, too_late or batched.
+        state: stored (no window took it in), waiting, quarantined, too_late, given_up or batched.
         batch: its last one, if it is batched.
         shuffled: whether that is shuffled.
     """
@@ -141,14 +157,20 @@ def fates(world: World) -> dict[str, Fate]:
     Raises:
         KeyError: it decides about a segment that is not there for it.
     """
-    folder = world.deployment.folder("log", "shuffler", "words")
     held: dict[str, str] = {}
     aside: set[str] = set()
     listed: dict[str, dict[str, tuple[str, ...]]] = {}
     shuffled: set[str] = set()
-    for path, _ in storage.list_files(folder, ".json"):
-        entry = read_entry(storage.read_bytes(path), path, _no_list).decision
-        if isinstance(entry, entries.Closed):
+    for entry in decisions(world, "shuffler"):
+        if isinstance(entry, entries.Opened) and entry.restored is not None:
+            for manifest in entry.restored.manifests:
+                held |= {one.path: "waiting" for one in segments_of(manifest.path, manifest)}
+            undone = [listed.pop(name) for name in listed.keys() - shuffled]
+            held |= {path: "waiting" for streams in undone for paths in streams.values() for path in paths}
+            held |= {path: _GIVEN_UP for path, state in held.items() if state == "waiting"}
+            shuffled |= {one.batch for one in entry.restored.adopted if one.hop == "shuffle"}
+            aside = set()
+        elif isinstance(entry, entries.Closed):
             for manifest in entry.manifests:
                 held |= {one.path: "waiting" for one in segments_of(manifest.path, manifest)}
             for file, streams in entry.batches.items():
@@ -156,7 +178,8 @@ def fates(world: World) -> dict[str, Fate]:
                 listed[name] = dict(streams)
                 for paths in streams.values():
                     held |= {path: _taken(held, path, name) for path in paths}
-            held |= {path: _taken(held, path, "too_late") for path in entry.dropped}
+            for path, reason in entry.dropped.items():
+                held[path] = _taken(held, path, _GIVEN_UP if reason == GIVEN_UP else "too_late")
             aside = set(entry.aside)
         elif isinstance(entry, entries.GivenBack):
             held |= {path: "waiting" for paths in listed.pop(entry.batch).values() for path in paths}
@@ -167,6 +190,21 @@ def fates(world: World) -> dict[str, Fate]:
             held |= {path: "waiting" for stream in back for path in streams[stream]}
             shuffled.add(entry.batch)
     return {path: _fate(state, path in aside, shuffled) for path, state in held.items()}
+
+
+def decisions(world: World, party: Party) -> list[Decision]:
+    """Return what a party's log decides, in its order: a new log goes on from where it says that the old one ended."""
+    folder = world.deployment.folder("log", party, "words")
+    found: dict[int, list[tuple[int, int, Decision]]] = {}
+    for path, _ in sorted(storage.list_tree(folder, "0*/*.json")):
+        generation = int(path.split("/")[-2])
+        entry = read_entry(storage.read_bytes(path), path, _no_list)
+        if generation not in found:
+            restored = entry.decision.restored if isinstance(entry.decision, entries.Opened) else None
+            end = (0, 0) if restored is None else (restored.generation, restored.number)
+            found[generation] = [one for one in found.get(end[0], []) if one[:2] <= end]
+        found[generation].append((generation, entry.number, entry.decision))
+    return [decision for _, _, decision in found[max(found)]] if found else []
 
 
 def _no_list(digest: str) -> bytes:
@@ -182,4 +220,4 @@ def _taken(held: dict[str, str], path: str, state: str) -> str:
 def _fate(state: str, aside: bool, shuffled: set[str]) -> Fate:
     if state == "waiting":
         return Fate("quarantined" if aside else "waiting")
-    return Fate(state) if state == "too_late" else Fate("batched", state, state in shuffled)
+    return Fate(state) if state in ("too_late", _GIVEN_UP) else Fate("batched", state, state in shuffled)

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,7 +31,9 @@ from pipelines.jobs import shuffle
 from pipelines.ledger import records, runs
 from pipelines.log import log
 from pipelines.schedule import lease
-from pipelines.schedule.run import Done, run
+from pipelines.schedule.report import Done
+from pipelines.schedule.run import run
+from pipelines.schedule.work import NOTHING, Vouched
 from tests.model.made import DEPLOYMENT, SEGMENT, made
 from tests.model.points import Answer, Killed, Points, Process
 from tests.support import plain_engine
@@ -49,10 +51,12 @@ class Kind:
     Attributes:
         remote: whether its store has objects only.
         retention: what is deleted when its time is over; "": nothing.
+        apart: whether the shuffler has a deployment of its own, and the parties that read what it hands on another.
     """
 
     remote: bool = False
     retention: str = ""
+    apart: bool = False
 
 
 @dataclass
@@ -91,6 +95,9 @@ class World:
         unmarked: outputs of which somebody deleted the summary, before the next run came to its end.
         harmed: segments that somebody damaged, and that are not restored yet, with how, by path.
         restored: whether the ledger was ever restored or lost.
+        log_restored: whether the logs ever were.
+        logs_then: the files of the logs as they were last night, by path.
+        received: outputs of which all who read them left a receipt, by place.
         limited_then: the limit of the ledger's copy.
         lost_keys: key files that are damaged or away, with what they hold.
         retired: whose key was destroyed for good.
@@ -110,6 +117,9 @@ class World:
     unmarked: set[str] = field(default_factory=set)
     old_ledger: bool = False
     restored: bool = False
+    log_restored: bool = False
+    logs_then: dict[str, bytes] = field(default_factory=dict)
+    received: set[str] = field(default_factory=set)
     limited_then: tuple[float, str] | None = None
     harmed: dict[str, str] = field(default_factory=dict)
     lost_keys: dict[Path, bytes] = field(default_factory=dict)
@@ -122,13 +132,22 @@ class World:
         shutil.copytree(made().folder, self.root, dirs_exist_ok=True)
         store = IN_A_STORE if self.kind.remote else "store"
         self.config = self.root / "deployment.toml"
-        self.config.write_text(DEPLOYMENT.format(store=store, tail=self.kind.retention))
+        text = DEPLOYMENT.format(store=store, tail=self.kind.retention)
+        self.config.write_text(text)
         if not self.kind.remote:
             (self.root / "store").mkdir()
         self.deployment = Deployment.read(self.config)
+        self.parts = [self.deployment]
+        if self.kind.apart:
+            self.parts = [self._part("shuffler.toml", '"shuffler"', text)]
+            self.parts += [self._part("readers.toml", '"aux-server", "analyzer"', text)]
         self.campaign_path = self.deployment.campaigns / "words" / "epoch-000001.json"
         self.campaign = Campaign.read(self.campaign_path)
         self._serial = itertools.count()
+
+    def _part(self, name: str, parties: str, text: str) -> Deployment:
+        (self.root / name).write_text(f"parties = [{parties}]\n{text}")
+        return Deployment.read(self.root / name)
 
     def now(self) -> datetime:
         """Return what the clock says."""
@@ -198,19 +217,28 @@ class World:
         at_entry: int = 0,
         answer: Answer = "lost",
         turn: Callable[[], None] = lambda: None,
+        vouched: Vouched = NOTHING,
+        parts: Sequence[Deployment] = (),
     ) -> Done | None:
-        """Run once; `what` happens before change `at`. None: it did not come to its end."""
-        done = None
+        """Run once, one part after the other; `what` happens before change `at`. None: it did not come to its end."""
+        done: Done | None = Done()
         with self.points.process(Process(at, what, answer, at_entry, turn)):
             try:
-                done = run(self.deployment, now=self.now())
+                for part in parts or self.parts:
+                    of_part = run(part, now=self.now(), vouched=vouched)
+                    done.problems += of_part.problems
+                    done.dropped += of_part.dropped
+                    done.waiting += of_part.waiting
             except Killed:
                 self.said.append("killed")
+                done = None
             except HushcountError as error:
                 self.said.append(str(error))
+                done = None
         if done is not None:
             self.said += [*done.problems, *done.dropped, *done.waiting]
-            self.old_ledger = False
+            if not any("--log-was-restored" in one or "--ledger-was-lost" in one for one in done.problems):
+                self.old_ledger = False
             self.unmarked.clear()
         self.last = done
         return done
