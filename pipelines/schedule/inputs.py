@@ -54,7 +54,7 @@ def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...
         if other.batch.file == made.batch.file
         and other.batch.window != made.batch.window
         and other.window.end + grace >= made.oldest
-        and made.window.end + grace >= other.window.start
+        and made.window.end + grace >= other.oldest
         # A lost output is named too: reports that cannot be compared must not be forwarded.
         and fold.hops_of(name).get("shuffle") is not None
         and not fold.is_deleting("shuffled", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,34 @@ def test_a_shuffle_that_was_not_compared_with_one_that_came_first_is_made_once_m
     shuffled = [summary(site.store / "shuffled" / "words" / site.batch(day)) for day in (0, 1)]
     assert [(one["received"], one["rejected"]) for one in shuffled] == [(100, {}), (180, {"duplicate": 100})]
     assert account_at(site, 2.3).differences == []
+
+
+def test_a_batch_that_is_shuffled_late_is_compared_with_late_reports_of_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They came within its grace, and waited until a window took them that began after it."""
+    site = Site(tmp_path)
+    (first,) = collect(site.store, site.campaign, values(40), day=0)
+    collect(site.store, site.campaign, values(60), day=0, collector="two")
+    (copies,) = collect(site.store, site.campaign, values(3), day=2)
+    add_copies(first, copies)
+    moment = at(3).timestamp()
+    os.utime(copies.parents[1] / "one.manifest.json", (moment, moment))
+    collect(site.store, site.campaign, values(100), day=4)
+    real = hops.run_job
+
+    def run_job(job: Job, engine: Engine, _: object) -> object:
+        if job.to.writer.batch == site.batch(0):
+            raise OSError(28, "No space left on device")
+        return real(job, engine, None)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hops, "run_job", run_job)
+        for day in (1.1, 3.1, 5.1):
+            assert len(site.run(day, sure=True).problems) == 1
+    assert site.run(5.2, sure=True).problems == []
+    shuffled = [summary(site.store / "shuffled" / "words" / site.batch(day)) for day in (0, 4)]
+    assert [(one["received"], one["rejected"]) for one in shuffled] == [(100, {"duplicate": 40}), (143, {})]
 
 
 def run_the_first(site: Site) -> None:
