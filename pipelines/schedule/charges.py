@@ -118,10 +118,11 @@ def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Char
 
 def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
     """Raise HushcountError unless the charge that a summary states stands in the ledger that the log names."""
+    # Also of a deployment without a ledger: another one may have named its own meanwhile.
+    require_named(deployment, fold)
     note = noted(summary)
     if deployment.ledger is None or note is None or (key := key_in(note)) is None:
         return
-    require_named(deployment, fold)
     if key not in charged_keys(deployment.ledger, fold.campaign):
         raise HushcountError(
             f"ledger {deployment.ledger} was restored while {fold.campaign} was released: nothing was handed out; run "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
 from pipelines.deployment.campaigns import read_campaign
+from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
 from pipelines.schedule import charges as charges_module
 from pipelines.schedule.charges import charge_lacking
@@ -151,6 +153,30 @@ def test_outputs_of_yesterday_are_named_as_gone_and_never_made_again(tmp_path: P
     fold = Logs(site.deployment).read("words")
     assert [hop for hop, one in fold.hops_of(site.batch(1)).items() if one.gone] == ["release", "discover", "analyze"]
     assert account_at(site, 2.3).differences
+
+
+def test_a_run_without_a_ledger_releases_nothing_once_another_has_named_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, discovery=True)
+    none = site.root / "none.toml"
+    none.write_text(site.config.read_text().replace('ledger = "ledger.db"\n', ""))
+    for day in (0, 1):
+        collect(site.store, site.campaign, values(200), day=day)
+    monkeypatch.setattr("pipelines.schedule.run.leased", lambda *_: nullcontext())
+    others: list[int] = []
+
+    def say(step: str) -> None:
+        if step.endswith(": release") and not others:
+            others.append(0)
+            others[0] = len(site.run(1.2).hops)
+
+    done_here = run(Deployment.read(none), now=at(2.1), say=say)
+    assert others == [3]
+    assert [one.rpartition(" ")[2] for one in done_here.hops] == ["shuffle", "shuffle"]
+    assert all("and the deployment names none" in one for one in done_here.problems)
+    assert not (site.store / "released" / "words" / site.batch(1)).exists()
+    assert len(charges(site)) == 2
 
 
 @pytest.mark.parametrize("change", ["other-file", "no-draw", "no-number"])
