@@ -7,13 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
 from hushcount.collection.manifests import SUFFIX, Manifest
-from hushcount.errors import UsageError
+from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
 from pipelines.handover.file_list import fault_of
 from pipelines.handover.upstream import placed_manifest
@@ -139,11 +141,19 @@ def fault_in(deployment: Deployment, segment: Segment) -> str | None:
     """Return how the file of a segment differs from what its manifest says; None: it does not."""
     path = deployment.folder("segments", *segment.path.split("/"))
     try:
-        return fault_of(path, segment.bytes, segment.digest)
+        if (fault := fault_of(path, segment.bytes, segment.digest)) is not None:
+            return fault
+        header = header_of(path)
+    except FormatError:
+        return "is no segment"
     except (UsageError, FileNotFoundError):
         if storage.exists(path):
             raise
         return "is missing"
+    # A shuffle refuses what is not as its manifest says, and with it all that others stored for its batch.
+    if (header.kind, header.records, header.file_bytes) != (ENVELOPES[segment.stream], segment.records, segment.bytes):
+        return "is another segment than its manifest says"
+    return None
 
 
 def taken_in(one: Listed) -> TakenManifest:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
@@ -38,10 +39,10 @@ def leave(store: Path, path: Path, day: int, records: Mapping[Stream, int], coll
     folder = f"{campaign.id}/{epoch_folder(campaign)}/{window_name(day)}"
     parts = {}
     for stream, number in records.items():
-        data = f"{collector} {day} {stream}".encode() * number
-        home = store / "segments" / folder / stream
-        home.mkdir(parents=True, exist_ok=True)
-        (home / f"{collector}-000000.blocks").write_bytes(data)
+        record = f"{collector} {day} {stream}".encode()
+        file = store / "segments" / folder / stream / f"{collector}-000000.blocks"
+        write_file(str(file), ENVELOPES[stream], len(record), record * number, campaign.fingerprint, campaign.id)
+        data = file.read_bytes()
         digest = hashlib.blake2b(data, digest_size=32).hexdigest()
         name = f"{collector}-000000.blocks"
         parts[stream] = (SegmentPart(name=name, records=number, bytes=len(data), digest=digest),)

@@ -14,9 +14,11 @@ from random import Random
 import pytest
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import window_at, window_start
 from hushcount.errors import FormatError
+from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.settings import Deployment
 from pipelines.log import changes
 from pipelines.log.closing import Listed, Rule, segments_of
@@ -33,7 +35,6 @@ from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
 RULE = Rule(HOUR, 2 * HOUR, 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
 RUNS, STEPS, SEEDS = 3, 80, 20
-CONTENT = b"sealed"
 
 
 class Hasty(Log):
@@ -75,20 +76,27 @@ class World:
         """A collector closes this hour or an older one."""
         self.now += self.random.randrange(90) * MINUTE
         window = window_at(self.now - self.random.choice([1, 1, 2, 3]) * HOUR, HOUR)
-        name = f"c{len(self.listed)}"
+        name, stream, records = (
+            f"c{len(self.listed)}",
+            self.random.choice(OF_BOTH.streams),
+            self.random.choice([20, 60]),
+        )
+        content = b"".join(
+            encode_blocks(Header(ENVELOPES[stream], 6, records, bytes(32), CAMPAIGN), b"sealed" * records)
+        )
         part = SegmentPart(
-            name=f"{name}-000000.blocks", records=self.random.choice([20, 60]), bytes=len(CONTENT),
-            digest=hashlib.blake2b(CONTENT, digest_size=32).hexdigest(),
+            name=f"{name}-000000.blocks", records=records, bytes=len(content),
+            digest=hashlib.blake2b(content, digest_size=32).hexdigest(),
         )  # fmt: skip
         manifest = Manifest(
             collector=name, campaign=CAMPAIGN, epoch=1, fingerprint="a" * 64, window=window.name, seconds=3600,
-            authentication="client-token", segments={self.random.choice(OF_BOTH.streams): (part,)},
+            authentication="client-token", segments={stream: (part,)},
         )  # fmt: skip
         path = f"{CAMPAIGN}/000001-{'a' * 16}/{window.name}/{name}.manifest.json"
         for segment in segments_of(path, manifest):
             file = Path(self.deployment.folder("segments", *segment.path.split("/")))
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(CONTENT)
+            file.write_bytes(content)
         self.listed.append(Listed(path, self.now, manifest))
 
     def _look(self, run: int, _: int) -> None:

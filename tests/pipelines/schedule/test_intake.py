@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.log.closing import Rule
 from pipelines.log.entries import Closed
@@ -98,6 +102,36 @@ def test_a_manifest_is_late_by_the_clock_of_the_store(site: Site) -> None:
         found = close(site, 30)
         assert found is not None
         assert ([*found[0].dropped], batched(found[0])) == (([path], []) if dropped else ([], [path]))
+
+
+@pytest.mark.parametrize("wrong", ["records", "kind", "no segment"])
+def test_a_manifest_that_is_wrong_of_its_own_segment_holds_up_no_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """A digest only says that the file is the manifest's: the shuffle would refuse it, and all of the batch with it."""
+    jobs = PlainJobs(monkeypatch)
+    (good,) = leave(site.store, site.campaign, 0, {"reports": 60})
+    (bad,) = leave(site.store, site.campaign, 0, {"reports": 60}, "two")
+    file = site.store / "segments" / bad
+    (manifest,) = file.parents[1].glob("two.manifest.json")
+    described = json.loads(manifest.read_text())
+    (part,) = described["segments"]["reports"]
+    if wrong == "records":
+        part["records"] = 61
+    else:
+        kind = ENVELOPES["discovery"] if wrong == "kind" else ENVELOPES["reports"]
+        data = b"".join(encode_blocks(Header(kind, 5, 60, bytes(32), "words"), b"other" * 60))
+        data = data if wrong == "kind" else b"x" + data
+        file.write_bytes(data)
+        part["bytes"] = len(data)
+        part["digest"] = hashlib.blake2b(data, digest_size=32).hexdigest()
+    manifest.write_text(json.dumps(described))
+    (said,) = site.run(1.1).problems
+    assert f"{bad} is " in said
+    assert "put aside, the rest went on" in said
+    assert [*jobs.released.values()] == [[good]]
+    leave(site.store, site.campaign, 3, {"reports": 60}, "three")
+    assert site.run(4.1, sure=True).dropped[0].startswith(f"{bad}: ")
 
 
 def test_of_two_manifests_of_one_segment_one_is_taken(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
