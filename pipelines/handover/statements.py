@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
@@ -24,7 +23,7 @@ from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
-from pipelines.files.storage_errors import cause
+from pipelines.files.storage_errors import cause, told
 from pipelines.handover.batch_file import BatchName
 from pipelines.handover.names import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
@@ -65,7 +64,7 @@ class Statement(Part):
     campaign: Identifier
     batch: BatchName
     hop: str
-    at: datetime
+    at: AwareDatetime
     summary: Hex32 | None
     streams: Annotated[dict[Stream, StreamCounts], Field(max_length=2)] = Field(default_factory=dict)
     taken: Count | None = None
@@ -142,8 +141,9 @@ def read(
             path = deployment.folder(FOLDERS[kind], party, campaign, name)
             try:
                 said = _read(path, keys, kind)
-            except (FormatError, SignatureError) as error:
-                problems.append(str(error))
+            except (FormatError, SignatureError, OSError) as error:
+                # Whoever writes there may leave what is no file: that must not stop who reads.
+                problems.append(told(error))
                 continue
             if (said.kind, said.party, said.campaign, said.name) == (kind, party, campaign, name):
                 found[what] = said

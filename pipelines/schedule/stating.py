@@ -56,9 +56,11 @@ def others(deployment: Deployment) -> tuple[Party, ...]:
 
 
 def state(deployment: Deployment, log: Log) -> None:
-    """Write what a party has not said yet of what is done by its log. Call it after outputs are published."""
-    if not others(deployment):
-        return
+    """Write what a party has not said yet of what is done by its log. Call it after outputs are published.
+
+    Also where no other party would read it: what was stated stays when retention deletes outputs, so that a log that is
+    lost then is noticed.
+    """
     said = _said_of(deployment, log)
     there = {kind: names(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
     missing = [one for one in said if one.name not in there[one.kind]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,8 @@ from rich.console import Console
 from hushcount.errors import UsageError
 from keys.store import active_key
 from pipelines.audit.doctor import examine
-from pipelines.audit.view import Finding
+from pipelines.audit.reconcile import account_of
+from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.engine.runner import Engine
@@ -118,13 +120,48 @@ def unsigned(shuffled: Site, tmp_path: Path) -> Apart:
 # What is stated.
 
 
-def test_parties_in_one_process_tell_each_other_nothing(tmp_path: Path) -> None:
+def test_parties_in_one_process_wait_for_no_receipt(tmp_path: Path) -> None:
     site = Site(tmp_path, tail=RETENTION)
     collect(site.store, site.campaign, values(60), day=0)
     assert site.run(1.1).problems == []
-    # Nor is a receipt waited for.
     assert f"words/{site.batch(0)} shuffled" in site.run(30, sure=True).deleted
-    assert not {"stated", "receipts"} & {path.name for path in site.store.iterdir()}
+    assert not (site.store / "receipts").exists()
+
+
+def test_a_log_that_is_lost_after_its_outputs_were_deleted_is_missed(tmp_path: Path) -> None:
+    """What is stated stays: else a batch that closes otherwise now would be counted beside that which was read."""
+    site = Site(tmp_path, tail=RETENTION)
+    collect(site.store, site.campaign, values(30), day=0, came=0.9)
+    assert site.run(1.1).problems == []
+    collect(site.store, site.campaign, values(30), day=0, collector="two", came=1.5)
+    collect(site.store, site.campaign, values(100), day=1)
+    assert len(site.run(2.1).hops) == 2
+    whole = site.run(9, sure=True)
+    shutil.rmtree(site.store / "shuffled" / "words" / site.batch(1))
+    shutil.rmtree(site.store / "log" / "shuffler")
+    done = site.run(9.1, sure=True)
+    assert (whole.problems, done.closed, done.hops) == ([], [], [])
+    assert "the log of shuffler was lost" in done.problems[0]
+
+
+@pytest.mark.parametrize("how", ["no zone", "no file"])
+def test_a_statement_that_cannot_be_read_stops_nothing_else(unsigned: Apart, how: str) -> None:
+    (path,) = unsigned.files("stated", "shuffler")
+    good = path.read_text()
+    wrong = path.with_name(path.name.replace(".000001-", ".000002-"))
+    if how == "no zone":
+        raw = json.loads(good)
+        wrong.write_text(json.dumps({**raw, "at": "2026-01-01T00:00:00", "after": {**raw["after"], "generation": 2}}))
+    else:
+        os.mkfifo(wrong)
+    done = unsigned.run("aux-server", day=9)
+    (problem,) = done.problems
+    assert str(wrong) in problem
+    assert len(done.hops) == 1
+    account = account_of(
+        View(unsigned.of("analyzer"), at(9), one=read_campaign(unsigned.site.deployment.campaigns / "words"))
+    )
+    assert any(str(wrong) in said for said in account.differences)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
