@@ -119,7 +119,8 @@ def test_runs_of_two_deployments_on_one_store_do_each_batch_once(tmp_path: Path)
     """As when a second operator sets up what runs already: both read and write the same logs."""
     site = Site(tmp_path / "one")
     other = site.copied(tmp_path / "two")
-    other.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{site.store}"'))
+    text = site.config.read_text().replace('store = "store"', f'store = "{site.store}"')
+    other.config.write_text(text.replace('"ledger.db"', f'"{site.root / "ledger.db"}"'))
     for day, (runs, sleeps) in enumerate(((site, other), (other, site))):
         collect(site.store, site.campaign, values(100), day=day)
         assert len(runs.run(day + 1.1).hops) == 2
