@@ -91,6 +91,7 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
             *rescues(view),
             *(chain(_manifest_differences(view), _segment_differences(view)) if view.shuffles else ()),
             *filter(None, [overdue(view)]),
+            *unshuffled(view),
             *output_differences(view, past or digests, digests),
         ],
         None if latest is None else latest.isoformat(),
@@ -128,6 +129,17 @@ def overdue(view: View) -> str | None:
         f"{number:,} reports are stored and in no batch, and the log {log}: see that hushcount run is at "
         "work, and what it says"
     )
+
+
+def unshuffled(view: View) -> Iterator[str]:
+    """Yield a sentence for each batch that is not shuffled though its window and grace are long over."""
+    times = view.deployment.windows
+    for name, made in sorted(view.fold.batches.items()):
+        if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
+            yield (
+                f"{name}: {sum(made.collected.values()):,} reports are in this batch since {made.window.end:{_TIME}}, "
+                "and it is not shuffled: see that hushcount run is at work, and what it says"
+            )
 
 
 def waiting_in(view: View) -> list[Waiting]:

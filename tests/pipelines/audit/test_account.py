@@ -69,6 +69,26 @@ def test_a_manifest_that_cannot_be_read_is_named_by_its_path(site: Site) -> None
     assert says.startswith(str(broken))
 
 
+def test_a_batch_that_no_run_can_shuffle_is_a_difference_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(60), day=0)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pipelines.schedule.hops.run_job", full)
+        assert len(site.run(1.1).problems) == 1
+    # The next window and the grace of this one.
+    assert account_at(site, 4).differences == []
+    (said,) = account_at(site, 4.1).differences
+    assert f"{site.batch(0)}: 60 reports are in this batch since" in said
+    assert site.run(4.1).problems == []
+    assert account_at(site, 4.2).differences == []
+
+
 def lose_output(output: Path) -> None:
     shutil.rmtree(output)
 
