@@ -9,6 +9,7 @@ from itertools import chain
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import is_window
+from hushcount.errors import UsageError
 from hushcount.reasons import DAMAGE
 from pipelines.audit.outputs import missing, output_differences
 from pipelines.audit.parties import STORED, Line, given_up, lines_of, party_differences
@@ -223,7 +224,11 @@ def _segment_differences(view: View) -> Iterator[str]:
     needed += [segment for one in view.intake.listed for segment in one.segments]
     for path in sorted(fold.aside):
         # What is restored by now waits for the next window that closes.
-        if (fault := fault_in(view.deployment, fold.waiting[path])) is not None:
+        try:
+            fault = fault_in(view.deployment, fold.waiting[path])
+        except UsageError as error:
+            fault = f"cannot be read now: {error}"
+        if fault is not None:
             yield f"{storage.join(root, path)} {fault}: it was put aside, the rest went on; restore it"
     for segment in sorted(needed, key=lambda one: one.path):
         path, size = storage.join(root, segment.path), sizes.get(segment.path)
