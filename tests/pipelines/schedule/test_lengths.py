@@ -8,6 +8,7 @@ import pytest
 
 from hushcount.collection.windows import window_at
 from pipelines.audit.doctor import examine
+from pipelines.log.facts import Head
 from pipelines.log.log import Logs
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done
@@ -36,11 +37,10 @@ def counted(site: Site) -> int:
 
 def names(site: Site) -> list[str]:
     """Return the names of the windows that were closed, in their order."""
-    folder = site.store / "log" / "shuffler" / "words"
     log, found = Logs(site.deployment).of("shuffler", "words"), []
     log.read()
-    for number in range(1, len(list(folder.glob("*.json"))) + 1):
-        decision = log.entry(number).decision
+    for number in range(1, log.head.number + 1):
+        decision = log.entry(Head(1, number)).decision
         if decision.kind == "closed":
             found.append(decision.window)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -101,9 +101,9 @@ def require_published(place: Place) -> None:
     """Check that the output is the attempt's, that its summary names the entry, and that no attempt is left."""
     folder = place.attempt.rpartition("/")[2]
     done = place.log.fold.hops_of(NAME)["shuffle"]
-    decision = place.log.entry(done.number).decision
+    decision = place.log.entry(done.entry).decision
     assert isinstance(decision, Finished)
-    summary = {**(decision.summary or {}), "log": {"number": done.number, "entry": done.entry}}
+    summary = {**(decision.summary or {}), "log": asdict(done.entry)}
     files = place.files()
     mark = f"shuffled/{CAMPAIGN}/{NAME}/{SUMMARY}"
     assert json.loads(files.pop(mark)) == summary

@@ -116,13 +116,21 @@ def test_two_processes_at_once_do_each_batch_once_and_charge_once(tmp_path: Path
 
 
 def test_runs_of_two_deployments_on_one_store_do_each_batch_once(tmp_path: Path) -> None:
-    """As when a second operator sets up what runs already: both read and write the same logs."""
+    """As when a second operator sets up what runs already: both read and write the same logs, and charge one ledger."""
     site = Site(tmp_path / "one")
     other = site.copied(tmp_path / "two")
-    text = site.config.read_text().replace('store = "store"', f'store = "{site.store}"')
-    other.config.write_text(text.replace('"ledger.db"', f'"{site.root / "ledger.db"}"'))
+    mine = other.config.read_text().replace('store = "store"', f'store = "{site.store}"')
+    other.config.write_text(mine.replace('"ledger.db"', f'"{site.root / "ledger.db"}"'))
     for day, (runs, sleeps) in enumerate(((site, other), (other, site))):
         collect(site.store, site.campaign, values(100), day=day)
         assert len(runs.run(day + 1.1).hops) == 2
         assert sleeps.run(day + 1.2).hops == []
     assert [site.result(day)["received"] for day in (0, 1)] == [100, 100]
+    # With a ledger of its own it would spend the budget again.
+    other.config.write_text(mine)
+    collect(site.store, site.campaign, values(100), day=2)
+    refused = other.run(3.1)
+    (problem,) = refused.problems
+    assert (refused.closed, refused.hops) == ([], [])
+    assert "--ledger-was-lost" in problem
+    assert len(site.run(3.2).hops) == 2

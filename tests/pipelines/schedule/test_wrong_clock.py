@@ -217,4 +217,4 @@ def test_doctor_says_by_how_much_the_clock_is_off_each_witness(site: Site) -> No
 
 
 def test_watching_does_not_trust_a_clock_for_ever(site: Site) -> None:
-    refused("run", "--config", site.config, "--watch", "--clock-is-right", says=["--clock-is-right is for one run"])
+    refused("run", "--config", site.config, "--watch", "--clock-is-right", says=["--clock-is-right", "are for one run"])
