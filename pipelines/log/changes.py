@@ -191,7 +191,7 @@ class Changes:
                 here,
                 at,
                 adopted.folder,
-                digest_of_json(adopted.summary),
+                adopted.digest,
                 counts,
                 made_from_in(adopted.summary, f"entry {here.number}"),
                 noted(adopted.summary),

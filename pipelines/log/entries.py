@@ -24,6 +24,7 @@ from pipelines.outputs.summary import RUN_FOLDER
 MOST_NUMBER = 9_999_999_999
 _MOST_GENERATIONS = 999_999
 _MOST_MANIFESTS = 1 << 14
+_MOST_OUTPUTS = 1 << 16
 _MOST_ALERTS = 1 << 12
 Id = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
 Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attempt's folder")]
@@ -69,13 +70,15 @@ class Adopted(Part):
     """An output that the old log lacks, and whose summary is in the store: others may have read it.
 
     Attributes:
-        summary: as it is in the store.
+        digest: of the summary.
+        summary: what it says of counts, of the charge, and of what it was made from.
     """
 
     batch: BatchName
     hop: HopName
     seconds: WindowSeconds = Field(description="length of the batch's window, as far as it is known")
     folder: Folder
+    digest: Hex32
     summary: dict[str, Any]
 
 
@@ -110,8 +113,8 @@ class Restored(Part):
     lost: int = Field(ge=0, le=MOST_NUMBER)
     through: Moment
     manifests: Annotated[tuple[TakenManifest, ...], Field(max_length=_MOST_MANIFESTS)] = ()
-    adopted: Annotated[tuple[Adopted, ...], Field(max_length=_MOST_MANIFESTS)] = ()
-    held: Annotated[tuple[Held, ...], Field(max_length=_MOST_MANIFESTS)] = ()
+    adopted: Annotated[tuple[Adopted, ...], Field(max_length=_MOST_OUTPUTS)] = ()
+    held: Annotated[tuple[Held, ...], Field(max_length=_MOST_OUTPUTS)] = ()
 
 
 class Opened(Part):

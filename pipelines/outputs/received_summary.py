@@ -22,7 +22,8 @@ _READ = (
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
 )  # fmt: skip
 """What is read of a summary; it may say more."""
-_COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
+COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
+"""The fields of a summary that are counts."""
 
 
 def _checked(counts: HopCounts) -> HopCounts:
@@ -59,7 +60,7 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
     """Return the counts in the fields of a summary; FormatError, which names it, if they do not add up."""
-    given = {field: summary[field] for field in _COUNTED if field in summary}
+    given = {field: summary[field] for field in COUNTED if field in summary}
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
 

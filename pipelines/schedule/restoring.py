@@ -11,11 +11,12 @@ from datetime import datetime
 
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.ledger.proofs import noted
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Adopted, Held, Opened, Restored, whole_second
 from pipelines.log.hops import HopName, output_of
 from pipelines.log.log import Log
-from pipelines.outputs.received_summary import read_summary
+from pipelines.outputs.received_summary import COUNTED, read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.intake import taken_in
 from pipelines.schedule.witnesses import Missing
@@ -62,13 +63,16 @@ def replace_log(
 
 def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopted:
     path = storage.join(output_of(deployment, hop, log.fold.named(name)), SUMMARY)
-    summary = read_summary(path)
+    summary, data = read_summary(path), storage.read_json(path)
+    # A log of years adopts thousands: no more of them than is kept.
+    kept = {field: data[field] for field in COUNTED if field in data} | {"made_from": summary.made_from}
     return Adopted(
         batch=name,
         hop=hop,
         seconds=_seconds(deployment),
         folder=summary.folder or "",
-        summary=storage.read_json(path),
+        digest=summary.digest(),
+        summary=kept | (noted(data) or {}),
     )
 
 

@@ -42,7 +42,8 @@ DECISIONS: tuple[Decision, ...] = (
     log.Opened(party="shuffler", campaign="words", restored=log.Restored(
         generation=1, number=7, entry="a" * 64, lost=12, through=START, manifests=(taken(1),),
         adopted=(log.Adopted(
-            batch=BATCH, hop="shuffle", seconds=3600, folder="0" * 16, summary={"hop": "shuffle", "received": 5},
+            batch=BATCH, hop="shuffle", seconds=3600, folder="0" * 16, digest="c" * 64,
+            summary={"hop": "shuffle", "received": 5},
         ),),
         held=(log.Held(batch=BATCH, hop="release", seconds=3600, summary="b" * 64),),
     )),

@@ -270,7 +270,9 @@ def test_what_a_new_log_gives_up_and_takes_up(deployment: Deployment) -> None:
         log.head,
         manifests=[taken(3).model_dump(), taken(4).model_dump()],
         adopted=[
-            Adopted(batch=batch_of(3), hop="shuffle", seconds=3600, folder="1" * 16, summary=summary).model_dump()
+            Adopted(
+                batch=batch_of(3), hop="shuffle", seconds=3600, folder="1" * 16, digest="d" * 64, summary=summary
+            ).model_dump()
         ],
         held=[Held(batch=batch_of(4), hop="shuffle", seconds=3600, summary="b" * 64).model_dump()],
     )
@@ -282,7 +284,7 @@ def test_what_a_new_log_gives_up_and_takes_up(deployment: Deployment) -> None:
     assert [batch.name for batch in fold.made_batches] == [batch_of(n) for n in (0, 3, 4)]
     assert not any(fold.is_undone(name) for name in fold.batches)
     assert fold.hops_of(batch_of(3))["shuffle"].counts.streams["reports"].accepted == 60
-    assert fold.hops_of(batch_of(4))["shuffle"].summary == "b" * 64
+    assert [fold.hops_of(batch_of(n))["shuffle"].summary for n in (3, 4)] == ["d" * 64, "b" * 64]
     assert fold.counts_by_window[hour(1).name, "reports"] == {"given_up": 60}
 
 
