@@ -15,12 +15,14 @@ from pydantic import Field, RootModel
 from hushcount.collection.windows import window_start
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.models import Hex32, Part
-from hushcount.formats.reading import LISTING_BYTES, parse_object, validated
+from hushcount.formats.reading import parse_object, validated
 from pipelines.log.entries import MOST_NUMBER, Closed, Decision, Id, Moment
 
 FORMAT = 1
 ENTRY_BYTES = 1 << 18
 """Longest entry: any store puts it in one request."""
+BESIDE_BYTES = 1 << 27
+"""Longest file beside the log: a log that is restored after years takes up tens of thousands of outputs."""
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
 _KINDS = {
     "opened",
@@ -92,8 +94,8 @@ def write_entry(number: int, before: str | None, at: datetime, decision: Decisio
     if len(data) <= ENTRY_BYTES:
         return Written(header.id, data, None)
     beside = _json(body)
-    if len(beside) > LISTING_BYTES:
-        raise FormatError(f"a decision has {len(beside):,} bytes, must have at most {LISTING_BYTES:,}: report this bug")
+    if len(beside) > BESIDE_BYTES:
+        raise FormatError(f"a decision has {len(beside):,} bytes, must have at most {BESIDE_BYTES:,}: report this bug")
     outside = header.model_copy(update={"decision": None, "elsewhere": digest_of(beside)})
     return Written(header.id, _bytes(outside), beside)
 

@@ -14,12 +14,12 @@ from datetime import datetime
 from pydantic import TypeAdapter, ValidationError
 
 from hushcount.errors import FormatError
-from hushcount.formats.reading import LISTING_BYTES, TABLE_BYTES
+from hushcount.formats.reading import TABLE_BYTES
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.log.entries import MOST_NUMBER, Decision, Opened, whole_second
-from pipelines.log.entry_files import ENTRY_BYTES, Entry, digest_of, read_entry, write_entry
+from pipelines.log.entry_files import BESIDE_BYTES, ENTRY_BYTES, Entry, digest_of, read_entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold, merged
 from pipelines.log.folding import Folding
@@ -200,7 +200,7 @@ class Log:
         return None if data is None else read_entry(data, path, self._beside)
 
     def _beside(self, digest: str) -> bytes:
-        return storage.read_bytes(self._beside_path(digest), LISTING_BYTES)
+        return storage.read_bytes(self._beside_path(digest), BESIDE_BYTES)
 
     def _path(self, number: int, generation: int) -> str:
         return storage.join(self._folder, f"{generation:06d}", f"{number:010d}.json")

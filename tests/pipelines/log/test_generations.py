@@ -295,3 +295,19 @@ def test_an_entry_of_a_restore_that_names_another_log_is_refused(deployment: Dep
             log.replace(opened(wrong), NOW)
     assert not storage.exists(f"{folder(deployment)}/000002/0000000001.json")
     assert put(log, Confirmed()).head.generation == 1
+
+
+@pytest.mark.long
+def test_a_log_of_two_years_of_hours_is_replaced_in_one_entry(deployment: Deployment) -> None:
+    """With the longest that is kept of each output: the charge of its release."""
+    release = {"charged": dict.fromkeys(("key", "manifest", "outline", "draw"), "e" * 64), "limit": {"epsilon": 1.0}}
+    summary = {**(finished(3, "shuffle", reports=60).summary or {}), "ledger": release, "accepted": 60}
+    adopted = [
+        Adopted(
+            batch=batch_of(number), hop="shuffle", seconds=3600, folder="1" * 16, digest="d" * 64, summary=summary
+        ).model_dump()
+        for number in range(2 * 8_760)
+    ]
+    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    assert log.replace(opened(log.head, adopted=adopted), NOW) is not None
+    assert len(read(deployment).fold.done) == 2 * 8_760
