@@ -92,6 +92,10 @@ def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
     shuffled, fold = _rows(view, "shuffle", stream), view.fold
     # What was taken up again is of segments that were given up with their log.
     adopted = sum(row.received for row in shuffled if fold.done[row.batch]["shuffle"].is_adopted)
+    if len(parties) > 1:
+        # The shuffled files of some may have been deleted by then, and only the reader's output was taken up.
+        known = {row.batch for row in shuffled}
+        adopted += sum(row.received for row in read if row.batch not in known)
     given_up = states.get("given_up", 0)
     dropped = Counter(too_late=states.get("too_late", 0), given_up=max(0, given_up - adopted))
     on_its_way = sum(states.get(state, 0) for state in (STORED, "waiting", "quarantined"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hushcount.collection.windows import window_start
@@ -172,6 +172,8 @@ def _every_report_has_one_state(world: World, memory: Memory) -> None:
     told, root = fates(world), world.deployment.folder("segments")
     for sent in world.sent:
         for stream, path in sent.paths.items():
+            if is_forgotten(world, path, told):
+                continue
             fate = told.get(storage.relative(path, root), Fate("stored"))
             forwarded = sum(record in memory.forwarded for record in sent.sealed[stream])
             if fate.shuffled:
@@ -187,6 +189,8 @@ def _the_account_agrees(world: World, memory: Memory) -> None:
     told, root = fates(world), world.deployment.folder("segments")
     own: dict[tuple[str, str], Counter[str]] = {}
     for path, (window, stream, reports) in world.acknowledged.items():
+        if is_forgotten(world, path, told):
+            continue
         state = told.get(storage.relative(path, root), Fate("stored")).state
         own.setdefault((window, stream), Counter())[state] += reports
     said = {(one.window, one.stream): Counter(one.states) for one in accounts(world)[0].windows}
@@ -197,6 +201,11 @@ def _the_account_agrees(world: World, memory: Memory) -> None:
 def _what_is_wrong_is_said(world: World, memory: Memory) -> None:
     """Status has a difference for each file that is not as it was, and no other."""
     differences = [one for account in accounts(world) for one in account.differences]
+    if world.log_restored:
+        # A log of before retention deleted an output takes that for lost, until it is old by that log too.
+        lost = memory.outputs.keys() - {one.place for one in outputs(world)}
+        old = [world.deployment.folder(*_parts_of(place)) for place in lost if is_old(world, place)]
+        differences = [one for one in differences if not any(where in one for where in old)]
     if not world.harmed and not world.gone and not (world.last and world.last.problems):
         _require(not differences, f"a run ended well, and status has differences: {differences[:1]}")
     told, root = fates(world), world.deployment.folder("segments")
@@ -208,10 +217,20 @@ def _what_is_wrong_is_said(world: World, memory: Memory) -> None:
         )
         _require(not needed or any(path in one for one in differences), f"{path}: {how}, and status does not say so")
     for place in world.gone:
-        folder, _, batch = place.partition("/")
-        where = world.deployment.folder(folder, "words", batch)
+        where = world.deployment.folder(*_parts_of(place))
         is_said = is_old(world, place) or any(where in one for one in differences)
         _require(is_said, f"{place} is deleted, and status does not say so")
+
+
+def _parts_of(place: str) -> tuple[str, str, str]:
+    folder, _, batch = place.partition("/")
+    return folder, "words", batch
+
+
+def is_forgotten(world: World, path: str, told: Mapping[str, Fate]) -> bool:
+    """Return whether retention deleted a segment with its manifest before the log was lost that knew it."""
+    known = storage.relative(path, world.deployment.folder("segments")) in told
+    return world.log_restored and not known and path not in world.harmed and not storage.exists(path)
 
 
 def is_old(world: World, place: str) -> bool:

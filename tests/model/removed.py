@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from os import urandom
 
 import pytest
 
+from aux_server.drawing import Draw
 from hushcount.campaigns.campaign import Stream
+from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
@@ -22,7 +26,7 @@ from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
-from pipelines.log.log import Log
+from pipelines.log.log import Log, Logs
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule import advancing, charges, hops, publishing, retention, run
@@ -183,7 +187,18 @@ def _retention_waits_for_nobody(patch: Patch) -> None:
 
 
 def _a_deletion_is_not_announced(patch: Patch) -> None:
-    patch.setattr(retention, "_deleting", lambda old, fold: None)
+    def delete_old(
+        logs: Logs, deployment: Deployment, epochs: Epochs, listed: datetime | None, now: datetime
+    ) -> Iterator[str]:
+        campaign = epochs.campaign
+        for old in retention._old(deployment, epochs, logs.read(campaign), listed, now):
+            for name in old.batches if old.what == old.hop.folder else ():
+                publishing.withdraw(deployment.folder(old.hop.folder, campaign, name))
+                yield f"{campaign}/{name} {old.what}"
+            for step in (retention._deleting, retention._deleted):
+                logs.of(old.hop.party, campaign).decide(partial(step, old), now)
+
+    patch.setattr(run, "delete_old", delete_old)
 
 
 def _a_future_period_begins_when_it_was_set(patch: Patch) -> None:
@@ -209,7 +224,9 @@ def _a_run_works_by_its_clock(patch: Patch) -> None:
     patch.setattr(run, "told_time", told_time)
 
 
-def _a_ledger_has_the_name_that_is_given(patch: Patch) -> None:
+def _a_release_is_drawn_anew(patch: Patch) -> None:
+    patch.setattr(Draw, "open", lambda _: urandom(32))
+    # Nor is a draw found again that was kept under another name of the ledger.
     for module in (file, draws):
         patch.setattr(module, "resolved", lambda path: path)
     patch.setattr(charging, "require_same_draw", lambda path, charge, draw: None)
@@ -239,6 +256,6 @@ MENDS: tuple[Mend, ...] = (
     Mend("a deletion is announced", ("killed deletion",), _a_deletion_is_not_announced),
     Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
     Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),
-    Mend("one ledger has one name, and a charge one draw", ("other name",), _a_ledger_has_the_name_that_is_given),
+    Mend("the draw of a release follows from its input", ("other name",), _a_release_is_drawn_anew),
     Mend("nothing final is done by a clock far ahead", ("clock",), _a_run_works_by_its_clock),
 )

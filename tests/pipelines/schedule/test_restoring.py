@@ -155,6 +155,23 @@ def test_a_log_that_is_older_or_missing_stops_its_campaign_until_a_new_one_begin
     assert counted(site) == (3 * DAILY if lost else 4 * DAILY)
 
 
+def test_what_was_counted_and_is_given_up_is_in_the_account_once(site: Site) -> None:
+    """Retention had deleted what the shuffler handed on, so that only the results of its batches are taken up."""
+    site.config.write_text(site.config.read_text() + '[retention]\nshuffled = "5d"\nreleased = "5d"\n')
+    assert go(site, 3.1, Vouched()).problems == []
+    assert go(site, 9.2, Vouched(clock_is_right=True)).problems == []
+    assert not any(path.startswith("shuffled") for path in outputs(site))
+    lose(site, "store/log")
+    before, charged = outputs(site), charges(site)
+    assert any("--log-was-restored" in one for one in go(site, 9.3, Vouched(clock_is_right=True)).problems)
+    assert go(site, 9.4, Vouched(clock_is_right=True, log_was_restored=True)).problems == []
+    assert (outputs(site), charges(site)) == (before, charged)
+    account = account_at(site, 9.5)
+    assert account.differences == []
+    (line,) = (one for one in account.parties if one.stream == "reports")
+    assert (line.received, line.went_on) == (3 * DAILY, 3 * DAILY)
+
+
 def test_the_option_does_nothing_where_no_log_lacks_anything(site: Site) -> None:
     assert go(site, 3.1).problems == []
     assert {head.generation for head in fold_of(site).heads.values()} == {1}
