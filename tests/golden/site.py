@@ -35,6 +35,8 @@ _DRAWN = (
     "files.*.*.digest", "signature", "made_from", "shuffled", "*ledger.charged.key", "*ledger.charged.manifest",
     *(f"charges.{name}" for name in _CHARGE), *(f"charges.*.{name}" for name in _CHARGE), "limits.digest",
     "discovery.hash_key", "epochs.1", "folder", "log.digest", "identity.id", "followed.entry",
+    # Of a statement.
+    "summary", "after.entry",
 )  # fmt: skip
 PROSE = (
     "privacy.sentences.*", "privacy.plain.*", "privacy.unit", "privacy.*.unit", "privacy.*.against", "problems.*",

@@ -54,7 +54,7 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     account = done("status", "--config", site.config, "--json").json
     site.config.write_text(site.config.read_text() + '[retention]\nsegments = "9d"\nshuffled = "9d"\nreleased = "9d"\n')
     assert site.run(9.9, sure=True).deleted == []
-    kept = {name for name in store.objects if name.split("/")[4] in ("found", "results", "estimates", "log")}
+    kept = {name for name in store.objects if name.split("/")[4] in ("found", "results", "estimates", "log", "stated")}
     StubStore.put(f"{STORE}/segments/words/unknown", b"of somebody else")
     assert len(site.run(10.1, sure=True).deleted) == 3
     left = {name for name in store.objects if not name.startswith(f"{STORE}/log/")}
