@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.actions import Action, Collect, Harm, HarmInARun, Heal, Kill, LoseKey, Pass, Run, Sleep
+from tests.model.actions import Action, Collect, Harm, HarmInARun, Heal, Kill, LoseKey, Pass, RestoreLogs, Run, Sleep
 from tests.model.removed import MENDS, Mend
 from tests.model.search import RETENTIONS, played, search
 from tests.model.world import Kind
@@ -24,7 +24,7 @@ def test_every_promise_holds_for_so_many_steps(steps: int) -> None:
 
 
 @pytest.mark.parametrize("mend", MENDS, ids=[mend.name for mend in MENDS])
-@pytest.mark.long(but=("the ledger has a time of its own",))
+@pytest.mark.long(but=("keys are read before the first hop", "retention waits for receipts"))
 def test_a_mend_that_is_taken_out_is_missed(mend: Mend) -> None:
     with mend.removed():
         found = search(SEED, steps=STEPS, faults=mend.faults, shortest=False)
@@ -51,6 +51,10 @@ FOUND = [
             *(Run(), Heal(), Run()),
         ),
     ),
+    # The logs are lost after retention deleted what the shuffler handed on, and only the results are there to speak.
+    (Kind(False, RETENTIONS[1]), (Collect(1), Pass(5), Run(), RestoreLogs(), Run())),
+    # The same by two deployments, whose logs are those of last night.
+    (Kind(False, RETENTIONS[2], True), (Collect(1), Pass(), Run(), Collect(1), Pass(5), Run(), RestoreLogs(), Run())),
     # A run lists outputs, and meanwhile another one publishes.
     (Kind(), (Collect(), Pass(), Sleep("list_tree */results/*"))),
 ]
