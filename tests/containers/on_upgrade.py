@@ -24,7 +24,7 @@ from tests.containers.standins import ROOT
 from tests.support.jobs import write_lines
 
 NEXT_TAG = "hushcount-next:analyzer"
-ENTRIES = "/opt/hushcount/pipelines/log/entries.py"
+ENTRIES = "/opt/hushcount/pipelines/log/entry_files.py"
 RECIPE = f"""
 FROM hushcount-analyzer:{VERSION}
 USER 0:0
