@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.reading import LISTING_BYTES
 from pipelines.log import entries as log
 from pipelines.log import entry_files
 from pipelines.log.entries import Decision
-from pipelines.log.entry_files import ENTRY_BYTES, digest_of, read_entry, write_entry
+from pipelines.log.entry_files import BESIDE_BYTES, ENTRY_BYTES, digest_of, read_entry, write_entry
 from tests.support.decisions import START, batch_of, closed, finished, path_of, taken
 
 BATCH, SEGMENT = batch_of(0), path_of(0)
@@ -143,6 +142,8 @@ def test_what_no_store_takes_in_one_request_goes_beside(monkeypatch: pytest.Monk
     assert read_entry(written.data, "e.json", files.__getitem__).decision == long_decision()
     with pytest.raises(FormatError, match=r"e\.json names a file beside it with another content: restore that file"):
         read_entry(written.data, "e.json", lambda digest: files[digest] + b" ")
+    monkeypatch.setattr(entry_files, "BESIDE_BYTES", len(written.beside))
+    assert write_entry(1, None, START, long_decision()).beside == written.beside
     monkeypatch.setattr(entry_files, "BESIDE_BYTES", len(written.beside) - 1)
     with pytest.raises(FormatError, match="report this bug"):
         write_entry(1, None, START, long_decision())
@@ -156,7 +157,7 @@ def test_the_longest_batch_fits_beside() -> None:
     }
     written = write_entry(1, None, START, closed(0, batch=names))
     assert written.beside is not None
-    assert len(written.beside) < LISTING_BYTES
+    assert len(written.beside) < BESIDE_BYTES
 
 
 Json = st.recursive(
