@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Sequence
@@ -47,6 +48,19 @@ def read_file(path: Path) -> tuple[Header, Octets]:
     assert None not in blocks, f"{path} is damaged"
     octets = np.frombuffer(b"".join(block for block in blocks if block is not None), dtype=np.uint8)
     return header, octets.reshape(header.records, header.record_bytes)
+
+
+def spoil(segment: Path) -> None:
+    """Let the last report of a segment be one that nobody can open, as from a client with another key."""
+    header, rows = read_file(segment)
+    rows = rows.copy()
+    rows[-1, -1] ^= 1
+    segment.write_bytes(b"".join(encode_blocks(header, rows.tobytes())))
+    manifest = segment.parents[1] / "one.manifest.json"
+    described = json.loads(manifest.read_text())
+    (part,) = described["segments"]["reports"]
+    part["digest"] = hashlib.blake2b(segment.read_bytes(), digest_size=32).hexdigest()
+    manifest.write_text(json.dumps(described))
 
 
 def read_rows(directory: Path) -> Octets:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hushcount.wire.blocks import encode_blocks
 from pipelines.files import storage
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule import hops
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import done, files_under, refused
-from tests.support.records import read_file
+from tests.support.records import spoil
 from tests.support.site import FLOOR, Site, account_at, values
 
 KEEP = '[retention]\nsegments = "6d"\nshuffled = "7d"\nreleased = "7d"\ndead_letters = "9d"\n'
@@ -88,19 +85,6 @@ def test_nothing_goes_by_default(tmp_path: Path) -> None:
     site.run(1.1)
     assert site.run(1000, sure=True).deleted == []
     assert there(site, "segments") == {window_name(0)}
-
-
-def spoil(segment: Path) -> None:
-    """Let the last report of a segment be one that nobody can open, as from a client with another key."""
-    header, rows = read_file(segment)
-    rows = rows.copy()
-    rows[-1, -1] ^= 1
-    segment.write_bytes(b"".join(encode_blocks(header, rows.tobytes())))
-    manifest = segment.parents[1] / "one.manifest.json"
-    described = json.loads(manifest.read_text())
-    (part,) = described["segments"]["reports"]
-    part["digest"] = hashlib.blake2b(segment.read_bytes(), digest_size=32).hexdigest()
-    manifest.write_text(json.dumps(described))
 
 
 def test_dead_letters_are_kept_for_their_own_time(tmp_path: Path) -> None:
