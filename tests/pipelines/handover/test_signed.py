@@ -193,7 +193,8 @@ def test_what_one_party_has_read_is_still_new_to_another(tmp_path: Path) -> None
     # As if the auxiliary server alone had read its stream yet.
     for folder in ("log/analyzer", "results", "found"):
         shutil.rmtree(site.store / folder)
-    (difference,) = account_at(site, 1.2).differences
+    lost, difference = account_at(site, 1.2).differences
+    assert "the log of analyzer was lost" in lost
     assert f"{files_of(shuffled)}/reports" in difference
     assert "is not the file that was signed" in difference
 
