@@ -13,7 +13,6 @@ from typing import Any
 from examples.web.pages import Pages
 from hushcount.collection.windows import window_at
 from pipelines.deployment.settings import Deployment
-from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.evaluator.running import evaluating, manifests
@@ -73,7 +72,7 @@ class Measured:
         made = run(Deployment.read(self.site.config), now=later, vouched=Vouched(clock_is_right=True))
         (folder,) = (self.site.base / "store" / "results" / "words").iterdir()
         assert made.problems == []
-        return Path(folder_of(str(folder)))
+        return folder
 
 
 def prepared(
