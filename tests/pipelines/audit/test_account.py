@@ -15,19 +15,6 @@ from tests.support.jobs import cli
 from tests.support.site import Site, account_at, at, values
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    site = Site(tmp_path_factory.mktemp("whole"))
-    collect(site.store, site.campaign, values(200), day=0)
-    site.run(1.1)
-    return site
-
-
-@pytest.fixture
-def site(whole: Site, tmp_path: Path) -> Site:
-    return whole.copied(tmp_path / "site")
-
-
 def test_what_is_stored_and_not_looked_at_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first run, and when the run is down."""
     monkeypatch.setenv("COLUMNS", "400")

@@ -20,19 +20,6 @@ from tests.support.opening import FakeLanes, put_lanes
 from tests.support.site import Site, account_at, at, values
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    site = Site(tmp_path_factory.mktemp("whole"))
-    collect(site.store, site.campaign, values(200), day=0)
-    site.run(1.1)
-    return site
-
-
-@pytest.fixture
-def site(whole: Site, tmp_path: Path) -> Site:
-    return whole.copied(tmp_path / "site")
-
-
 def bad(site: Site, day: float = 1.2) -> dict[str, Finding]:
     return {check.name: check for check in examine(site.deployment, at(day)) if check.verdict != "good"}
 
