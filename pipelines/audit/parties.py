@@ -16,6 +16,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
 from pipelines.handover.statements import Statement
+from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName
 from pipelines.schedule.stating import others, overdue
@@ -24,7 +25,6 @@ STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""
 UNRECEIVED = "deleted_unreceived"
 """Why reports are dropped that were handed on, and deleted before a receipt of them came."""
-_TIME = "%Y-%m-%d %H:%M UTC"
 Source = Literal["log", "statements", "receipts", "nothing"]
 
 
@@ -177,7 +177,7 @@ def _of_receipts(view: View) -> Iterator[str]:
             if CHAIN[hop].party not in view.deployment.file.parties:
                 continue
             done = view.fold.hops_of(batch).get(hop)
-            where = f"{batch}: the receipt of {party} of {receipt.at:{_TIME}}"
+            where = f"{batch}: the receipt of {party} of {shown(receipt.at)}"
             if done is None:
                 yield f"{where} is of {CHAIN[hop].folder}, of which the log of {CHAIN[hop].party} knows nothing"
             elif receipt.summary != done.summary:
@@ -202,7 +202,7 @@ def _of_statements(view: View) -> Iterator[str]:
             for name, done in view.fold.hops_of(batch).items():
                 if CHAIN[name].input == hop and done.made_from not in (None, stated.summary):
                     yield (
-                        f"{batch}: {party} stated another summary of {hop} at {stated.at:{_TIME}} than {name} read: "
+                        f"{batch}: {party} stated another summary of {hop} at {shown(stated.at)} than {name} read: "
                         f"compare what {party} handed on with what came"
                     )
 

@@ -15,12 +15,11 @@ from pipelines.audit.outputs import missing, output_differences
 from pipelines.audit.parties import STORED, Line, given_up, lines_of, party_differences
 from pipelines.audit.view import StreamRow, View
 from pipelines.files import storage
+from pipelines.ledger.clock import shown
 from pipelines.log.closing import next_window
 from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
 from pipelines.schedule.intake import fault_in, rule_of
-
-_TIME = "%Y-%m-%d %H:%M UTC"
 
 
 @dataclass(frozen=True)
@@ -124,9 +123,9 @@ def overdue(view: View) -> str | None:
     if window is None or (due := window.end + rule.patience) >= view.now:
         return None
     number = sum(segment.records for one in view.intake.listed for segment in one.segments)
-    log = "is empty" if fold.latest is None else f"has its newest entry of {fold.latest:{_TIME}}"
+    log = "is empty" if fold.latest is None else f"has its newest entry of {shown(fold.latest)}"
     return (
-        f"{view.campaign}: no run has closed window {window.name}, which is due since {due:{_TIME}}; "
+        f"{view.campaign}: no run has closed window {window.name}, which is due since {shown(due)}; "
         f"{number:,} reports are stored and in no batch, and the log {log}: see that hushcount run is at "
         "work, and what it says"
     )
@@ -138,7 +137,7 @@ def unshuffled(view: View) -> Iterator[str]:
     for name, made in sorted(view.fold.batches.items()):
         if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
             yield (
-                f"{name}: {sum(made.collected.values()):,} reports are in this batch since {made.window.end:{_TIME}}, "
+                f"{name}: {sum(made.collected.values()):,} reports are in this batch since {shown(made.window.end)}, "
                 "and it is not shuffled: see that hushcount run is at work, and what it says"
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Literal
 
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -18,10 +18,10 @@ from pipelines.deployment.settings import Deployment, WindowsPart
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.handover.names import SegmentPath
+from pipelines.ledger.clock import shown
 from pipelines.log.closing import File, Segment
 from pipelines.log.fold import Fold
 
-_TIME = "%Y-%m-%d %H:%M UTC"
 Verdict = Literal["warning", "bad"]
 
 
@@ -88,7 +88,7 @@ def waiting_of(
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
             f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.name} are dropped as "
-            f"too_late after {ends.astimezone(timezone.utc):{_TIME}}{',' if taken else ':'} {why}"
+            f"too_late after {shown(ends)}{',' if taken else ':'} {why}"
         )
         found.append(Waiting(epoch, stream, total, first.name, oldest, ends.isoformat(), verdict, says))
     return found

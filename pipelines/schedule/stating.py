@@ -6,7 +6,7 @@ Whoever finds one missing writes it: a run may be killed between an entry and wh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,6 +16,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.handover.parties import signer_of, verified_by
 from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
+from pipelines.ledger.clock import shown
 from pipelines.log.entries import Decision, Received
 from pipelines.log.facts import Hopped
 from pipelines.log.fold import Fold
@@ -31,7 +32,6 @@ SIGNERS: dict[Party, SigningRole] = {
     "analyzer": "analyzer_signer",
 }
 """Whose key signs what a party says."""
-_TIME = "%Y-%m-%d %H:%M UTC"
 
 
 def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
@@ -133,19 +133,18 @@ def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list
     With a sentence for each of these that is not believed.
     """
     handed = handed_on(deployment, fold)
-    unreceived: dict[tuple[Party, str, str], HandOver] = {
-        (party, one.batch, one.hop): one for one in handed for party in one.missing
-    }
+    unreceived: dict[Party, dict[tuple[str, str], HandOver]] = defaultdict(dict)
+    for one in handed:
+        for party in one.missing:
+            unreceived[party][one.batch, one.hop] = one
     received: set[tuple[Party, str, str]] = set()
     problems: list[str] = []
-    for party in sorted({party for party, _, _ in unreceived}):
-        found, faults = read(
-            deployment, "receipt", party, fold.campaign, keys_of(deployment, party),
-            lambda batch, hop, party=party: (party, batch, hop) in unreceived,  # type: ignore[misc]  # bound now
-        )  # fmt: skip
+    for party, outputs in sorted(unreceived.items()):
+        keys = keys_of(deployment, party)
+        found, faults = read(deployment, "receipt", party, fold.campaign, keys, partial(_is_of, outputs))
         problems += faults
         for (batch, hop), said in found.items():
-            if said.summary == unreceived[party, batch, hop].done.summary:
+            if said.summary == outputs[batch, hop].done.summary:
                 received.add((party, batch, hop))
             else:
                 problems.append(
@@ -159,6 +158,10 @@ def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list
         )
         for one in handed
     ], problems  # fmt: skip
+
+
+def _is_of(outputs: Container[tuple[str, str]], batch: str, hop: str) -> bool:
+    return (batch, hop) in outputs
 
 
 def receive(deployment: Deployment, log: Log, at: datetime) -> list[str]:
@@ -194,13 +197,13 @@ def overdue(
     before = now - deployment.windows.length - deployment.windows.grace
     unreceived = [
         f"{fold.campaign}/{one.batch}: {party} has left no receipt of {CHAIN[one.hop].folder} since "
-        f"{one.done.at:{_TIME}}: see that hand_on is at work, and the hushcount run of {party}"
+        f"{shown(one.done.at)}: see that hand_on is at work, and the hushcount run of {party}"
         for one in handed
         for party in one.missing
         if one.done.at < before
     ]
     return unreceived + [
-        f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {one.at:{_TIME}}, and no {reader.name} has read "
+        f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {shown(one.at)}, and no {reader.name} has read "
         f"it here since: see that hand_on of {one.party} is at work; what {one.party} deleted before, nobody counts"
         for one in sorted(stated, key=lambda one: (one.batch, one.hop))
         for reader in _unread_by(deployment, fold, one)
