@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import window_start
 from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.names import Batch
-from pipelines.handover.parties import hand_on, signer_of, verified_by
+from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.job import Job
@@ -31,9 +30,10 @@ from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.handed import Stated, is_there, require_stated
 from pipelines.schedule.inputs import batch_file
+from pipelines.schedule.stating import keys_of
 
 if TYPE_CHECKING:
-    from keys.roles import SigningRole
+    pass
 
 
 @dataclass(frozen=True)
@@ -152,25 +152,25 @@ def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> Job:
 def _release(task: Task, to: Output, retired: RetiredKey | None) -> Job | RetiredBatch:
     if retired is not None:
         # The analyzer could not open a release: nothing is released, and nothing charged.
-        signed_by = trusted(task.deployment, "shuffler")
+        signed_by = keys_of(task.deployment, "shuffler")
         return RetiredBatch(retired, task.campaign, "release", task.output("shuffle"), to, signed_by)
-    return _discovery(task, to, "aux-server", "shuffle", "shuffler", signer=to.signer)
+    return _discovery(task, to, "aux-server", "shuffle", signer=to.signer)
 
 
 def _discover(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch:
     from pipelines.handover.evaluator import evaluator_here
 
-    return _discovery(task, to, "analyzer", "release", "aux_signer", evaluator=evaluator_here(task.deployment))
+    return _discovery(task, to, "analyzer", "release", evaluator=evaluator_here(task.deployment))
 
 
 def _discovery(
-    task: Task, to: Output, party: Literal["aux-server", "analyzer"], source: HopName, role: SigningRole, **more: Any
+    task: Task, to: Output, party: Literal["aux-server", "analyzer"], source: HopName, **more: Any
 ) -> Job | RetiredBatch:
     from pipelines.jobs.discover import plan_discover
 
     return plan_discover(
         task.path, task.output(source), task.deployment.keys, to.out, party=party, writer=to.writer,
-        uncapped=task.deployment.file.uncapped_discovery, signed_by=trusted(task.deployment, role),
+        uncapped=task.deployment.file.uncapped_discovery, signed_by=keys_of(task.deployment, CHAIN[source].party),
         ledger=task.deployment.ledger, known=task.known, **more,
     )  # fmt: skip
 
@@ -187,7 +187,7 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch
         task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
         nothing_found=task.campaign.discovery is not None and values is None,
         groups=NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True),
-        signed_by=trusted(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, writer=to.writer,
+        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, writer=to.writer,
     )  # fmt: skip
 
 
@@ -257,9 +257,4 @@ def _streams(task: Task) -> Collection[Stream] | None:
     out = task.output("shuffle")
     if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):
         return None
-    return read_upstream(out, "shuffle", task.campaign, trusted(task.deployment, "shuffler")).streams
-
-
-def trusted(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys, one of which must have signed what it handed on; empty: signatures are ignored."""
-    return verified_by(deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys, role)
+    return read_upstream(out, "shuffle", task.campaign, keys_of(task.deployment, "shuffler")).streams

@@ -15,7 +15,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.upstream import read_upstream
-from pipelines.schedule.hops import trusted
+from pipelines.schedule.stating import keys_of
 from tests.deploy.conftest import signing_keys
 from tests.deploy.handing_on import deployment, hands, shuffled
 from tests.support.collecting import collect
@@ -90,7 +90,7 @@ def test_a_recipient_of_the_group_reads_its_copy_and_nobody_changes_it(hand_on: 
     block = next(copy.rglob("*.blocks"))
     path = next((site.root / "redacted-campaigns").rglob("epoch-000001.json"))
     campaign = Campaign.read(path)
-    keys = trusted(deployment(site.root, "analyzer", "redacted-campaigns"), "shuffler")
+    keys = keys_of(deployment(site.root, "analyzer", "redacted-campaigns"), "shuffler")
 
     def accepted() -> Any:
         return read_upstream(str(copy), "shuffle", campaign, keys, "reports").accepted_of("reports")

@@ -17,7 +17,7 @@ from keys.roles import Role, SigningRole
 from keys.store import active_key, create
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.parties import signer_of
-from pipelines.schedule.hops import trusted
+from pipelines.schedule.stating import keys_of
 from tests.deploy.conftest import DEPLOY, SIGNERS
 from tests.deploy.manifests import PARTIES, Resource, pods, resources
 from tests.deploy.test_documented import README
@@ -226,7 +226,7 @@ def test_dataflows_workers_get_no_key_that_signs(tmp_path: Path) -> None:
         secret = f"gcp-secret://projects/example-{party}/secrets/hushcount-signing/versions/latest"
         assert made.sign_with == secret
         assert "signing" not in "".join(made.file.engine.options)
-    assert trusted(deployment("dataflow", "shuffler", tmp_path), "shuffler") == ()
+    assert keys_of(deployment("dataflow", "shuffler", tmp_path), "shuffler") == ()
     # Their image is made from the party's.
     assert "COPY keys " not in (DEPLOY / "dataflow" / "Dockerfile").read_text()
     assert "COPY keys " not in recipe("shuffler")
