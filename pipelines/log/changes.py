@@ -52,22 +52,22 @@ class Changes:
 
     def fold(self, heads: dict[Party, Head]) -> Fold:
         return Fold(
-            self._campaign,
-            heads,
-            self._ledger,
-            self._latest,
-            self._closed,
-            self._restored,
-            dict(self._windows),
-            dict(self._waiting),
-            dict(self._aside),
-            dict(self._dropped),
-            dict(self._batches),
-            {batch: dict(hops) for batch, hops in self._done.items()},
-            self._received,
-            dict(self._deleted),
-            self._unreceived,
-            dict(self._alerts),
+            campaign=self._campaign,
+            heads=heads,
+            ledger=self._ledger,
+            latest=self._latest,
+            closed=self._closed,
+            restored=self._restored,
+            windows=dict(self._windows),
+            waiting=dict(self._waiting),
+            aside=dict(self._aside),
+            dropped=dict(self._dropped),
+            batches=dict(self._batches),
+            done={batch: dict(hops) for batch, hops in self._done.items()},
+            received=self._received,
+            deleted=dict(self._deleted),
+            unreceived=self._unreceived,
+            alerts=dict(self._alerts),
         )
 
     def add(self, entry: Entry, here: Head) -> None:  # noqa: PLR0912  # one branch for each kind

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, RootModel
 
@@ -24,21 +24,7 @@ ENTRY_BYTES = 1 << 18
 BESIDE_BYTES = 1 << 27
 """Longest file beside the log: a log that is restored after years takes up tens of thousands of outputs."""
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
-_KINDS = {
-    "opened",
-    "closed",
-    "charging",
-    "done",
-    "given_back",
-    "gone",
-    "received",
-    "deleting",
-    "deleted",
-    "confirmed",
-    "noted",
-    "over",
-    "told",
-}
+_KINDS = {kind.model_fields["kind"].default for kind in get_args(Decision)}
 
 
 class _Header(Part):
