@@ -279,6 +279,13 @@ class Logs:
         """Return what the logs of the parties here say of a campaign by now; raises as `Log.read`."""
         return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
 
+    def known(self, campaign: str) -> Fold:
+        """Return what the logs of the parties here came to when they were read last, or `read` them for the first time.
+
+        Whoever decides reads anew: `Log.decide` does.
+        """
+        return merged(campaign, [self.of(party, campaign).known() for party in self._deployment.file.parties])
+
     def shared(self, campaign: str) -> Log:
         """Return the log that takes what is no party's own: that of the first party here."""
         return self.of(self._deployment.file.parties[0], campaign)

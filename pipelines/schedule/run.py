@@ -65,11 +65,11 @@ def run(
         done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
         through, listed = _looked(deployment, logs, campaigns, done)
-        folds = [logs.read(epochs.campaign) for epochs in through]
+        folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
         there = _whole(deployment, logs, vouched, through, listed, time_.present, done)
         through = [epochs for epochs in through if epochs.campaign in there]
-        folds = [logs.read(epochs.campaign) for epochs in through]
+        folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         is_ahead = time_.clock.is_far
@@ -139,7 +139,7 @@ def _whole(
 
 def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None:
     campaign, deployment = epochs.campaign, work.deployment
-    before = work.logs.read(campaign)
+    before = work.logs.known(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
     for log in logs:
         fold = log.fold
@@ -155,7 +155,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
             name_ledger(deployment, log, work.now, was_lost=True)
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
-        work.done.problems += charge_lacking(deployment, epochs, work.logs.read(campaign))
+        work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
     failed: set[str] = set()
     # Before a window closes: what is left out of a batch can join the next one.
     advance_all(work, epochs, stated, failed)
@@ -171,7 +171,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         with work.contained(f"{campaign}: receipts were not read"):
             work.done.problems += receive(deployment, log, work.now)
     _delete(work, epochs)
-    fold = work.logs.read(campaign)
+    fold = work.logs.known(campaign)
     work.done.problems += overdue(deployment, fold, handed_on(deployment, fold), stated.values(), work.now)
     for path, one in sorted(fold.dropped.items()):
         if path not in before.dropped:
@@ -223,7 +223,7 @@ def _export(work: Work, epochs: Epochs, before: Fold) -> None:
         # It reads tables, which other parties need no package for.
         from pipelines.exports.store import keep_up
 
-        fold = work.logs.read(epochs.campaign)
+        fold = work.logs.known(epochs.campaign)
         work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.say)
 
 
@@ -243,7 +243,7 @@ def _follow(work: Work, epochs: Epochs) -> None:
         return
     with work.contained(f"{epochs.campaign}: no next epoch"):
         before = len(waiting(epochs))
-        published = follow(work.logs.read(epochs.campaign), work.deployment, epochs, part, work.now)
+        published = follow(work.logs.known(epochs.campaign), work.deployment, epochs, part, work.now)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
         if part.review and (found := len(waiting(epochs)) - before) > 0:
@@ -254,7 +254,7 @@ def _delete(work: Work, epochs: Epochs) -> None:
     """Delete what retention does not keep of the batches that all hops here have passed."""
     if work.deployment.file.retention == RetentionPart():
         return
-    files = work.logs.read(epochs.campaign).files
+    files = work.logs.known(epochs.campaign).files
     left = [one.window.start for one in work.listed.get(epochs.campaign, ()) if one.path not in files]
     with work.contained(f"{epochs.campaign}: not all that is old was deleted"):
         for what in delete_old(work.logs, work.deployment, epochs, min(left, default=None), work.now):
