@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hushcount.collection.windows import window_start
@@ -44,7 +45,7 @@ def look(world: World, memory: Memory) -> None:
     Raises:
         Broken: a promise is.
     """
-    with world.points.outside():
+    with world.points.outside(), _every_log_can_be_read():
         # A run that slept may write a summary of what retention deleted, until the next run.
         there = [one for one in outputs(world) if not (is_old(world, one.place) and deletes(world, one))]
         for one in there:
@@ -75,9 +76,15 @@ def note_receipts(world: World, one: Output) -> None:
 
 def look_after_a_run(world: World, memory: Memory) -> None:
     """Look at a world in which a run has come to its end, and its clock was right."""
-    try:
+    with _every_log_can_be_read():
         for check in AFTER_A_RUN:
             check(world, memory)
+
+
+@contextmanager
+def _every_log_can_be_read() -> Iterator[None]:
+    try:
+        yield
     except (HushcountError, KeyError) as error:
         raise Broken(f"a log cannot be read: {error}") from None
 
