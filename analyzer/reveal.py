@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.names import Name, keyed_name
@@ -36,28 +37,37 @@ class Reveal(beam.DoFn):
         key: the analyzer's.
         form: of the campaign's discovery reports.
         law: of the noise in the counts; None: records have no count.
-        reports: how many discovery reports the auxiliary server accepted, which no count exceeds but for its noise.
+        reports: how many discovery reports the auxiliary server accepted of a window, which no count exceeds but for
+            its noise.
 
     Counted in "counts": accepted; unverified, a pair that no honest client makes, or a count that no draw shows;
     nothing, a bin of reports without a value; no_item, a value that cannot be an item, because it would break the lines
     of a table.
     """
 
-    def __init__(self, key: KeyReference, form: DiscoveryFormat, law: CountLaw | None = None, reports: int = 0) -> None:
+    def __init__(
+        self,
+        key: KeyReference,
+        form: DiscoveryFormat,
+        law: CountLaw | None = None,
+        reports: Callable[[BoundedWindow], int] | int = 0,
+    ) -> None:
         self._reference = key
         self._form = form
         self._law = law
-        self._shows = range(0) if law is None else range(law.threshold, reports + law.most + 1)
+        self._reports = reports
 
     def setup(self) -> None:
         self._key = self._reference.read()
 
-    def process(self, record: bytes) -> Iterator[Any]:
-        form = self._form
+    def process(self, record: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
+        form, law = self._form, self._law
         reason, value = open_pair(self._key, form, record)
-        shown = split_released(record, form, self._law is not None)[1]
-        if value is not None and shown is not None and shown not in self._shows:
-            reason, value = "unverified", None
+        shown = split_released(record, form, law is not None)[1]
+        if law is not None and value is not None and shown is not None:
+            reports = self._reports if isinstance(self._reports, int) else self._reports(window)
+            if not law.threshold <= shown <= reports + law.most:
+                reason, value = "unverified", None
         if value is None:
             yield TaggedOutput("counts", (reason, 1))
         elif not form.hash_key:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow
 
 from aux_server.bins import Bins
 from aux_server.drawing import BinWords, Draw, in_drawn_order
@@ -15,6 +17,9 @@ from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.released import join_released
 from hushcount.randomness import WORD_VALUES, Words, below
+
+Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw]"
+"""The draw of a release, or one for each window of a collection."""
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -29,7 +34,7 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         workers open and no graph has. An engine that loses a worker may run the draw again: it draws the same.
     """
 
-    def __init__(self, rule: KeepRule, draw: Draw) -> None:
+    def __init__(self, rule: KeepRule, draw: Draws) -> None:
         super().__init__()
         self._rule = rule
         self._draw = draw
@@ -44,18 +49,29 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         )
 
 
-class Keep(beam.DoFn):
+class _Drawing(beam.DoFn):
+    """A step with the key of a window's draw, which it opens once for the window."""
+
+    def __init__(self, draw: Draws) -> None:
+        self._draw = draw
+        self._opened: tuple[Draw, bytes] | None = None
+
+    def _key(self, window: BoundedWindow) -> bytes:
+        draw = self._draw if isinstance(self._draw, Draw) else self._draw(window)
+        if self._opened is None or self._opened[0] != draw:
+            self._opened = draw, draw.open()
+        return self._opened[1]
+
+
+class Keep(_Drawing):
     """Bins in, the records of kept bins out."""
 
-    def __init__(self, rule: KeepRule, draw: Draw) -> None:
+    def __init__(self, rule: KeepRule, draw: Draws) -> None:
+        super().__init__(draw)
         self._rule = rule
-        self._draw = draw
 
-    def setup(self) -> None:
-        self._key = self._draw.open()
-
-    def process(self, bins: Bins) -> Iterator[bytes]:
-        yield from kept_records(self._rule, bins, BinWords(self._key, bins.pairs))
+    def process(self, bins: Bins, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[bytes]:
+        yield from kept_records(self._rule, bins, BinWords(self._key(window), bins.pairs))
 
 
 def kept_records(rule: KeepRule, bins: Bins, words: Words) -> Iterator[bytes]:
@@ -143,14 +159,10 @@ def _one_place(record: bytes) -> tuple[int, bytes]:
     return 0, record
 
 
-class InDrawnOrder(beam.DoFn):
+class InDrawnOrder(_Drawing):
     """(place, records) in, (place, block of them in random order) out."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-
-    def setup(self) -> None:
-        self._key = self._draw.open()
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
-        yield element[0], b"".join(in_drawn_order(self._key, list(element[1])))
+    def process(
+        self, element: tuple[int, Iterable[bytes]], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[tuple[int, bytes]]:
+        yield element[0], b"".join(in_drawn_order(self._key(window), list(element[1])))

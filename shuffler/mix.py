@@ -22,16 +22,19 @@ from hushcount.randomness import SystemWords, Words, permutation
 from hushcount.reasons import rejected
 from hushcount.wire.equality import first_of_equal, in_others
 from hushcount.wire.tags import TAG_BYTES, as_records, tags
-from shuffler.separate import tag_keys_of
+from shuffler.separate import NUMBER, tag_keys_of
 
 _CHUNK = 1 << 12
+LOST_TO = "lost_to_"
+"""With an earlier batch's number, the name of a count: duplicates of what that forwards."""
 
 
 class MixShard(beam.DoFn):
-    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, (shard, one block of what stays) out.
+    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of what stays) out.
 
-    What stays is in uniformly random order. "released", if any, are the tags of reports that earlier batches forwarded:
-    no copy of these leaves.
+    Each block begins with the number of its batch. What stays of a batch is in uniformly random order. "released", if
+    any, are the tags of reports that earlier batches forwarded: no copy of these leaves in any batch. Of the batches
+    that meet here the first that forwards a report keeps it.
 
     A retried or replayed upload is byte-identical; two honest reports never are. Copies are dropped after the cap, when
     reports are stripped: it makes no difference which of several equal ciphertexts stays, so a replay under another
@@ -40,8 +43,10 @@ class MixShard(beam.DoFn):
     Tags decide what the cap refused and what was released. Of n reports and e released ones a tag confuses any two with
     probability n (n/2 + e) 2**-128 at most, and then one report is lost and counted: docs/mathematics.md section 10.
 
-    Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts". Copies are kept
-    nowhere: a list of the reports that were retried would tell them apart from the others.
+    Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts", which gives
+    (batch, (name, number)). Copies are kept nowhere: a list of the reports that were retried would tell them apart from
+    the others. `lost_to` an earlier batch says how many of the duplicates are copies of what that forwards: if it turns
+    out to forward nothing, they are lost.
     """
 
     def __init__(self, sealed_bytes: int, keys: UInt64Array) -> None:
@@ -53,25 +58,47 @@ class MixShard(beam.DoFn):
     ) -> Iterator[Any]:
         shard, met = element
         keys = tag_keys_of(self._keys, window)
-        sealed = joined(met["sealed"], self._sealed_bytes)
-        refused, released = (joined(met.get(name, ()), TAG_BYTES) for name in ("refused", "released"))
-        # Tags cost 0.15 us a report. Without others to compare with, nobody reads them.
-        of_reports = tagged(sealed if len(refused) or len(released) else sealed[:0], keys)
-        if len(refused):
-            stays = allowed(of_reports, refused)
-            sealed, of_reports = sealed[stays], of_reports[stays]
-        fresh = first_of_equal(sealed)
-        if len(released):
-            fresh = fresh[~in_others(of_reports[fresh], released)]
-        # The block that follows needs their room.
-        del of_reports, released
-        yield shard, in_order(sealed, permuted(fresh, SystemWords()))
-        yield TaggedOutput("counts", ("accepted", len(fresh)))
-        if len(fresh) < len(sealed):
-            yield TaggedOutput("counts", rejected("duplicate", len(sealed) - len(fresh)))
+        batches = by_batch(met["sealed"], self._sealed_bytes)
+        refused = by_batch(met["refused"], TAG_BYTES)
+        none = joined((), TAG_BYTES)
+        released = [none, *by_batch(met.get("released", ()), TAG_BYTES).values()]
+        forwarded: dict[int, npt.NDArray[np.bytes_]] = {}
+        for number in sorted(batches):
+            sealed, over = batches.pop(number), refused.pop(number, none)
+            before = np.concatenate([*released, *forwarded.values()])
+            # Tags cost 0.15 us a report. Without others to compare with, nobody reads them.
+            compared = len(over) or len(before) or batches
+            of_reports = tagged(sealed if compared else sealed[:0], keys)
+            if len(over):
+                stays = allowed(of_reports, over)
+                sealed, of_reports = sealed[stays], of_reports[stays]
+            fresh = first_of_equal(sealed)
+            if len(before):
+                copies = in_others(of_reports[fresh], before)
+                for earlier, theirs in forwarded.items() if copies.any() else ():
+                    if lost := int(in_others(of_reports[fresh[copies]], theirs).sum()):
+                        yield TaggedOutput("counts", (number, (f"{LOST_TO}{earlier}", lost)))
+                fresh = fresh[~copies]
+            if batches:
+                forwarded[number] = of_reports[fresh]
+            # The block that follows needs their room.
+            del of_reports, before
+            yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
+            yield TaggedOutput("counts", (number, ("accepted", len(fresh))))
+            if len(fresh) < len(sealed):
+                yield TaggedOutput("counts", (number, rejected("duplicate", len(sealed) - len(fresh))))
 
 
-def joined(blocks: Iterable[bytes], length: int) -> npt.NDArray[np.bytes_]:
+def by_batch(blocks: Iterable[bytes], length: int) -> dict[int, npt.NDArray[np.bytes_]]:
+    """Return the records of each batch, S[n], of blocks that begin with its number."""
+    parts: dict[int, list[memoryview]] = {}
+    for block in blocks:
+        parts.setdefault(NUMBER.unpack_from(block)[0], []).append(memoryview(block)[NUMBER.size :])
+    # Each batch's blocks are let go once they are joined.
+    return {number: joined(parts.pop(number), length) for number in sorted(parts)}
+
+
+def joined(blocks: Iterable[bytes | memoryview], length: int) -> npt.NDArray[np.bytes_]:
     """Return the records of all blocks, S[n], each of this length."""
     return np.frombuffer(b"".join(blocks), dtype=f"S{length}")
 

@@ -1,7 +1,8 @@
 """Part senders from reports, as the first step; and the keys of each window, under which later steps work.
 
-A window's keys derive from the keys of the run, so that those of one window are of no use in the next. If a run has one
-batch, as in `hushcount shuffle`, the window's keys are the run's own.
+Each batch is in an engine's window of its own, which its number names; copies of a report meet in a window that may
+hold several batches. A window's keys derive from the keys of the run, so that those of one window are of no use in the
+next. If a run has one batch, as in `hushcount shuffle`, it is in the global window, and the keys are the run's own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
-from apache_beam.transforms.window import BoundedWindow, IntervalWindow
+from apache_beam.transforms.window import BoundedWindow, IntervalWindow, WindowFn
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
@@ -23,6 +24,8 @@ from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
 """A claim: a client sent the ciphertext with this tag. The cap needs to know no more."""
 _SPAN = struct.Struct("<qq")
+NUMBER = struct.Struct("<q")
+"""The number of a batch, before a block of it where batches meet."""
 
 
 def tag_keys_of(keys: UInt64Array, window: BoundedWindow) -> UInt64Array:
@@ -39,6 +42,28 @@ def key_of(key: bytes, window: BoundedWindow) -> bytes:
     return hashlib.shake_256(span + key).digest(len(key))
 
 
+def number_of(window: BoundedWindow) -> int:
+    """Return the number of the batch in a window: the second in which it begins; 0 if a run has one batch."""
+    return window.start.seconds() if isinstance(window, IntervalWindow) else 0
+
+
+def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
+    """Return the window in which copies of a batch's reports meet; without `meets` its own."""
+    if meets is None:
+        return window
+    (found,) = meets.assign(WindowFn.AssignContext(window.start))
+    return found
+
+
+class Numbered(beam.DoFn):
+    """(place, block) of one batch in, (place, number of the batch and block) out."""
+
+    def process(
+        self, element: tuple[int, bytes], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[tuple[int, bytes]]:
+        yield element[0], NUMBER.pack(number_of(window)) + element[1]
+
+
 class _InPlaces(beam.DoFn):
     """Begins every bundle's part of a window with all places, in order and empty.
 
@@ -46,9 +71,10 @@ class _InPlaces(beam.DoFn):
     then show where the first reports went.
     """
 
-    def __init__(self, sealed_bytes: int, places: int) -> None:
+    def __init__(self, sealed_bytes: int, places: int, meets: WindowFn | None) -> None:
         self._sealed_bytes = sealed_bytes
         self._places = places
+        self._meets = meets
         self._begun: set[BoundedWindow] = set()
 
     def start_bundle(self) -> None:
@@ -66,14 +92,14 @@ class TagReleased(_InPlaces):
     No ciphertext of them travels: `MixShard` says what that costs. `keys` are of the tags of ciphertexts.
     """
 
-    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array) -> None:
-        super().__init__(sealed_bytes, places)
+    def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:
+        super().__init__(sealed_bytes, places, meets)
         self._keys = keys
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, bytes]]:
         yield from self._begin(window)
         octets = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
-        tagged = tags(octets, tag_keys_of(self._keys, window))
+        tagged = tags(octets, tag_keys_of(self._keys, meeting(window, self._meets)))
         yield from split(as_records(tagged), tagged, self._places)
 
 
@@ -82,18 +108,21 @@ class Separate(_InPlaces):
 
     Times and addresses end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place,
     and so do the claims of one client. `keys` are of the tags of ciphertexts, and of those of client tokens, which only
-    spread the claims.
+    spread the claims. `meets`: the windows in which copies meet; None: each batch by itself.
     """
 
-    def __init__(self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array]) -> None:
-        super().__init__(sealed_bytes, places)
+    def __init__(
+        self, sealed_bytes: int, places: int, keys: tuple[UInt64Array, UInt64Array], meets: WindowFn | None = None
+    ) -> None:
+        super().__init__(sealed_bytes, places, meets)
         self._keys = keys
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
         yield from self._begin(window)
         envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
         octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
-        of_ciphertext = tags(octets[:, -self._sealed_bytes :], tag_keys_of(self._keys[0], window))
+        met = tag_keys_of(self._keys[0], meeting(window, self._meets))
+        of_ciphertext = tags(octets[:, -self._sealed_bytes :], met)
         of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
         yield from split(envelopes["sealed"], of_ciphertext, self._places)
         claims = np.empty(len(envelopes), dtype=CLAIM)

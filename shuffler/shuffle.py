@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import WindowFn
 
 from hushcount.collection.envelopes import TOKEN_BYTES
 from hushcount.randomness import SystemWords
 from hushcount.wire.tags import tag_keys
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import Separate, TagReleased
+from shuffler.separate import Numbered, Separate, TagReleased
 
 
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Blocks of envelopes in, or a dict of "envelopes" and blocks of "released" reports; a dict of collections out.
 
-    Released reports were forwarded earlier; no copy of them leaves. Each window has its own keys; a batch is one.
+    Released reports were forwarded earlier; no copy of them leaves. Each batch has its own window, cap and permutation.
 
     Out:
-        shards: (shard, sealed reports in random order).
-        counts: (reason or "accepted", number).
+        shards: ((batch, shard), sealed reports in random order).
+        counts: (reason, number) of what the cap refused.
+        mixed: (batch, (reason or "accepted", number)) of the rest.
 
     Dropped and counted, kept nowhere: duplicates, reports over the cap.
 
@@ -30,26 +32,34 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         places: how many places share the work, and how many shards are written.
         grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
             collections to (place, dict of iterables); by default the engine's own grouping.
+        meets: windows of several batches, in which copies meet over all of them; None: each batch by itself.
 
     Privacy: the output is a random function of the set of ciphertexts that stay; all else was stripped.
     Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made: an engine that
         repeats a step sends every report to the same place and makes the same choice under the cap.
     """
 
-    def __init__(self, sealed_bytes: int, cap: int, places: int, grouping: beam.PTransform | None = None) -> None:
+    def __init__(
+        self,
+        sealed_bytes: int,
+        cap: int,
+        places: int,
+        grouping: beam.PTransform | None = None,
+        meets: WindowFn | None = None,
+    ) -> None:
         super().__init__()
         self._sealed_bytes = sealed_bytes
         self._cap = cap
         self._places = places
         self._grouping = grouping
+        self._meets = meets
 
     def expand(self, given: PCollection | dict[str, PCollection]) -> dict[str, PCollection]:
         envelopes = given["envelopes"] if isinstance(given, dict) else given
         words = SystemWords()
         keys = tag_keys(self._sealed_bytes, words), tag_keys(TOKEN_BYTES, words)
-        separated = envelopes | "separate" >> beam.ParDo(Separate(self._sealed_bytes, self._places, keys)).with_outputs(
-            "claims", main="sealed"
-        )
+        separate = Separate(self._sealed_bytes, self._places, keys, self._meets)
+        separated = envelopes | "separate" >> beam.ParDo(separate).with_outputs("claims", main="sealed")
         refused = (
             separated.claims
             | "a client's claims meet" >> (self._grouping or beam.GroupByKey())
@@ -59,12 +69,15 @@ class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         # Not a side input: Flink would keep elements of every window until the side input's stream ends.
         meeting = {"sealed": separated.sealed, "refused": refused.tags}
         if isinstance(given, dict):
-            tag = TagReleased(self._sealed_bytes, self._places, keys[0])
+            tag = TagReleased(self._sealed_bytes, self._places, keys[0], self._meets)
             meeting["released"] = given["released"] | "tag released" >> beam.ParDo(tag)
         mixed = (
-            meeting
+            {name: self._of_all(part, name) for name, part in meeting.items()}
             | "equal ciphertexts meet" >> (self._grouping or beam.CoGroupByKey())
             | "mix" >> beam.ParDo(MixShard(self._sealed_bytes, keys[0])).with_outputs("counts", main="shards")
         )
-        counts = (refused.counts, mixed.counts) | "all counts" >> beam.Flatten()
-        return {"shards": mixed.shards, "counts": counts}
+        return {"shards": mixed.shards, "counts": refused.counts, "mixed": mixed.counts}
+
+    def _of_all(self, part: PCollection, name: str) -> PCollection:
+        numbered = part | f"batches of {name}" >> beam.ParDo(Numbered())
+        return numbered if self._meets is None else numbered | f"{name} of all" >> beam.WindowInto(self._meets)

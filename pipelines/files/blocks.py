@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
-from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.reasons import Reason, rejected
 from hushcount.wire.blocks import Header, Kind, read_block
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, BlockFile, write_file
+from pipelines.files.orders import Folder
 from pipelines.files.progress import tick
 
 _SPAN_BLOCKS = 8
-
-Folder: TypeAlias = "str | Callable[[BoundedWindow], str]"
-"""Where to write: a directory, or one for each window of a collection."""
-
-
-class ReadBlocks(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """`ReadFiles` of files that are known when the graph is made."""
-
-    def __init__(
-        self, files: list[BlockFile], campaign: bytes, record_bytes: int, strip: int, progress: str | None
-    ) -> None:
-        super().__init__()
-        self._files = files
-        self._read = ReadFiles(campaign, record_bytes, strip, progress)
-
-    def expand(self, begin: PCollection) -> dict[str, PCollection]:
-        # Their spans are spread, so the files need not be.
-        return begin | "files" >> beam.Create(self._files, reshuffle=False) | "read files" >> self._read
 
 
 class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -116,16 +98,19 @@ class _ReadSpan(beam.DoFn):
 
 
 class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(shard, records) to one whole file for each shard, and its number of records out; a retry replaces a first try.
+    """((number of the order, shard), records) to one whole file for each shard, and (number, its records) out.
+
+    A retry replaces a first try.
 
     Args:
+        folder: of each order.
         shards: how many there are, for the names.
         allowed: a side input; nothing is written unless it is true. None: always.
     """
 
     def __init__(
         self,
-        directory: Folder,
+        folder: Folder,
         kind: Kind,
         campaign: Campaign,
         record_bytes: int,
@@ -133,7 +118,7 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
         allowed: Any | None = None,
     ) -> None:
         super().__init__()
-        self._write = _WriteShard(directory, shards, (kind, record_bytes), (campaign.fingerprint, campaign.id))
+        self._write = _WriteShard(folder, shards, (kind, record_bytes), (campaign.fingerprint, campaign.id))
         self._allowed = True if allowed is None else allowed
 
     def expand(self, shards: PCollection) -> PCollection:
@@ -141,24 +126,16 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
 
 
 class _WriteShard(beam.DoFn):
-    def __init__(self, directory: Folder, shards: int, kind: tuple[Kind, int], campaign: tuple[bytes, str]) -> None:
-        self._directory = directory
+    def __init__(self, folder: Folder, shards: int, kind: tuple[Kind, int], campaign: tuple[bytes, str]) -> None:
+        self._folder = folder
         self._shards = shards
         self._kind = kind
         self._campaign = campaign
 
-    def process(
-        self, element: tuple[int, bytes], allowed: bool, window: BoundedWindow = beam.DoFn.WindowParam
-    ) -> Iterator[int]:
-        shard, records = element
+    def process(self, element: tuple[tuple[int, int], bytes], allowed: bool) -> Iterator[tuple[int, int]]:
+        (number, shard), records = element
         if allowed and records:
             kind, record_bytes = self._kind
             name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
-            path = storage.join(in_window(self._directory, window), name)
-            write_file(path, kind, record_bytes, records, *self._campaign)
-            yield len(records) // record_bytes
-
-
-def in_window(folder: Folder, window: BoundedWindow) -> str:
-    """Return the directory for a window."""
-    return folder if isinstance(folder, str) else folder(window)
+            write_file(storage.join(self._folder(number), name), kind, record_bytes, records, *self._campaign)
+            yield number, len(records) // record_bytes

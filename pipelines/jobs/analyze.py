@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
@@ -26,14 +28,16 @@ from keys.opening_engines import require_opening_engine
 from keys.store import campaign_key
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
+from pipelines.files.orders import Folder, number_of
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.found import Found, read_found
 from pipelines.jobs.groups import NamedGroups, kept_groups, with_columns
-from pipelines.jobs.job import Finished, Job, Place
+from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob
+from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED, Opening, StreamCounts
@@ -57,17 +61,23 @@ class AnalyzeJob(OpeningJob):
     found: Found | None
     groups: Groups = NO_GROUPS
 
-    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+    @property
+    def alike(self) -> Hashable:
+        groups = tuple(group.tobytes() for group in self.groups.each())
+        return self.campaign.fingerprint, self.key, self.columns.tobytes(), groups
+
+    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
-        opens = OpenReports(self.key, self.mechanism, binding, length, self.records)
-        read, opened = self.opened(pipeline, place, opens)
-        allowed = self.count(place, read, opened)
-        write = WriteTallyPart(storage.join(place.directory, ".tally"))
-        (
+        opens = OpenReports(self.key, self.mechanism, binding, length, where.records["reports"])
+        read, opened = self.opened(files, where, opens)
+        counts, allowed = self.count(where, read, opened)
+        write = WriteTallyPart(where.folder(".tally"))
+        written = (
             opened.accepted
             | "tally" >> TallyReports(self.mechanism, self.columns, self.groups)
             | "write tally" >> beam.ParDo(write, True if allowed is None else allowed)
         )
+        return (counts, where.written(written, "tally")) | "all of the tally" >> beam.Flatten()
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
@@ -115,7 +125,7 @@ def plan_analyze(
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     writer: Writer = BY_HAND,
-) -> Job | RetiredBatch:
+) -> BatchJob | RetiredBatch:
     """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
@@ -182,16 +192,21 @@ def plan_analyze(
 
 
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, Sums) to one file, whole or not at all; none unless the side input `allowed` is true."""
+    """(block of rows, Sums) to one file, whole or not at all; (number of the order, its reports) out.
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    Nothing unless the side input `allowed` is true.
+    """
 
-    def process(self, element: tuple[int, Sums], allowed: bool = True) -> None:
-        if not allowed:
-            return
-        block, sums = element
-        storage.write_whole(storage.join(self._directory, f"{block:06d}.part"), [sums.part_bytes()])
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def process(
+        self, element: tuple[int, Sums], allowed: bool = True, window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[tuple[int, int]]:
+        if allowed:
+            (block, sums), number = element, number_of(window)
+            storage.write_whole(storage.join(self._folder(number), f"{block:06d}.part"), [sums.part_bytes()])
+            yield number, sums.reports
 
 
 def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str, groups: Groups = NO_GROUPS) -> Tally:

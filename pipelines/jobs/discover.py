@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow
 
 from aux_server.count_bins import CountBins
 from aux_server.drawing import Draw
@@ -30,13 +32,15 @@ from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.blocks import WriteShards
+from pipelines.files.orders import Order, Orders, ShardOfOrder, number_of
 from pipelines.handover.evaluator import Evaluator, namer
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import Finished, Job, Place
+from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.reveal import BINS, RevealJob
+from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.ledger.draws import manifest_in
 from pipelines.outputs.account import Hop
@@ -70,7 +74,7 @@ def plan_discover(
     signer: KeyReference | None = None,
     overwrite: bool = False,
     writer: Writer = BY_HAND,
-) -> Job | RetiredBatch:
+) -> BatchJob | RetiredBatch:
     """Plan to release and reveal unknown values: `bins/`, or found.csv.
 
     Args:
@@ -166,20 +170,30 @@ class ReleaseJob(OpeningJob):
     analyzer: KeyReference | None
     evaluator: Evaluator | None
 
-    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+    @property
+    def alike(self) -> Hashable:
+        return self.campaign.fingerprint, self.key, self.rule
+
+    def order(self, directory: str) -> Order:
+        draw = Draw.of(self.key, self.campaign.fingerprint, self.rule, manifest_in(self.folder))
+        return Order(directory, draw=draw.context)
+
+    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         campaign, form = self.campaign, self.campaign.discovery_format
-        number = places(self.records, _PLACE_RECORDS, place.spill)
+        number = places(where.records["discovery"], _PLACE_RECORDS, where.spill)
         tags = tag_keys(form.sealed_bytes, SystemWords())
-        draw = Draw.of(self.key, campaign.fingerprint, self.rule, manifest_in(self.folder))
-        read, opened = self.opened(pipeline, place, OpenPairs(self.key, form, number, tags, self.records))
-        counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(place.spill))
-        allowed = self.count(place, read, opened, counted["counts"])
-        (
+        opens = OpenPairs(self.key, form, number, tags, where.records["discovery"])
+        read, opened = self.opened(files, where, opens)
+        counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(where.spill))
+        counts, allowed = self.count(where, read, opened, counted["counts"])
+        drawn = _Beside(where.spill) if where.open and where.spill is not None else where.folder(BINS)
+        written = (
             counted["bins"]
-            | "release" >> Release(self.rule, draw)
-            | "write released"
-            >> WriteShards(_drawn_to(place), Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
+            | "release" >> Release(self.rule, _DrawOf(self.key, where.orders))
+            | "of its order" >> beam.ParDo(ShardOfOrder())
+            | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
         )
+        return (counts, where.written(written, "released")) | "all of the release" >> beam.Flatten()
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, BINS)
@@ -211,5 +225,27 @@ class ReleaseJob(OpeningJob):
 
 
 def _drawn_to(place: Place) -> str:
-    """Return where bins are drawn: in a store an output is open, and a draw that is thrown away must not be seen."""
-    return storage.join(place.directory if place.spill is None else place.spill, BINS)
+    """Return where bins are drawn: where others see what is in the output, a draw that is thrown away must not be."""
+    beside = place.spill is not None and storage.is_remote(place.directory)
+    return storage.join(place.spill if place.spill is not None and beside else place.directory, BINS)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The folder of the only order, in a directory that is not its own."""
+
+    directory: str
+
+    def __call__(self, number: int) -> str:
+        return storage.join(self.directory, BINS)
+
+
+@dataclass(frozen=True)
+class _DrawOf:
+    """The draw of the order in a window."""
+
+    key: KeyReference
+    orders: Orders
+
+    def __call__(self, window: BoundedWindow) -> Draw:
+        return Draw(self.key, self.orders(number_of(window)).draw)

@@ -28,8 +28,8 @@ from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.sealing import Octets
 from keys.opening_engines import require_opening_engine, sealing_for
-from pipelines.files import storage
 from pipelines.files.blocks import WriteShards
+from pipelines.files.orders import FolderOf, Listed, OfOrder, Order, ShardOfOrder
 from pipelines.files.progress import tick
 from pipelines.handover.evaluator import Evaluator, namer
 from pipelines.jobs.job import Finished, Job, Place
@@ -69,14 +69,14 @@ class EncodeJob(Job):
             | "spread" >> beam.Reshuffle()
             | "encode" >> beam.ParDo(encode).with_outputs("reports", "discovery", "counts")
         )
-        files = max(1, -(-self.lines // _CHUNK_LINES))
+        files, orders = max(1, -(-self.lines // _CHUNK_LINES)), Listed((Order(place.directory),))
         for stream in self.campaign.streams:
             record_bytes = envelope_dtype(self.campaign.sealed_bytes(stream)).itemsize
-            where = storage.join(place.directory, stream)
-            encoded[stream] | f"write {stream}" >> WriteShards(
-                where, ENVELOPES[stream], self.campaign, record_bytes, files
+            shards = encoded[stream] | f"all of {stream}" >> beam.ParDo(ShardOfOrder())
+            shards | f"write {stream}" >> WriteShards(
+                FolderOf(orders, (stream,)), ENVELOPES[stream], self.campaign, record_bytes, files
             )
-        encoded.counts | "counts" >> WriteCounts(place.directory)
+        encoded.counts | "all counts" >> beam.ParDo(OfOrder()) | "counts" >> WriteCounts(FolderOf(orders))
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, senders = self.campaign, Senders("client-token" if self.clients else "none")

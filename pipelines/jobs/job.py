@@ -116,13 +116,18 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
         finished = _run_graph(job, directory, charge, engine, console)
         while finished.then is not None:
             finished = _run_graph(finished.then, directory, charge, engine, console)
-        summary = finished.summary
-        if job.charges is not None:
-            cost = cost_of(summary.stated, job.charges)
-            summary = replace(summary, ledger=charge.commit(cost, summary.accepted))
-        if finished.folders is None:
-            return write_summary(directory, summary)
-        return hand_on(directory, to, finished.folders, summary)
+        return published(job, directory, finished, charge)
+
+
+def published(job: Job, directory: str, finished: Finished, charge: Charging) -> HopSummary:
+    """Charge what a finish made of the results, and write its summary, which marks the output as complete."""
+    summary = finished.summary
+    if job.charges is not None:
+        cost = cost_of(summary.stated, job.charges)
+        summary = replace(summary, ledger=charge.commit(cost, summary.accepted))
+    if finished.folders is None:
+        return write_summary(directory, summary)
+    return hand_on(directory, job.to, finished.folders, summary)
 
 
 def _run_graph(job: Job, directory: str, charge: Charging, engine: Engine, console: Console | None) -> Finished:

@@ -14,21 +14,20 @@ from apache_beam.pvalue import PCollection
 
 from hushcount.campaigns.campaign import Stream
 from keys.store import KeyReference
-from pipelines.files import storage
-from pipelines.files.block_files import BlockFile, total_records
-from pipelines.files.blocks import ReadBlocks
-from pipelines.jobs.job import Job, Place
+from pipelines.files.block_files import BlockFile
+from pipelines.files.blocks import ReadFiles
+from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging, charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
-from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, label, opening_of
+from pipelines.outputs.counting import require_read_once, require_undamaged
+from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, opening_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.summary import HopSummary
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpeningJob(Job):
+class OpeningJob(BatchJob):
     """A job of the party with `key`, on the files of one stream in a folder that the hop before wrote.
 
     Attributes:
@@ -48,41 +47,43 @@ class OpeningJob(Job):
     ledger: Path | None = None
     known: datetime | None = None
 
-    @property
-    def records(self) -> int:
-        return total_records(self.files)
-
     def reserve(self) -> AbstractContextManager[Charging]:
         campaign, folder = self.campaign, self.folder
         return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
 
-    def opened(self, pipeline: beam.Pipeline, place: Place, opens: beam.DoFn) -> tuple[dict[str, PCollection], Any]:
-        """Return the outputs of `ReadBlocks`, and those of the DoFn that opens: accepted, counts, opening, dead."""
+    @property
+    def inputs(self) -> Mapping[str, list[BlockFile]]:
+        return {self.stream: self.files}
+
+    def opened(
+        self, files: Mapping[str, PCollection], where: Where, opens: beam.DoFn
+    ) -> tuple[dict[str, PCollection], Any]:
+        """Return the outputs of `ReadFiles`, and those of the DoFn that opens: accepted, counts, opening, dead."""
         length, fingerprint = self.campaign.sealed_bytes(self.stream), self.campaign.fingerprint
-        read = pipeline | "read" >> ReadBlocks(self.files, fingerprint, length, 0, place.progress)
+        read = files[self.stream] | "read" >> ReadFiles(fingerprint, length, 0, where.progress)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
         return read, read["blocks"] | "open" >> opened
 
-    def count(self, place: Place, read: dict[str, PCollection], opened: Any, *further: PCollection) -> Any:
-        """Write the counts and the dead letters.
+    def count(
+        self, where: Where, read: dict[str, PCollection], opened: Any, *further: PCollection
+    ) -> tuple[PCollection, Any]:
+        """Count, and write the dead letters.
 
         Returns:
-            A side input, whether results may be written; None: always. A local directory appears by its renaming, but
-            in a store each object is visible once it is written.
+            (number of the order, (name, number)); and a side input, whether results may be written. None: always.
         """
-        campaign, stream, directory = self.campaign, self.stream, place.directory
+        campaign, stream = self.campaign, self.stream
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
-        labelled = counts | "label" >> beam.Map(label, stream)
-        opening = opened.opening | "label opening" >> beam.Map(label, OPENING)
-        (labelled, opening) | "all labelled" >> beam.Flatten() | "counts" >> WriteCounts(directory)
-        allowed = enough(labelled, stream, campaign) if storage.is_remote(directory) else None
+        labelled = where.counted(counts, stream)
+        allowed = enough(labelled, stream, campaign) if where.open else None
         length = campaign.sealed_bytes(stream)
         dead = (
             read["dead"] | "stream of dead" >> beam.Map(of_stream, stream),
             opened.dead | "length of dead" >> beam.Map(of_stream_and_length, stream, length),
         )
-        dead | "dead letter" >> WriteDeadLetter(directory, campaign, allowed)
-        return allowed
+        letter = dead | "dead letter" >> WriteDeadLetter(where.folder(), campaign, allowed)
+        known = labelled, where.counted(opened.opening, OPENING), where.written(letter, "dead")
+        return known | "all known" >> beam.Flatten(), allowed
 
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
         """Return the counts, and those of opening.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow
 
 from analyzer.reveal import Reveal
 from analyzer.verify import verify
@@ -18,20 +20,23 @@ from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.discovery.released import split_released
 from hushcount.errors import UsageError
 from pipelines.files import storage
-from pipelines.files.blocks import ReadBlocks
+from pipelines.files.blocks import ReadFiles
+from pipelines.files.orders import Folder, OfOrder, Order, Orders, number_of
 from pipelines.handover.evaluator import Evaluator, public_key
 from pipelines.jobs.found import count_law_of, facts_of, write_found
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob
+from pipelines.jobs.together import Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counting import WriteCounts, require_read_once, require_undamaged
+from pipelines.outputs.counting import require_read_once, require_undamaged
 from pipelines.outputs.counts import BinCounts, StreamCounts, counts_of, label
 from pipelines.outputs.summary import make_summary
 
 BINS = "bins"
 """The folder of what was released, in the auxiliary server's output."""
 _OPENED = ".opened"
+"""What was opened: each record, then its value as long as any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,29 +61,42 @@ class RevealJob(OpeningJob):
         """Of the noise in the counts; None: there are none."""
         return count_law_of(self.campaign, self.upstream.senders)
 
-    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        form, directory, length = self.campaign.discovery_format, place.directory, self.campaign.released_bytes
-        reveal = Reveal(self.key, form, self.law, self.upstream.accepted_of("discovery"))
-        read = pipeline | "read" >> ReadBlocks(self.files, self.campaign.fingerprint, length, 0, None)
+    @property
+    def alike(self) -> Hashable:
+        return self.campaign.fingerprint, self.key, self.law, self.evaluator is None
+
+    def order(self, directory: str) -> Order:
+        return Order(directory, reports=self.upstream.accepted_of("discovery"))
+
+    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+        form, length = self.campaign.discovery_format, self.campaign.released_bytes
+        reveal = Reveal(self.key, form, self.law, _ReportsOf(where.orders))
+        read = files["discovery"] | "read" >> ReadFiles(self.campaign.fingerprint, length, 0, None)
         opened = (
             read["blocks"]
             | "records" >> beam.FlatMap(_records, length)
             | "reveal" >> beam.ParDo(reveal).with_outputs("counts", "unnamed", main="found")
         )
-        if self.evaluator is None:
-            gathered = opened.found | "gather" >> beam.combiners.ToList()
-            gathered | "write found" >> beam.Map(_write_found, directory, form, self.law)
-        else:
-            gathered = opened.unnamed | "gather" >> beam.combiners.ToList()
-            gathered | "write opened" >> beam.Map(_write_opened, storage.join(directory, _OPENED), form)
+        written = (
+            (opened.found if self.evaluator is None else opened.unnamed)
+            | "of its order" >> beam.ParDo(OfOrder())
+            | "gather" >> beam.GroupByKey()
+            | "write opened" >> beam.Map(_write_opened, where.folder(_OPENED), form)
+        )
         counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
-        counts | "label" >> beam.Map(label, "discovery") | "counts" >> WriteCounts(directory)
+        known = where.counted(counts, "discovery"), where.written(written, "found")
+        return known | "all that is known" >> beam.Flatten()
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
+        require_read_once("released records", sums.get("discovery:received", 0), self.records)
+        path, form = storage.join(place.directory, _OPENED), self.campaign.discovery_format
+        found = self._opened(path, form)
         if self.evaluator is not None:
-            sums = self._verified(place, sums, self.evaluator)
+            found, counts = self._verified(found, form, self.evaluator)
+            sums = Counter(sums) + Counter(dict(label(count, "discovery") for count in counts.items()))
+        shown = [(value, split_released(record, form, self.law is not None)[1]) for record, value in found]
+        write_found(shown, place.directory, self.law)
         bins = counts_of(sums, ("discovery",))["discovery"]
-        require_read_once("released records", bins.received, self.records)
         require_undamaged(self.folder, bins.rejected)
         if self.folder == storage.join(place.directory, BINS):
             storage.remove_directory(self.folder)
@@ -88,28 +106,41 @@ class RevealJob(OpeningJob):
         kept = BinCounts(bins.received, bins.accepted, bins.rejected)
         return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
-    def _verified(self, place: Place, sums: Mapping[str, int], evaluator: Evaluator) -> Mapping[str, int]:
-        """Believe or refuse what was opened, by asking once for all of it, and return the counts with these."""
-        campaign, path, form = self.campaign, storage.join(place.directory, _OPENED), self.campaign.discovery_format
-        length, padded = campaign.released_bytes, len(form.pad(None))
+    def _opened(self, path: str, form: DiscoveryFormat) -> list[tuple[bytes, str]]:
+        """Return the opened records, each with its value, and remove their file; without any there is none."""
+        if not storage.exists(path):
+            return []
+        length, padded = self.campaign.released_bytes, len(form.pad(None))
         rows = _records(storage.read_bytes(path, self.records * (length + padded)), length + padded)
-        opened = [(row[:length], form.unpad(row[length:]) or "") for row in rows]
-        (analyzer,) = campaign.keys.analyzer
-        ask, key = evaluator.ask(campaign), public_key(campaign)
-        found, counts = verify(form, bytes.fromhex(analyzer.key), opened, ask, key)
-        _write_found(found, place.directory, form, self.law)
         storage.remove(path)
-        return Counter(sums) + Counter(dict(label((reason, number), "discovery") for reason, number in counts.items()))
+        return [(row[:length], form.unpad(row[length:]) or "") for row in rows]
+
+    def _verified(
+        self, opened: list[tuple[bytes, str]], form: DiscoveryFormat, evaluator: Evaluator
+    ) -> tuple[list[tuple[bytes, str]], Mapping[str, int]]:
+        """Believe or refuse what was opened, by asking once for all of it; return what is believed, and the counts."""
+        campaign = self.campaign
+        (analyzer,) = campaign.keys.analyzer
+        found, counts = verify(form, bytes.fromhex(analyzer.key), opened, evaluator.ask(campaign), public_key(campaign))
+        return found, dict(counts.items())
 
 
-def _write_found(found: list[tuple[bytes, str]], directory: str, form: DiscoveryFormat, law: CountLaw | None) -> None:
-    """Write found.csv of the released records that are believed, each with its value."""
-    counted = law is not None
-    write_found([(value, split_released(record, form, counted)[1]) for record, value in found], directory, law)
+@dataclass(frozen=True)
+class _ReportsOf:
+    """How many reports the auxiliary server accepted of the order in a window."""
+
+    orders: Orders
+
+    def __call__(self, window: BoundedWindow) -> int:
+        return self.orders(number_of(window)).reports
 
 
-def _write_opened(opened: list[tuple[bytes, str]], path: str, form: DiscoveryFormat) -> None:
-    storage.write_whole(path, [b"".join(record + form.pad(value) for record, value in opened)])
+def _write_opened(
+    element: tuple[int, Iterable[tuple[bytes, str]]], folder: Folder, form: DiscoveryFormat
+) -> tuple[int, int]:
+    number, opened = element[0], [record + form.pad(value) for record, value in element[1]]
+    storage.write_whole(folder(number), [b"".join(opened)])
+    return number, len(opened)
 
 
 def _records(block: bytes, record_bytes: int) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -17,35 +17,35 @@ from hushcount.senders import Senders
 from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, total_records
-from pipelines.files.blocks import ReadBlocks, WriteShards
+from pipelines.files.blocks import ReadFiles, WriteShards
 from pipelines.handover.batch_file import BatchFile, batch_files, collected, released_files
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import kept_of
-from pipelines.jobs.job import Finished, Job, Place
+from pipelines.jobs.job import Finished, Place
+from pipelines.jobs.together import BatchJob, Lost, Where
 from pipelines.ledger.charging import Charging
-from pipelines.outputs.counting import WriteCounts, require_read_once
-from pipelines.outputs.counts import SEALED, counts_of, label
+from pipelines.outputs.counting import require_read_once
+from pipelines.outputs.counts import SEALED, counts_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
 from pipelines.outputs.minimum_batch import enough
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
 from shuffler.minimum_batch import may_leave
+from shuffler.mix import LOST_TO
 from shuffler.shuffle import Shuffle
 
 if TYPE_CHECKING:
     from keys.store import KeyReference
 
 _SHARD_RECORDS = 1 << 17
-_RELEASED = "released"
-"""Prefix of a stream's name in the counts of reports that earlier batches released."""
 Files = dict[Stream, list[BlockFile]]
 _Input = tuple[Files, Files, HopSummary | None]
 """The files of every stream, those that earlier batches released, and the summary of the hop before."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShuffleJob(Job):
+class ShuffleJob(BatchJob):
     """Shuffle each stream by itself, against what earlier batches released of it.
 
     No stream waits for another: one below the minimum batch is left out, and counted as `left_out`.
@@ -58,51 +58,72 @@ class ShuffleJob(Job):
     senders: Senders
 
     @property
+    def inputs(self) -> Mapping[str, list[BlockFile]]:
+        return dict(self.files) | {_released(stream): found for stream, found in self.released.items()}
+
+    @property
     def records(self) -> int:
         return sum(total_records(found) for found in self.files.values())
 
-    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        campaign, directory = self.campaign, place.directory
-        counts, dead = [], []
-        shards: dict[Stream, PCollection] = {}
+    @property
+    def alike(self) -> Hashable:
+        return self.campaign.fingerprint
+
+    def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
+        # What one of them reads of earlier batches is compared with all.
+        read = {file.path for job in jobs for files in job.inputs.values() for file in files}
+        left = {stream: [one for one in files if one.path not in read] for stream, files in self.released.items()}
+        return replace(self, released=left)
+
+    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+        campaign = self.campaign
+        counts, dead, shards = list[PCollection](), list[PCollection](), dict[Stream, PCollection]()
         numbers: dict[Stream, int] = {}
-        for stream, found in self.files.items():
-            length, before = campaign.sealed_bytes(stream), self.released.get(stream)
-            read = pipeline | f"read {stream}" >> ReadBlocks(
-                found, campaign.fingerprint, envelope_dtype(length).itemsize, sealed_offset(length), place.progress
+        for stream in (one for one in campaign.streams if one in files):
+            length, again = campaign.sealed_bytes(stream), _released(stream)
+            read = files[stream] | f"read {stream}" >> ReadFiles(
+                campaign.fingerprint, envelope_dtype(length).itemsize, sealed_offset(length), where.progress
             )
             blocks = read["blocks"]
-            if before is not None:
-                again = pipeline | f"read released {stream}" >> ReadBlocks(
-                    before, campaign.fingerprint, length, 0, None
-                )
-                blocks = {"envelopes": blocks, "released": again["blocks"]}
-                counts.append(again["counts"] | f"label released {stream}" >> beam.Map(label, f"{_RELEASED} {stream}"))
-            numbers[stream] = places(total_records(found) + total_records(before or ()), _SHARD_RECORDS, place.spill)
+            if again in files:
+                before = files[again] | f"read {again}" >> ReadFiles(campaign.fingerprint, length, 0, None)
+                blocks = {"envelopes": blocks, "released": before["blocks"]}
+                counts.append(where.counted(before["counts"], again))
+            numbers[stream] = places(where.records[stream] + where.records.get(again, 0), _SHARD_RECORDS, where.spill)
             mixed = blocks | f"shuffle {stream}" >> Shuffle(
-                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(place.spill)
+                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(where.spill), where.meets
             )
             shards[stream] = mixed["shards"]
             both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
-            counts.append(both | f"label {stream}" >> beam.Map(label, stream))
+            counts += [where.counted(both, stream), where.labelled(mixed["mixed"], stream)]
             dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
-        summed = counts | "all counts" >> beam.Flatten()
-        summed | "counts" >> WriteCounts(directory)
-        for stream, part in zip(self.files, dead, strict=True):
-            allowed = enough(summed, stream, campaign, may_leave)
-            part | f"dead letter {stream}" >> WriteDeadLetter(directory, campaign, allowed)
-            shards[stream] | f"write {stream}" >> WriteShards(
-                storage.join(directory, stream),
+        summed, written = counts | "all counts" >> beam.Flatten(), list[PCollection]()
+        for (stream, found), part in zip(shards.items(), dead, strict=True):
+            allowed = enough(summed, stream, campaign, may_leave) if where.open else None
+            letter = part | f"dead letter {stream}" >> WriteDeadLetter(where.folder(), campaign, allowed)
+            kept = found | f"write {stream}" >> WriteShards(
+                where.folder(stream),
                 SEALED[stream],
                 campaign,
                 campaign.sealed_bytes(stream),
                 numbers[stream],
-                # A local directory appears by its renaming, but in a store each object is visible once it is written.
-                allowed=allowed if storage.is_remote(directory) else None,
+                allowed,
             )
+            written += where.written(letter, f"dead {stream}"), where.written(kept, stream)
+        return [summed, *written] | "all that is known" >> beam.Flatten()
+
+    def lost(self, sums: Mapping[str, int]) -> Lost:
+        return frozenset(
+            (stream, int(name.removeprefix(start)))
+            for stream in self.files
+            for name in sums
+            if name.startswith(start := f"{stream}:{LOST_TO}")
+        )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         directory, floor = place.directory, self.campaign.shuffle.minimum_batch
+        # What these are of is among the duplicates.
+        sums = {name: number for name, number in sums.items() if f":{LOST_TO}" not in name}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
             require_read_once(stream, counted.received, total_records(self.files[stream]))
@@ -174,7 +195,7 @@ def plan_shuffle(
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
     """Raise HushcountError unless all reports of earlier batches were read: copies of lost ones would be released."""
     for stream, files in released.items():
-        name = f"{_RELEASED} {stream}"
+        name = _released(stream)
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
         require_read_once(f"{stream} of earlier batches", read.pop("received", 0), total_records(files))
         if read:
@@ -185,13 +206,18 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
             )
 
 
+def _released(stream: Stream) -> str:
+    """Return the name of a stream's reports that earlier batches released."""
+    return f"released {stream}"
+
+
 def _batch_input(batch: BatchFile, campaign: Campaign) -> _Input:
     folders = (storage.join(batch.shuffled_folder, name) for name in batch.earlier)
     summaries = [read_upstream(folder, "shuffle", campaign) for folder in folders]
     streams = tuple(stream for stream in campaign.streams if batch.segments.get(stream))
     if not streams:
         raise NotYet(f"batch {batch.name} has no segment: nothing was released", campaign.streams)
-    released = {stream: _released(batch, stream, summaries) for stream in streams if batch.earlier}
+    released = {stream: _released_files(batch, stream, summaries) for stream in streams if batch.earlier}
     return {stream: batch_files(batch, stream) for stream in streams}, released, collected(batch)
 
 
@@ -207,7 +233,7 @@ def _directory_input(source: str, campaign: Campaign) -> _Input:
     return files, {}, upstream
 
 
-def _released(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
+def _released_files(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
     """Return the files that earlier batches released of a stream; UsageError if they differ from their summaries."""
     found = released_files(batch, stream)
     forwarded = sum(summary.accepted_of(stream) for summary in summaries)

@@ -12,23 +12,20 @@ from apache_beam.pvalue import PCollection
 from hushcount.errors import HushcountError
 from hushcount.reasons import DAMAGE
 from pipelines.files import storage
+from pipelines.files.orders import Folder
 
 _FILE = ".counts.json"
 
 
 class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(name, number) to one file of sums in a job's directory, for `take_counts`."""
+    """(number of the order, (name, number)) to one file of sums in the directory of each order, for `take_counts`."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, folder: Folder) -> None:
         super().__init__()
-        self._path = storage.join(directory, _FILE)
+        self._folder = folder
 
     def expand(self, counts: PCollection) -> PCollection:
-        return (
-            counts
-            | "sums" >> beam.CombineGlobally(Sums()).without_defaults()
-            | "write counts" >> beam.ParDo(_WriteCounts(self._path))
-        )
+        return counts | "sums" >> beam.CombinePerKey(Sums()) | "write counts" >> beam.ParDo(_WriteCounts(self._folder))
 
 
 class Sums(beam.CombineFn):
@@ -53,11 +50,12 @@ class Sums(beam.CombineFn):
 
 
 class _WriteCounts(beam.DoFn):
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
 
-    def process(self, sums: dict[str, int]) -> None:
-        storage.write_whole(self._path, [json.dumps(sums).encode()])
+    def process(self, element: tuple[int, dict[str, int]]) -> None:
+        number, sums = element
+        storage.write_whole(storage.join(self._folder(number), _FILE), [json.dumps(sums).encode()])
 
 
 def take_counts(directory: str) -> dict[str, int]:

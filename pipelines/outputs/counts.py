@@ -63,6 +63,10 @@ def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
     return f"{stream}:{count[0]}", count[1]
 
 
+WRITTEN = "written"
+"""Prefix of how many records each kind of file got: an order is carried out once these are known."""
+
+
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
     """Return each stream's counts from the labelled sums of a job."""
     counts = {}

@@ -15,7 +15,7 @@ from hushcount.randomness import SystemWords, permutation
 from hushcount.wire.blocks import Kind
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, write_file
-from pipelines.files.blocks import Folder, in_window
+from pipelines.files.orders import Folder, number_of
 
 MOST_DEAD_BYTES = 1 << 22
 """Longest file of dead letters: enough to see what they are. The job's input still has the rest."""
@@ -24,19 +24,19 @@ MOST_DEAD_BYTES = 1 << 22
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Collections of (stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
 
-    Out: how many records each file has. A file has MOST_DEAD_BYTES at most, and no step keeps more in memory: who sends
-    junk does not decide how much of it is kept. The order of the records is random, as in a release. The folder is
-    apart from those of the streams, which the next party gets: it stays with the party that wrote it.
+    Out: (number of the order, how many records a file has). A file has MOST_DEAD_BYTES at most, and no step keeps more
+    in memory: who sends junk does not decide how much of it is kept. The order of the records is random, as in a
+    release. The folder is apart from those of the streams, which the next party gets: it stays with who wrote it.
 
     Args:
-        directory: the job's output.
+        folder: the job's output, of each order.
         campaign: whose.
         allowed: a side input; nothing is written unless it is true. None: always.
     """
 
-    def __init__(self, directory: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
+    def __init__(self, folder: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
         super().__init__()
-        self._write = _WriteDead(directory, campaign.fingerprint, campaign.id)
+        self._write = _WriteDead(folder, campaign.fingerprint, campaign.id)
         self._allowed = allowed
 
     def expand(self, dead: PCollection | Sequence[PCollection]) -> PCollection:
@@ -79,15 +79,15 @@ def _first(records: bytes, length: int, most: int) -> bytes:
 
 
 class _WriteDead(beam.DoFn):
-    def __init__(self, directory: Folder, campaign: bytes, campaign_id: str) -> None:
-        self._directory, self._campaign, self._campaign_id = directory, campaign, campaign_id
+    def __init__(self, folder: Folder, campaign: bytes, campaign_id: str) -> None:
+        self._folder, self._campaign, self._campaign_id = folder, campaign, campaign_id
 
     def process(
         self,
         element: tuple[tuple[str, str, int], Iterable[bytes]],
         allowed: bool,
         window: BoundedWindow = beam.DoFn.WindowParam,
-    ) -> Iterator[int]:
+    ) -> Iterator[tuple[int, int]]:
         (stream, reason, length), blocks = element
         if not allowed:
             return
@@ -96,7 +96,7 @@ class _WriteDead(beam.DoFn):
             kept += _first(block, length, MOST_DEAD_BYTES - len(kept))
         rows = np.frombuffer(kept, dtype=np.uint8).reshape(-1, length)
         mixed = rows[permutation(len(rows), SystemWords())].tobytes()
-        directory = in_window(self._directory, window)
-        path = storage.join(directory, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
+        number = number_of(window)
+        path = storage.join(self._folder(number), "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
         write_file(path, Kind.DEAD_LETTER, length, mixed, self._campaign, self._campaign_id)
-        yield len(rows)
+        yield number, len(rows)

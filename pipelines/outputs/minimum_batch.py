@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import apache_beam as beam
@@ -33,11 +34,12 @@ class Withheld(TooFewOpened):
 
 
 def enough(
-    labelled: PCollection, stream: Stream, campaign: Campaign, rule: Callable[[int, int], bool] = operator.ge
+    counts: PCollection, stream: Stream, campaign: Campaign, rule: Callable[[int, int], bool] = operator.ge
 ) -> Any:
-    """Return a side input from labelled counts: whether the accepted reports of a stream reach the minimum batch."""
+    """Return a side input from (number, labelled count) of a batch: whether a stream's accepted reports are enough."""
     return AsSingleton(
-        labelled
+        counts
+        | f"counts of {stream} for the minimum" >> beam.Map(itemgetter(1))
         | f"sums of {stream} for the minimum" >> beam.CombineGlobally(Sums())
         | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch, rule)
     )

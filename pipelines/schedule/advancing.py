@@ -1,37 +1,64 @@
-"""Take each batch as far as it goes: a hop is an attempt, and done once the log says so."""
+"""Take each batch as far as it goes: a hop is an attempt, and done once the log says so.
+
+Batches that wait for the same hop go through one graph, because an engine takes long to begin one. Of a graph the log
+takes in one attempt after the other, in the order of their windows: a shuffle is an output only if those before it are
+to which it lost copies of a report.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from hushcount.campaigns.campaign import Stream
 from hushcount.errors import HushcountError, NotYet
 from pipelines.deployment.campaigns import Epochs
 from pipelines.files import storage
+from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.names import Batch
+from pipelines.jobs.together import BatchJob
 from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHARGING, HopName, hop_names
+from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
 from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
-from pipelines.schedule.hops import Task, carry_out, next_step
+from pipelines.schedule.hops import Attempt, Made, Task, attempt, carry_out, next_step
 from pipelines.schedule.inputs import earlier
 from pipelines.schedule.intake import fault_in, said_aside
 from pipelines.schedule.publishing import new_attempt, publish
 from pipelines.schedule.work import Work
 
+_MOST_REPORTS = 1 << 22
+"""Of the batches in one graph: a batch after so many waits for the next."""
 
-def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
-    """Take every batch as far as it goes, except those that failed before in this run."""
-    for batch in _batches(work, epochs, stated):
-        if batch.name not in failed:
-            failed.add(batch.name)
-            with work.contained(f"{batch.campaign}/{batch.name}"):
-                while _advance(work, epochs, stated, batch):
-                    pass
-                failed.remove(batch.name)
+
+@dataclass
+class Tried:
+    """What a run found out about batches that wait.
+
+    Attributes:
+        failed: names of those that failed: they are not tried again.
+        alone: of those that share no graph any more.
+    """
+
+    failed: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
+
+
+def advance_all(work: Work, epochs: Epochs, stated: Stated, tried: Tried) -> None:
+    """Take every batch as far as it goes, hop by hop; those that wait for the same hop share its graph."""
+    for hop in CHAIN:
+        while attempts := _attempts(work, epochs, stated, tried, hop):
+            alike: dict[Any, list[Attempt]] = {}
+            for one in attempts:
+                alike.setdefault(one.directory if one.task.batch.name in tried.alone else one.alike, []).append(one)
+            for group in alike.values():
+                _carry_out(work, epochs, tried, group)
 
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
@@ -47,34 +74,47 @@ def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
     ]
 
 
-def _advance(work: Work, epochs: Epochs, stated: Stated, batch: Batch) -> bool:
-    """Run the next hop of a batch, if there is one and its input is there; return whether it is done now."""
+def _attempts(work: Work, epochs: Epochs, stated: Stated, tried: Tried, hop: HopName) -> list[Attempt]:
+    """Plan a hop of the oldest batches that wait for it, as many as one graph takes."""
+    found, reports = list[Attempt](), 0
+    for batch in _batches(work, epochs, stated):
+        if batch.name in tried.failed:
+            continue
+        tried.failed.add(batch.name)
+        with work.contained(f"{batch.campaign}/{batch.name}"):
+            if (planned := _attempt(work, epochs, stated, batch, hop)) is not None:
+                found.append(planned)
+                reports += planned.planned.records if isinstance(planned.planned, BatchJob) else 0
+            tried.failed.remove(batch.name)
+        if len(found) == MOST_TOGETHER or reports >= _MOST_REPORTS:
+            break
+    return found
+
+
+def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopName) -> Attempt | None:
+    """Plan a hop of a batch if it is next, and its input is there; a hop that has nothing to do is passed."""
     if batch.file not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
     path, campaign = epochs.files[batch.file]
-    fold = work.logs.read(epochs.campaign)
-    if batch.name in fold.batches and fold.batches[batch.name].given_back:
-        return False
-    task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, stated)
-    step = next_step(task)
-    if step is None:
-        return False
-    log = work.of(step.hop, batch.campaign)
-    if step.passes:
+    while True:
+        fold = work.logs.known(epochs.campaign)
+        task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, stated)
+        if (made := fold.batches.get(batch.name)) is not None and made.given_back:
+            return None
+        step = next_step(task)
+        if step is None or not step.passes:
+            break
         # Every reader then knows that the batch has passed the hop.
-        log.decide(lambda fold: _finished(fold, Finished(batch=batch.name, hop=step.hop)), work.now)
-        return True
-    if step.hop == "shuffle" and (aside := _faults(task)):
+        passed = Finished(batch=batch.name, hop=step.hop)
+        work.of(step.hop, batch.campaign).decide(partial(_finished, passed), work.now)
+    if step is None or step.hop != hop:
+        return None
+    log = work.of(hop, batch.campaign)
+    if hop == "shuffle" and (aside := _faults(task)):
         work.done.problems += said_aside(aside)
-        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name, aside=aside)), work.now)
-        return False
-    if step.hop in CHARGING and work.deployment.ledger is not None:
-        name_ledger(work.deployment, log, work.now)
-        # The ledger may have been restored since the last release.
-        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
-        work.done.problems += [one for one in said if one not in work.done.problems]
-        follow_log(work.deployment, log)
-    return _attempt(work, task, step.hop, log)
+        log.decide(partial(_given_back, GivenBack(batch=batch.name, aside=aside)), work.now)
+        return None
+    return attempt(task, hop, new_attempt(work.deployment, log.party, batch, hop))
 
 
 def _faults(task: Task) -> dict[str, str]:
@@ -84,66 +124,118 @@ def _faults(task: Task) -> dict[str, str]:
     return {path: fault for path, fault in found.items() if fault is not None}
 
 
-def _attempt(work: Work, task: Task, hop: HopName, log: Log) -> bool:
-    """Carry out a hop, and let the log say whether it is the output; return whether the hop is done."""
-    batch, name = task.batch, f"{task.batch.campaign}/{task.batch.name} {hop}"
-    work.say(f"{batch.campaign}/{batch.name}: {hop}")
-    began, attempt = time.monotonic(), new_attempt(work.deployment, log.party, batch, hop)
-    try:
-        summary, problem = carry_out(task, hop, attempt)
-    except NotYet:
-        storage.remove_directory(attempt)
-        log.decide(lambda fold: _given_back(fold, GivenBack(batch=batch.name)), work.now)
+def _carry_out(work: Work, epochs: Epochs, tried: Tried, attempts: Sequence[Attempt]) -> None:
+    """Carry out attempts that share a graph, and let the log say of each whether it is the output, in their order."""
+    hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
+    began, outputs = time.monotonic(), dict[int, Attempt]()
+    made = iter(carry_out(attempts))
+    for number, one in enumerate(attempts):
+        try:
+            if not number:
+                _prepare(work, epochs, hop, names)
+            outcome = next(made)
+        except Exception as error:
+            if len(attempts) == 1:
+                outcome = error
+            else:
+                # One of them may be at fault: each by itself will show which.
+                tried.alone.update(names)
+                break
+        with work.contained(f"{epochs.campaign}/{names[number]}"):
+            try:
+                if _is_output(work, one, outcome, outputs):
+                    outputs[number] = one
+                    work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
+            except Exception:
+                tried.failed.add(names[number])
+                raise
+        if hop == "shuffle" and names[number] in tried.failed:
+            # Those after it were compared with what it read, and lost copies to it.
+            tried.alone.update(names)
+            break
+    for number, one in enumerate(attempts):
+        if number not in outputs:
+            storage.remove_directory(one.directory)
+
+
+def _prepare(work: Work, epochs: Epochs, hop: HopName, names: Sequence[str]) -> None:
+    for name in names:
+        work.say(f"{epochs.campaign}/{name}: {hop}")
+    if hop in CHARGING and work.deployment.ledger is not None:
+        log = work.of(hop, epochs.campaign)
+        name_ledger(work.deployment, log, work.now)
+        # The ledger may have been restored since the last release.
+        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
+        work.done.problems += [one for one in said if one not in work.done.problems]
+        follow_log(work.deployment, log)
+
+
+def _is_output(work: Work, one: Attempt, made: Made | Exception, before: Mapping[int, Attempt]) -> bool:
+    """Let the log say that an attempt is the output of its hop, and publish it; return whether it is.
+
+    Args:
+        before: attempts of the same graph that are outputs, by their number.
+    """
+    batch, hop = one.task.batch, one.hop
+    log = work.of(hop, batch.campaign)
+    if isinstance(made, NotYet):
+        log.decide(partial(_given_back, GivenBack(batch=batch.name)), work.now)
         return False
-    except Exception:
-        storage.remove_directory(attempt)
+    if isinstance(made, Exception):
         if hop in log.read().hops_of(batch.name):
             # Another run was faster, and removed the other attempts.
-            return True
-        raise
-    finished = Finished(batch=batch.name, hop=hop, folder=attempt.rpartition("/")[2], summary=summary.data())
+            return False
+        raise made
+    if any(number not in before or stream not in _forwarded(log, before[number]) for stream, number in made.lost):
+        # It lost copies of reports that nobody forwards: it is shuffled anew.
+        return False
+    finished = Finished(batch=batch.name, hop=hop, folder=one.directory.rpartition("/")[2], summary=made.summary.data())
+    compared = {each.task.batch.name for each in before.values()}
 
     def wanted(fold: Fold) -> Finished | None:
         if hop in CHARGING:
             require_charged(work.deployment, fold, finished.summary or {})
-        return _finished(fold, finished) if _still_compared(task, hop, fold) else None
+        return _finished(finished, fold) if hop != "shuffle" or _is_compared(one.task, compared, fold) else None
 
-    entry = log.decide(wanted, work.now)
-    if entry is None:
-        storage.remove_directory(attempt)
+    if log.decide(wanted, work.now) is None:
         # Another run was faster with this batch; or with one that it must be compared with: then once more.
-        return hop in log.fold.hops_of(batch.name) or log.fold.is_undone(batch.name)
+        return False
     if hop in CHARGING:
         follow_log(work.deployment, log)
     publish(work.deployment, log, batch, hop, work.now)
-    _said(work, task, hop, summary, problem)
-    work.done.hops.append(name)
-    work.done.seconds[name] = time.monotonic() - began
+    _said(work, one.task, hop, made)
+    work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
     return True
 
 
-def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
+def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
+    return log.fold.hops_of(one.task.batch.name)[one.hop].counts.streams
+
+
+def _said(work: Work, task: Task, hop: HopName, made: Made) -> None:
     """Report a hop without a result; not again the hop that reads its output."""
     where = f"{task.batch.campaign}/{task.batch.name}"
-    work.done.problems += [f"{where}: {problem}"] if problem else []
-    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
-        work.done.problems.append(f"{where}: {sentence(task.campaign, summary)}")
+    work.done.problems += [f"{where}: {made.problem}"] if made.problem else []
+    if is_withheld(made.summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
+        work.done.problems.append(f"{where}: {sentence(task.campaign, made.summary)}")
 
 
-def _finished(fold: Fold, finished: Finished) -> Finished | None:
+def _finished(finished: Finished, fold: Fold) -> Finished | None:
     """Return the entry, if the log allows it: the hop is not done, and its batch stands."""
     made = fold.batches.get(finished.batch)
     stands = finished.hop != "shuffle" or (made is not None and not made.given_back)
     return finished if stands and finished.hop not in fold.hops_of(finished.batch) else None
 
 
-def _still_compared(task: Task, hop: HopName, fold: Fold) -> bool:
-    """Return whether a shuffle was compared with all that is shuffled by now and may have a copy of its reports."""
-    if hop != "shuffle":
-        return True
+def _is_compared(task: Task, others: set[str], fold: Fold) -> bool:
+    """Return whether a shuffle was compared with all that is shuffled by now and may have a copy of its reports.
+
+    Args:
+        others: the batches of its graph that are done.
+    """
     made = task.fold.batches[task.batch.name]
-    return {*earlier(task.deployment, task.fold, made)} >= {*earlier(task.deployment, fold, made)}
+    return {*earlier(task.deployment, task.fold, made)} | others >= {*earlier(task.deployment, fold, made)}
 
 
-def _given_back(fold: Fold, back: GivenBack) -> GivenBack | None:
+def _given_back(back: GivenBack, fold: Fold) -> GivenBack | None:
     return back if fold.is_undone(back.batch) else None

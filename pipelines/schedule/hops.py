@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -20,8 +20,7 @@ from pipelines.handover.names import Batch
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.job import Job
-from pipelines.jobs.job import run as run_job
+from pipelines.jobs.together import BatchJob, Lost, Outcome, run_together
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.outputs.minimum_batch import Withheld
@@ -31,9 +30,6 @@ from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.handed import Stated, is_there, require_stated
 from pipelines.schedule.inputs import batch_file
 from pipelines.schedule.stating import keys_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -104,52 +100,112 @@ def next_step(task: Task) -> Step | None:
     return None
 
 
-def carry_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
-    """Run a hop into the directory of an attempt; return its summary, and a sentence if nobody can open the batch.
+@dataclass(frozen=True)
+class Made:
+    """What a hop made of a batch.
+
+    Attributes:
+        problem: a sentence if nobody can open the batch.
+        lost: to which batches before it, in the same graph, it lost copies of a report.
+    """
+
+    summary: HopSummary
+    problem: str = ""
+    lost: Lost = frozenset()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A hop of a batch that is to be carried out.
+
+    Attributes:
+        directory: to write to.
+        planned: the job; or what was made, if there is none to run.
+    """
+
+    task: Task
+    hop: HopName
+    directory: str
+    planned: BatchJob | Made
+
+    @property
+    def alike(self) -> Any:
+        """What attempts that may share a graph have in common."""
+        return self.task.batch.file, self.planned.alike if isinstance(self.planned, BatchJob) else self.directory
+
+
+def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
+    """Plan a hop, to the directory of an attempt.
 
     Raises:
-        NotYet: too few reports can be forwarded.
-        HushcountError: it failed, read another output than is stated, or a key that it or a later hop needs is missing.
+        HushcountError: its input cannot be read, or a key that it or a later hop needs is missing.
     """
-    summary, problem = _carried_out(task, hop, attempt)
-    if (source := CHAIN[hop].input) is not None:
-        # What was looked at before may have been exchanged since.
-        require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
-    return summary, problem
-
-
-def _carried_out(task: Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
     retired = require_keys(task, _left(task, hop))
     role = CHAIN[hop].signer
     signer = None if role is None else signer_of(task.deployment.sign_with, role)
-    to = Output(attempt, writer=Writer(private=True, batch=task.batch.name), signer=signer)
+    to = Output(directory, writer=Writer(private=True, batch=task.batch.name), signer=signer)
     try:
         planned = _JOBS[hop](task, to, retired)
-        if isinstance(planned, RetiredBatch):
-            return _counted(planned)
-        return run_job(planned, task.engine, None if hop == "discover" else task.console), ""
+        return Attempt(task, hop, directory, _counted(planned) if isinstance(planned, RetiredBatch) else planned)
     except Withheld as few:
-        # What the job had written of it by then goes nowhere.
-        storage.remove_directory(attempt)
-        with staged(to.out, False, to.writer) as directory:
-            return hand_on(directory, to, ("bins",), few.summary), ""
+        return Attempt(task, hop, directory, _withheld(to, few))
 
 
-def _counted(batch: RetiredBatch) -> tuple[HopSummary, str]:
+def carry_out(attempts: Sequence[Attempt]) -> Iterator[Made | Exception]:
+    """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
+
+    Raises:
+        HushcountError: their graph failed.
+    """
+    jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
+    outcomes = run_together(jobs, attempts[0].task.engine, _console(attempts)) if jobs else iter(())
+    for one in attempts:
+        try:
+            made = one.planned if isinstance(one.planned, Made) else _made(one, one.planned.to, next(outcomes))
+            if (source := CHAIN[one.hop].input) is not None:
+                # What was looked at before may have been exchanged since.
+                task = one.task
+                require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
+        except Exception as error:
+            yield error
+        else:
+            yield made
+
+
+def _console(attempts: Sequence[Attempt]) -> Console | None:
+    return None if attempts[0].hop == "discover" else attempts[0].task.console
+
+
+def _made(one: Attempt, to: Output, outcome: Outcome) -> Made:
+    if isinstance(outcome.summary, Withheld):
+        return _withheld(to, outcome.summary)
+    if isinstance(outcome.summary, Exception):
+        raise outcome.summary
+    return Made(outcome.summary, lost=outcome.lost)
+
+
+def _withheld(to: Output, few: Withheld) -> Made:
+    # What the job had written of it by then goes nowhere.
+    storage.remove_directory(to.out)
+    with staged(to.out, False, to.writer) as directory:
+        return Made(hand_on(directory, to, ("bins",), few.summary))
+
+
+def _counted(batch: RetiredBatch) -> Made:
     try:
         account_retired(batch)
     except CountedRetired as counted:
-        return counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key"
+        return Made(counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key")
 
 
-def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> Job:
+def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> BatchJob:
     from pipelines.jobs.shuffle import plan_shuffle
 
     source = batch_file(task.deployment, task.fold, task.campaign, task.fold.batches[task.batch.name])
     return plan_shuffle(task.path, source, to.out, signer=to.signer, writer=to.writer)
 
 
-def _release(task: Task, to: Output, retired: RetiredKey | None) -> Job | RetiredBatch:
+def _release(task: Task, to: Output, retired: RetiredKey | None) -> BatchJob | RetiredBatch:
     if retired is not None:
         # The analyzer could not open a release: nothing is released, and nothing charged.
         signed_by = keys_of(task.deployment, "shuffler")
@@ -157,7 +213,7 @@ def _release(task: Task, to: Output, retired: RetiredKey | None) -> Job | Retire
     return _discovery(task, to, "aux-server", "shuffle", signer=to.signer)
 
 
-def _discover(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch:
+def _discover(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
     from pipelines.handover.evaluator import evaluator_here
 
     return _discovery(task, to, "analyzer", "release", evaluator=evaluator_here(task.deployment))
@@ -165,7 +221,7 @@ def _discover(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatc
 
 def _discovery(
     task: Task, to: Output, party: Literal["aux-server", "analyzer"], source: HopName, **more: Any
-) -> Job | RetiredBatch:
+) -> BatchJob | RetiredBatch:
     from pipelines.jobs.discover import plan_discover
 
     return plan_discover(
@@ -175,7 +231,7 @@ def _discovery(
     )  # fmt: skip
 
 
-def _analyze(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch:
+def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.found import FOUND
     from pipelines.jobs.groups import NamedGroups
@@ -191,7 +247,7 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> Job | RetiredBatch
     )  # fmt: skip
 
 
-_JOBS: dict[HopName, Callable[[Task, Output, RetiredKey | None], Job | RetiredBatch]] = {
+_JOBS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | RetiredBatch]] = {
     "shuffle": _shuffle,
     "release": _release,
     "discover": _discover,

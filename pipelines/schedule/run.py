@@ -15,6 +15,7 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
+from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Closed, Decision
@@ -22,7 +23,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
-from pipelines.schedule.advancing import advance_all
+from pipelines.schedule.advancing import Tried, advance_all
 from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import stated_elsewhere
@@ -156,12 +157,12 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
-    failed: set[str] = set()
+    tried = Tried()
     # Before a window closes: what is left out of a batch can join the next one.
-    advance_all(work, epochs, stated, failed)
-    while work.shuffles and _close(work, epochs):
-        # Before the next one closes: what turns out to be too little for a batch must find a window that is open.
-        advance_all(work, epochs, stated, failed)
+    advance_all(work, epochs, stated, tried)
+    while work.shuffles and _close_some(work, epochs):
+        # What turns out to be too little for a batch joins the next window that closes.
+        advance_all(work, epochs, stated, tried)
     with work.contained(f"{campaign}: not all estimates were written"):
         _export(work, epochs, before)
     _follow(work, epochs)
@@ -191,6 +192,14 @@ def _unpublished(log: Log, there: There) -> set[str]:
         if hop in there and name not in there[hop] and not (done.folder is None or done.gone)
         if not log.fold.is_deleting(CHAIN[hop].folder, name)
     }
+
+
+def _close_some(work: Work, epochs: Epochs) -> bool:
+    """Close the windows that are due, as many as one graph takes; return whether there was one."""
+    closed = 0
+    while closed < MOST_TOGETHER and _close(work, epochs):
+        closed += 1
+    return closed > 0
 
 
 def _close(work: Work, epochs: Epochs) -> bool:

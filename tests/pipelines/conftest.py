@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import streams
 from tests.support.jobs import BEAM, Chain, new_campaign, new_keys, values_of, write_lines
 
 LISTED = {
@@ -113,9 +112,3 @@ def collected(world: World) -> Callable[[str], Chain]:
 @pytest.fixture(params=["plain", pytest.param("beam", marks=ON_BEAM)])
 def either_engine() -> None:
     """Run a test on the engine of all tests, and in the long run on Beam's own, whatever room the test is in."""
-
-
-@pytest.fixture(scope="session")
-def sealed(tmp_path_factory: pytest.TempPathFactory) -> streams.Collected:
-    """What clients sealed for a stream; a test gives it a store of its own."""
-    return streams.collect(tmp_path_factory.mktemp("sealed"))

@@ -1,7 +1,8 @@
 """Beam's transforms by their meaning, at once and in this process: a job's own graph in milliseconds.
 
 A job builds its real graph on it, so nothing of a job is written twice: its DoFns, its order and its files are its own.
-What an engine adds is not here: bundles that run again, workers, checkpoints, windows, pickled steps. A transform
+Each element is in a window, as in an engine; all of a collection is there at once, and no watermark passes.
+What an engine adds is not here: bundles that run again, workers, checkpoints, pickled steps. A transform
 without a meaning here raises. `make test-all` runs the same tests on Beam's own engine.
 """
 
@@ -21,7 +22,7 @@ from apache_beam.pvalue import AsSingleton, PBegin, PCollection, PDone, TaggedOu
 from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.core import CombineGlobally, Windowing, _MultiParDo
 from apache_beam.transforms.ptransform import PTransform, _NamedPTransform
-from apache_beam.transforms.window import GlobalWindow, GlobalWindows
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue, WindowFn
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.engine.runner import Engine, _run
@@ -62,11 +63,11 @@ def plain_flat_map(function: Callable[..., Any], *args: Any, **kwargs: Any) -> P
 
 
 class Values(PCollection):  # type: ignore[misc]
-    """A collection whose elements are there once its pipeline has run."""
+    """A collection whose elements are there, each with its window, once its pipeline has run."""
 
     def __init__(self, pipeline: PlainPipeline) -> None:
         super().__init__(pipeline)
-        self.values: list[Any] = []
+        self.values: list[tuple[Any, Any]] = []
         self._windowing = _ONE_WINDOW
 
 
@@ -82,7 +83,7 @@ class Outputs:
 
     __getitem__ = __getattr__
 
-    def put(self, values: dict[str | None, list[Any]]) -> None:
+    def put(self, values: dict[str | None, list[tuple[Any, Any]]]) -> None:
         """Give each output its elements."""
         for tag, found in values.items():
             self._by_tag[tag].values = found
@@ -150,34 +151,48 @@ def _known(made: Any, transform: Any) -> Any:
     raise NotImplementedError(f"{transform} has no meaning in tests/support/plain_engine.py: add it, or mark the test")
 
 
-def _through(transform: Any, values: list[Any]) -> dict[str | None, list[Any]]:
-    """Return what a DoFn gives for all elements as one bundle, by output."""
+def _through(transform: Any, values: list[tuple[Any, Any]]) -> dict[str | None, list[tuple[Any, Any]]]:
+    """Return what a DoFn gives for all elements as one bundle, by output; each stays in its element's window.
+
+    A time that a DoFn gives an element stands for its window until the next WindowInto.
+    """
     fn, (args, kwargs) = transform.fn, transform.raw_side_inputs
     args = [_side(value) for value in args]
     kwargs = {name: _side(value) for name, value in kwargs.items()}
-    if _wants_window(type(fn)):
-        kwargs["window"] = GlobalWindow()
-    found: dict[str | None, list[Any]] = defaultdict(list)
+    wants = _wants_window(type(fn))
+    found: dict[str | None, list[tuple[Any, Any]]] = defaultdict(list)
 
-    def put(outputs: Any) -> None:
+    def put(window: Any, outputs: Any) -> None:
         for one in outputs or ():
             tag, value = (one.tag, one.value) if isinstance(one, TaggedOutput) else (None, one)
-            found[tag].append(value.value if isinstance(value, WindowedValue) else value)
+            if isinstance(value, TimestampedValue):
+                found[tag].append((value.timestamp, value.value))
+            else:
+                found[tag].append((window, value.value if isinstance(value, WindowedValue) else value))
 
     fn.setup()
     try:
         fn.start_bundle()
-        for value in values:
-            put(fn.process(value, *args, **kwargs))
-        put(fn.finish_bundle())
+        for window, value in values:
+            put(window, fn.process(value, *args, **kwargs, **({"window": window} if wants else {})))
+        put(GlobalWindow(), fn.finish_bundle())
     finally:
         fn.teardown()
     return found
 
 
+def _windowed(transform: Any, given: Values) -> list[tuple[Any, Any]]:
+    windows = transform.windowing.windowfn
+    return [
+        (found, value)
+        for window, value in given.values
+        for found in windows.assign(WindowFn.AssignContext(getattr(window, "start", window)))
+    ]
+
+
 def _side(value: Any) -> Any:
     if isinstance(value, AsSingleton):
-        (only,) = value.pvalue.values
+        ((_, only),) = value.pvalue.values
         return only
     if isinstance(value, beam.pvalue.AsSideInput):
         raise NotImplementedError(f"{type(value).__name__} has no meaning in tests/support/plain_engine.py")
@@ -197,19 +212,19 @@ def _wants_window(kind: type) -> bool:
     return bool(asked)
 
 
-def _grouped(_: Any, given: Values) -> list[Any]:
+def _grouped(_: Any, given: Values) -> list[tuple[Any, Any]]:
     groups: dict[Any, list[Any]] = defaultdict(list)
-    for key, value in given.values:
-        groups[key].append(value)
-    return list(groups.items())
+    for window, (key, value) in given.values:
+        groups[window, key].append(value)
+    return [(window, (key, values)) for (window, key), values in groups.items()]
 
 
-def _grouped_by_name(_: Any, given: dict[str, Values]) -> list[Any]:
+def _grouped_by_name(_: Any, given: dict[str, Values]) -> list[tuple[Any, Any]]:
     groups: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: {name: [] for name in given})
     for name, part in given.items():
-        for key, value in part.values:
-            groups[key][name].append(value)
-    return list(groups.items())
+        for window, (key, value) in part.values:
+            groups[window, key][name].append(value)
+    return [(window, (key, parts)) for (window, key), parts in groups.items()]
 
 
 def _combined(transform: Any, values: list[Any]) -> Any:
@@ -229,21 +244,23 @@ def _combined(transform: Any, values: list[Any]) -> Any:
     return made
 
 
-def _combined_globally(transform: Any, given: Values) -> list[Any]:
-    return [_combined(transform, given.values)] if given.values or transform.has_defaults else []
+def _combined_globally(transform: Any, given: Values) -> list[tuple[Any, Any]]:
+    values = [value for _, value in given.values]
+    return [(GlobalWindow(), _combined(transform, values))] if values or transform.has_defaults else []
 
 
 _MEANINGS: dict[type, Any] = {
-    beam.Create: lambda transform, _: list(transform.values),
+    beam.Create: lambda transform, _: [(GlobalWindow(), value) for value in transform.values],
     beam.Flatten: lambda _, given: [value for part in given for value in part.values],
     beam.Reshuffle: lambda _, given: given.values,
+    beam.WindowInto: _windowed,
     beam.GroupByKey: _grouped,
     beam.CoGroupByKey: _grouped_by_name,
     PlainParDo: lambda transform, given: _through(transform, given.values)[None],
     _PAR_DO: lambda transform, given: _through(transform, given.values)[None],
     CombineGlobally: _combined_globally,
     beam.CombinePerKey: lambda transform, given: [
-        (key, _combined(transform, values)) for key, values in _grouped(None, given)
+        (window, (key, _combined(transform, values))) for window, (key, values) in _grouped(None, given)
     ],
 }
 
@@ -270,8 +287,8 @@ def _plain_names() -> Iterator[None]:
 
 @contextmanager
 def pipeline(ran: Callable[[], None], engine: Engine, job: str) -> Iterator[Any]:
-    """Stand in for `Engine.pipeline`, unless a test names an engine or gives it options, or its job has windows."""
-    if engine.runner != Engine().runner or engine.options or job == "stream":
+    """Stand in for `Engine.pipeline`, unless a test names an engine or gives it options."""
+    if engine.runner != Engine().runner or engine.options:
         with _ENGINE(engine, job) as real:
             yield real
         return

@@ -25,8 +25,6 @@ from tests.support.collecting import collect
 from tests.support.jobs import Chain, done, files_under, new_campaign, refused, summary
 from tests.support.records import read_file, write_rows, write_shuffled
 from tests.support.site import FLOOR, Site, account_at, values
-from tests.support.streams import FIRST, Collected, record
-from tests.support.streams import collect as collect_streams
 from tests.support.stub_store import StubStore
 
 
@@ -198,29 +196,3 @@ def test_status_shows_a_batch_without_a_result_though_the_run_died_before_it_sai
 
 
 # hushcount stream.
-
-
-@pytest.fixture(scope="module")
-def streams(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    return collect_streams(tmp_path_factory.mktemp("streams"))
-
-
-def test_a_window_of_junk_has_no_estimates(streams: Collected, tmp_path: Path) -> None:
-    collected = Collected(streams.chain, tmp_path / "store", streams.made)
-    names = collected.segment(FIRST, "one-1", 0, FLOOR + 10, closed=False)
-    for name in names:
-        path = collected.store / name
-        header, rows = read_file(path)
-        start = sealed_offset(streams.chain.campaign.sealed_bytes(path.parent.name))  # type: ignore[arg-type]
-        changed = rows.copy()
-        changed[1:, start:] = random_rows(len(rows) - 1, rows.shape[1] - start)
-        write_rows(path, header.kind, changed, streams.chain.campaign)
-    collected.close(FIRST, "one-1", names)
-    out = tmp_path / "out"
-    done(*collected.arguments(out, "--for", "1s", "--every", "1s", "--json"))
-    assert "reports" in record(out, FIRST)["released"]
-    results = out / FIRST.name / "results"
-    assert [path.name for path in results.iterdir() if path.is_file()] == ["summary.json"]
-    rejected = {"not_opened": FLOOR + 9, "below_minimum": 1}
-    assert summary(results)["streams"]["reports"] == {"received": FLOOR + 10, "accepted": 0, "rejected": rejected}
-    assert "largest" not in summary(results)

@@ -1,0 +1,95 @@
+"""Orders: what a graph is told of each batch. Each batch is in the engine's window of its order's number.
+
+So many batches go through one graph, and each keeps its own keys, permutation, cap, counts and directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import BoundedWindow, FixedWindows, IntervalWindow, TimestampedValue
+
+from pipelines.files import storage
+
+MOST_TOGETHER = 128
+"""Batches whose reports are compared with one another: those whose numbers begin with one multiple of it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a graph does for one batch.
+
+    Attributes:
+        directory: to write to.
+        draw: context of the draw of a release; empty: nothing is drawn.
+        reports: how many the hop before accepted, where a step needs that.
+    """
+
+    directory: str
+    draw: bytes = b""
+    reports: int = 0
+
+
+Orders: TypeAlias = Callable[[int], Order]
+"""The order with a number."""
+Folder: TypeAlias = Callable[[int], str]
+"""Where to write what is of the order with a number."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Orders that are known when the graph is made, with numbers from 0."""
+
+    orders: tuple[Order, ...]
+
+    def __call__(self, number: int) -> Order:
+        return self.orders[number]
+
+
+@dataclass(frozen=True)
+class FolderOf:
+    """A folder in the directory of each order."""
+
+    orders: Orders
+    names: tuple[str, ...] = ()
+
+    def __call__(self, number: int) -> str:
+        return storage.join(self.orders(number).directory, *self.names)
+
+
+def number_of(window: BoundedWindow) -> int:
+    """Return the number of the order in a window; 0 in the global window, which has one."""
+    return window.start.seconds() if isinstance(window, IntervalWindow) else 0
+
+
+class OfOrder(beam.DoFn):
+    """Elements in, (number of their order, element) out."""
+
+    def process(self, element: Any, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[tuple[int, Any]]:
+        yield number_of(window), element
+
+
+class ShardOfOrder(beam.DoFn):
+    """(shard, records) in, ((number of their order, shard), records) out."""
+
+    def process(
+        self, element: tuple[int, bytes], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[tuple[tuple[int, int], bytes]]:
+        yield (number_of(window), element[0]), element[1]
+
+
+class EachInItsWindow(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
+    """(number, element) in, the element in the window of its order out."""
+
+    def expand(self, elements: PCollection) -> PCollection:
+        timed = elements | "at its number" >> beam.Map(lambda element: TimestampedValue(element[1], element[0]))
+        return timed | "a window each" >> beam.WindowInto(FixedWindows(1))
+
+
+def together() -> FixedWindows:
+    """Return the windows in which batches meet."""
+    return FixedWindows(MOST_TOGETHER)
