@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,11 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
 from pipelines.files import storage
-from pipelines.files.block_files import write_file
+from pipelines.files.block_files import BlockFile, write_file
 from pipelines.handover.batch_file import BatchFile, collected
 from pipelines.handover.parties import hand_on
 from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.together import BatchJob, Outcome
 from pipelines.outputs.counts import SEALED, BinCounts, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Output, Writer, staged
@@ -55,6 +56,32 @@ def leave(store: Path, path: Path, day: int, records: Mapping[Stream, int], coll
     return [f"{folder}/{stream}/{collector}-000000.blocks" for stream in records]
 
 
+class PlainJob(BatchJob):
+    """A job without a graph: all that are alike share none."""
+
+    def __init__(self, work: Callable[..., HopSummary], *given: Any, **named: Any) -> None:
+        object.__setattr__(self, "work", partial(work, *given, **named))
+        out = given[3] if len(given) > 3 else given[2]
+        object.__setattr__(self, "to", Output(out, writer=named["writer"]))
+
+    work: Callable[[], HopSummary]
+    alike = "plain"
+    inputs: Mapping[str, list[BlockFile]] = {}
+
+    def steps(self, *_: object) -> None:
+        raise NotImplementedError
+
+    finish = steps
+
+
+def _together(jobs: Sequence[PlainJob], *_: object) -> Iterator[Outcome]:
+    for job in jobs:
+        try:
+            yield Outcome(job.work())
+        except NotYet as error:
+            yield Outcome(error)
+
+
 class PlainJobs:
     """Stands for the four jobs.
 
@@ -67,10 +94,10 @@ class PlainJobs:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.released: dict[tuple[str, str], list[str]] = {}
         self.ran: list[tuple[str, str]] = []
-        patch.setattr("pipelines.jobs.shuffle.plan_shuffle", partial(partial, self.shuffle))
-        patch.setattr("pipelines.jobs.discover.plan_discover", partial(partial, self.discover))
-        patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(partial, self.analyze))
-        patch.setattr("pipelines.schedule.hops.run_job", lambda job, *_: job())
+        patch.setattr("pipelines.jobs.shuffle.plan_shuffle", partial(PlainJob, self.shuffle))
+        patch.setattr("pipelines.jobs.discover.plan_discover", partial(PlainJob, self.discover))
+        patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(PlainJob, self.analyze))
+        patch.setattr("pipelines.schedule.hops.run_together", _together)
 
     def shuffle(self, path: Path, batch: BatchFile, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)

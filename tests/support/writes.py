@@ -20,7 +20,7 @@ _STEPS: tuple[tuple[ModuleType, str], ...] = (
     (storage, "remove"),
     (storage, "remove_directory"),
     (publishing, "move_directory"),
-    (hops, "run_job"),
+    (hops, "_made"),
 )
 
 

@@ -66,7 +66,7 @@ def test_a_batch_that_no_run_can_shuffle_is_a_difference_in_time(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("pipelines.schedule.hops.run_job", full)
+        patched.setattr("pipelines.jobs.together._run_graph", full)
         assert len(site.run(1.1).problems) == 1
     # The next window and the grace of this one.
     assert account_at(site, 4).differences == []

@@ -11,7 +11,6 @@ import pytest
 from pipelines.files import storage
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of
-from pipelines.schedule import hops
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import done, files_under, refused
 from tests.support.records import spoil
@@ -221,11 +220,11 @@ def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(
     (second,) = collect(site.store, site.campaign, values(100), day=1)
     add_copies(first, second)
 
-    def run_job(*_: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(hops, "run_job", run_job)
+        patch.setattr("pipelines.jobs.together._run_graph", full)
         assert site.run(2.1).problems
         assert site.run(40, sure=True).problems
     assert there(site, "shuffled") == {site.batch(0)}
