@@ -25,9 +25,10 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
 from pipelines.outputs.minimum_batch import is_withheld, sentence
+from pipelines.schedule.attempts import Attempt, Made, attempt, carry_out
 from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
-from pipelines.schedule.hops import Attempt, Made, Task, attempt, carry_out, next_step
+from pipelines.schedule.hops import Task, next_step
 from pipelines.schedule.inputs import earlier
 from pipelines.schedule.intake import fault_in, said_aside
 from pipelines.schedule.publishing import new_attempt, publish

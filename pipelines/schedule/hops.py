@@ -1,8 +1,8 @@
-"""The jobs of one batch, in their order: each makes an attempt, which is the output once the log says so."""
+"""The hops of one batch, in their order: which is next, what it needs, and its job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,17 +17,15 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.names import Batch
-from pipelines.handover.parties import hand_on, signer_of
-from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
+from pipelines.handover.parties import signer_of
+from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.together import BatchJob, Lost, Outcome, run_together
+from pipelines.jobs.together import BatchJob
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
-from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.received_summary import folder_of
-from pipelines.outputs.staging import Output, Writer, staged
-from pipelines.outputs.summary import HopSummary
-from pipelines.schedule.handed import Stated, is_there, require_stated
+from pipelines.outputs.staging import Output
+from pipelines.schedule.handed import Stated, is_there
 from pipelines.schedule.inputs import batch_file
 from pipelines.schedule.stating import keys_of
 
@@ -100,104 +98,6 @@ def next_step(task: Task) -> Step | None:
     return None
 
 
-@dataclass(frozen=True)
-class Made:
-    """What a hop made of a batch.
-
-    Attributes:
-        problem: a sentence if nobody can open the batch.
-        lost: to which batches before it, in the same graph, it lost copies of a report.
-    """
-
-    summary: HopSummary
-    problem: str = ""
-    lost: Lost = frozenset()
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A hop of a batch that is to be carried out.
-
-    Attributes:
-        directory: to write to.
-        planned: the job; or what was made, if there is none to run.
-    """
-
-    task: Task
-    hop: HopName
-    directory: str
-    planned: BatchJob | Made
-
-    @property
-    def alike(self) -> Any:
-        """What attempts that may share a graph have in common."""
-        return self.task.batch.file, self.planned.alike if isinstance(self.planned, BatchJob) else self.directory
-
-
-def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
-    """Plan a hop, to the directory of an attempt.
-
-    Raises:
-        HushcountError: its input cannot be read, or a key that it or a later hop needs is missing.
-    """
-    retired = require_keys(task, _left(task, hop))
-    role = CHAIN[hop].signer
-    signer = None if role is None else signer_of(task.deployment.sign_with, role)
-    to = Output(directory, writer=Writer(private=True, batch=task.batch.name), signer=signer)
-    try:
-        planned = _JOBS[hop](task, to, retired)
-        return Attempt(task, hop, directory, _counted(planned) if isinstance(planned, RetiredBatch) else planned)
-    except Withheld as few:
-        return Attempt(task, hop, directory, _withheld(to, few))
-
-
-def carry_out(attempts: Sequence[Attempt]) -> Iterator[Made | Exception]:
-    """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
-
-    Raises:
-        HushcountError: their graph failed.
-    """
-    jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
-    outcomes = run_together(jobs, attempts[0].task.engine, _console(attempts)) if jobs else iter(())
-    for one in attempts:
-        try:
-            made = one.planned if isinstance(one.planned, Made) else _made(one, one.planned.to, next(outcomes))
-            if (source := CHAIN[one.hop].input) is not None:
-                # What was looked at before may have been exchanged since.
-                task = one.task
-                require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
-        except Exception as error:
-            yield error
-        else:
-            yield made
-
-
-def _console(attempts: Sequence[Attempt]) -> Console | None:
-    return None if attempts[0].hop == "discover" else attempts[0].task.console
-
-
-def _made(one: Attempt, to: Output, outcome: Outcome) -> Made:
-    if isinstance(outcome.summary, Withheld):
-        return _withheld(to, outcome.summary)
-    if isinstance(outcome.summary, Exception):
-        raise outcome.summary
-    return Made(outcome.summary, lost=outcome.lost)
-
-
-def _withheld(to: Output, few: Withheld) -> Made:
-    # What the job had written of it by then goes nowhere.
-    storage.remove_directory(to.out)
-    with staged(to.out, False, to.writer) as directory:
-        return Made(hand_on(directory, to, ("bins",), few.summary))
-
-
-def _counted(batch: RetiredBatch) -> Made:
-    try:
-        account_retired(batch)
-    except CountedRetired as counted:
-        return Made(counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key")
-
-
 def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> BatchJob:
     from pipelines.jobs.shuffle import plan_shuffle
 
@@ -247,7 +147,7 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | Retired
     )  # fmt: skip
 
 
-_JOBS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | RetiredBatch]] = {
+PLANS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | RetiredBatch]] = {
     "shuffle": _shuffle,
     "release": _release,
     "discover": _discover,
@@ -255,7 +155,7 @@ _JOBS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | Reti
 }
 
 
-def _left(task: Task, hop: HopName) -> Iterator[HopName]:
+def left(task: Task, hop: HopName) -> Iterator[HopName]:
     """Yield the hop and those behind it that will run here."""
     done, streams = task.fold.hops_of(task.batch.name), _streams(task)
     wanted: Collection[str] = task.fold.batches[task.batch.name].segments if streams is None else streams

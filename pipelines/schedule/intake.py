@@ -86,14 +86,21 @@ def rule_of(deployment: Deployment, epochs: Epochs) -> Rule:
 
 
 def closed_next(
-    deployment: Deployment, fold: Fold, listed: Sequence[Listed], rule: Rule, now: datetime
+    deployment: Deployment,
+    fold: Fold,
+    listed: Sequence[Listed],
+    rule: Rule,
+    now: datetime,
+    before: datetime | None = None,
 ) -> tuple[Closed, list[str]] | None:
     """Return the entry that closes the next window, and a sentence for each segment that is put aside; or None.
+
+    None too if the window does not end `before` a moment.
 
     Every segment that a batch would take is compared with its manifest: one that differs waits, or is dropped.
     """
     window = next_window(fold.closed, fold.waiting.values(), listed, rule, now)
-    if window is None:
+    if window is None or (before is not None and window.end >= before):
         return None
     good: set[str] = set()
     faults: dict[str, str] = {}

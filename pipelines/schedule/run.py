@@ -19,6 +19,7 @@ from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Closed, Decision
+from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
@@ -195,15 +196,22 @@ def _unpublished(log: Log, there: There) -> set[str]:
 
 
 def _close_some(work: Work, epochs: Epochs) -> bool:
-    """Close the windows that are due, as many as one graph takes; return whether there was one."""
-    closed = 0
-    while closed < MOST_TOGETHER and _close(work, epochs):
+    """Close the windows that are due, as many as one graph takes; return whether there was one.
+
+    What turns out to be too little for a batch goes back, and must find a window that closes within its grace: none is
+    closed before the batches are made that have older segments.
+    """
+    grace, closed = work.deployment.windows.grace, 0
+    before: datetime | None = None
+    while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:
         closed += 1
+        ends = [one.window.end + grace for batch in made for one in batch.all_segments]
+        before = min([*ends, *([] if before is None else [before])], default=None)
     return closed > 0
 
 
-def _close(work: Work, epochs: Epochs) -> bool:
-    """Close the next window that is due; return whether there was one."""
+def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched] | None:
+    """Close the next window that is due, if it ends before a moment; return its batches. None: there was none."""
     campaign = epochs.campaign
     log, rule = work.of("shuffle", campaign), rule_of(work.deployment, epochs)
     chosen: list[tuple[Closed, list[str]]] = []
@@ -211,7 +219,7 @@ def _close(work: Work, epochs: Epochs) -> bool:
     def wanted(fold: Fold) -> Decision | None:
         files = fold.files
         listed = [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
-        closing = closed_next(work.deployment, fold, listed, rule, work.now)
+        closing = closed_next(work.deployment, fold, listed, rule, work.now, before)
         if closing is None:
             return None
         chosen[:] = [closing]
@@ -219,11 +227,11 @@ def _close(work: Work, epochs: Epochs) -> bool:
         return closing[0]
 
     if log.decide(wanted, work.now) is None:
-        return False
+        return None
     ((entry, aside),) = chosen
     work.done.closed.append(f"{campaign}/{entry.window}")
     work.done.problems += aside
-    return True
+    return [log.fold.batches[f"{entry.window}-{file}"] for file in entry.batches]
 
 
 def _export(work: Work, epochs: Epochs, before: Fold) -> None:

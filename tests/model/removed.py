@@ -25,11 +25,9 @@ from pipelines.log.entries import Decision, Finished, Restored, whole_second
 from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
-from pipelines.log.hops import HopName
 from pipelines.log.log import Log, Logs
 from pipelines.outputs.staging import SUMMARY
-from pipelines.outputs.summary import HopSummary
-from pipelines.schedule import advancing, charges, hops, publishing, retention, run
+from pipelines.schedule import advancing, attempts, charges, publishing, retention, run
 from pipelines.schedule.clock import Told
 from pipelines.schedule.witnesses import Missing
 
@@ -110,14 +108,15 @@ def _an_answer_is_believed(patch: Patch) -> None:
 def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
     real = advancing.carry_out
 
-    def carry_out(task: hops.Task, hop: HopName, attempt: str) -> tuple[HopSummary, str]:
-        summary, problem = real(task, hop, attempt)
-        out = task.output(hop)
-        for path in storage.list_objects(attempt):
-            folder = storage.join(out, attempt.rpartition("/")[2])
-            storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
-        storage.write_json(storage.join(out, SUMMARY), summary.data())
-        return summary, problem
+    def carry_out(tried: Sequence[attempts.Attempt]) -> Iterator[attempts.Made | Exception]:
+        for one, made in zip(tried, real(tried), strict=True):
+            out, attempt = one.task.output(one.hop), one.directory
+            for path in storage.list_objects(attempt):
+                folder = storage.join(out, attempt.rpartition("/")[2])
+                storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
+            if isinstance(made, attempts.Made):
+                storage.write_json(storage.join(out, SUMMARY), made.summary.data())
+            yield made
 
     patch.setattr(advancing, "carry_out", carry_out)
     # Nor is it strange that an output has no entry.
@@ -137,7 +136,7 @@ def _a_hop_may_be_done_twice(patch: Patch) -> None:
         real(self, finished, at, here)
 
     patch.setattr(changes.Changes, "_finish", finish)
-    patch.setattr(advancing, "_finished", lambda fold, finished: finished)
+    patch.setattr(advancing, "_finished", lambda finished, fold: finished)
 
 
 def _all_attempts_have_one_folder(patch: Patch) -> None:
@@ -233,7 +232,7 @@ def _a_release_is_drawn_anew(patch: Patch) -> None:
 
 
 def _keys_are_read_by_the_hop_that_needs_them(patch: Patch) -> None:
-    patch.setattr(hops, "require_keys", lambda *_: None)
+    patch.setattr(attempts, "require_keys", lambda *_: None)
 
 
 MENDS: tuple[Mend, ...] = (

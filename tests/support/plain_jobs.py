@@ -97,7 +97,7 @@ class PlainJobs:
         patch.setattr("pipelines.jobs.shuffle.plan_shuffle", partial(PlainJob, self.shuffle))
         patch.setattr("pipelines.jobs.discover.plan_discover", partial(PlainJob, self.discover))
         patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(PlainJob, self.analyze))
-        patch.setattr("pipelines.schedule.hops.run_together", _together)
+        patch.setattr("pipelines.schedule.attempts.run_together", _together)
 
     def shuffle(self, path: Path, batch: BatchFile, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)

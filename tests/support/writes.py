@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipelines.files import storage
-from pipelines.schedule import hops, publishing, run
+from pipelines.schedule import attempts, publishing, run
 
 _STEPS: tuple[tuple[ModuleType, str], ...] = (
     (storage, "put_absent"),
@@ -20,7 +20,7 @@ _STEPS: tuple[tuple[ModuleType, str], ...] = (
     (storage, "remove"),
     (storage, "remove_directory"),
     (publishing, "move_directory"),
-    (hops, "_made"),
+    (attempts, "_made"),
 )
 
 

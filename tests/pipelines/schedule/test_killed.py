@@ -42,7 +42,7 @@ def left(site: Site) -> list[str]:
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> PlainJobs:
-    monkeypatch.setattr("pipelines.schedule.hops.require_keys", lambda *_: None)
+    monkeypatch.setattr("pipelines.schedule.attempts.require_keys", lambda *_: None)
     return PlainJobs(monkeypatch)
 
 

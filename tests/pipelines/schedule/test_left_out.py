@@ -13,7 +13,7 @@ from tests.support.site import Site, account_at
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> PlainJobs:
-    monkeypatch.setattr("pipelines.schedule.hops.require_keys", lambda *_: None)
+    monkeypatch.setattr("pipelines.schedule.attempts.require_keys", lambda *_: None)
     return PlainJobs(monkeypatch)
 
 

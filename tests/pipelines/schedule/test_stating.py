@@ -25,9 +25,10 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import HopName
 from pipelines.log.log import Logs
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule import hops, stating
+from pipelines.schedule import attempts, stating
+from pipelines.schedule.attempts import attempt, carry_out
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.hops import Task, attempt, carry_out
+from pipelines.schedule.hops import Task
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
@@ -228,7 +229,7 @@ def test_what_was_exchanged_behind_the_look_does_not_count(
     apart: Apart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Until the job reads it, the summary is the one that is stated.
-    monkeypatch.setattr(hops, "_left", lambda _, hop: iter([hop]))
+    monkeypatch.setattr(attempts, "left", lambda _, hop: iter([hop]))
     epochs = read_campaign(apart.site.deployment.campaigns / "words")
     deployment = apart.of("aux-server")
     fold = apart.fold("aux-server")

@@ -1,0 +1,124 @@
+"""Attempts: hops that are carried out, each to a directory of its own; the log says which is the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from pipelines.files import storage
+from pipelines.handover.parties import hand_on, signer_of
+from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
+from pipelines.jobs.together import BatchJob, Lost, Outcome, run_together
+from pipelines.log.hops import CHAIN, HopName
+from pipelines.outputs.minimum_batch import Withheld
+from pipelines.outputs.staging import Output, Writer, staged
+from pipelines.outputs.summary import HopSummary
+from pipelines.schedule.handed import require_stated
+from pipelines.schedule.hops import PLANS, Task, left, require_keys
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a hop made of a batch.
+
+    Attributes:
+        problem: a sentence if nobody can open the batch.
+        lost: to which batches before it, in the same graph, it lost copies of a report.
+    """
+
+    summary: HopSummary
+    problem: str = ""
+    lost: Lost = frozenset()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A hop of a batch that is to be carried out.
+
+    Attributes:
+        to: the directory of the attempt.
+        planned: the job; or what was made, if there is none to run.
+    """
+
+    task: Task
+    hop: HopName
+    to: Output
+    planned: BatchJob | Made
+
+    @property
+    def directory(self) -> str:
+        return self.to.out
+
+    @property
+    def alike(self) -> Any:
+        """What attempts that may share a graph have in common."""
+        return self.task.batch.file, self.planned.alike if isinstance(self.planned, BatchJob) else self.directory
+
+
+def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
+    """Plan a hop, to the directory of an attempt.
+
+    Raises:
+        HushcountError: its input cannot be read, or a key that it or a later hop needs is missing.
+    """
+    retired = require_keys(task, left(task, hop))
+    role = CHAIN[hop].signer
+    signer = None if role is None else signer_of(task.deployment.sign_with, role)
+    to = Output(directory, writer=Writer(private=True, batch=task.batch.name), signer=signer)
+    try:
+        planned = PLANS[hop](task, to, retired)
+        return Attempt(task, hop, to, _counted(planned) if isinstance(planned, RetiredBatch) else planned)
+    except Withheld as few:
+        return Attempt(task, hop, to, _withheld(to, few))
+
+
+def carry_out(attempts: Sequence[Attempt]) -> Iterator[Made | Exception]:
+    """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
+
+    Raises:
+        HushcountError: their graph failed.
+    """
+    jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
+    outcomes = run_together(jobs, attempts[0].task.engine, _console(attempts)) if jobs else iter(())
+    for one in attempts:
+        # Whatever this raises is of the graph, and of all.
+        outcome = one.planned if isinstance(one.planned, Made) else next(outcomes)
+        try:
+            made = outcome if isinstance(outcome, Made) else _made(one.to, outcome)
+            if (source := CHAIN[one.hop].input) is not None:
+                # What was looked at before may have been exchanged since.
+                task = one.task
+                require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
+        except Exception as error:
+            yield error
+        else:
+            yield made
+
+
+def _console(attempts: Sequence[Attempt]) -> Console | None:
+    return None if attempts[0].hop == "discover" else attempts[0].task.console
+
+
+def _made(to: Output, outcome: Outcome) -> Made:
+    if isinstance(outcome.summary, Withheld):
+        return _withheld(to, outcome.summary)
+    if isinstance(outcome.summary, Exception):
+        raise outcome.summary
+    return Made(outcome.summary, lost=outcome.lost)
+
+
+def _withheld(to: Output, few: Withheld) -> Made:
+    # What the job had written of it by then goes nowhere.
+    storage.remove_directory(to.out)
+    with staged(to.out, False, to.writer) as directory:
+        return Made(hand_on(directory, to, ("bins",), few.summary))
+
+
+def _counted(batch: RetiredBatch) -> Made:
+    try:
+        account_retired(batch)
+    except CountedRetired as counted:
+        return Made(counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key")
