@@ -6,7 +6,7 @@ An engine takes seconds to begin a job, and minutes where it starts machines. So
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -158,10 +158,12 @@ class Outcome:
     lost: Lost = frozenset()
 
 
-def run_together(jobs: Sequence[BatchJob], engine: Engine, console: Console | None = None) -> Iterator[Outcome]:
+def run_together(
+    jobs: Sequence[BatchJob], engine: Engine, console: Console | None = None
+) -> Generator[Outcome, None, None]:
     """Run jobs with private outputs in one graph, and yield what becomes of each, in their order and as it is done.
 
-    A release that exceeds a limit is not in the graph. Whoever stops in between leaves the rest undone and uncharged.
+    A release that exceeds a limit is not in the graph. Whoever closes it in between leaves the rest uncharged.
 
     Args:
         jobs: alike, at most MOST_TOGETHER.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -129,31 +130,28 @@ def _carry_out(work: Work, epochs: Epochs, tried: Tried, attempts: Sequence[Atte
     """Carry out attempts that share a graph, and let the log say of each whether it is the output, in their order."""
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
     began, outputs = time.monotonic(), dict[int, Attempt]()
-    made = iter(carry_out(attempts))
-    for number, one in enumerate(attempts):
-        try:
-            if not number:
-                _prepare(work, epochs, hop, names)
-            outcome = next(made)
-        except Exception as error:
-            if len(attempts) == 1:
-                outcome = error
-            else:
-                # One of them may be at fault: each by itself will show which.
-                tried.alone.update(names)
-                break
-        with work.contained(f"{epochs.campaign}/{names[number]}"):
+    with closing(carry_out(attempts)) as made:
+        for number, one in enumerate(attempts):
             try:
+                if not number:
+                    _prepare(work, epochs, hop, names)
+                outcome = next(made)
+            except Exception as error:
+                if len(attempts) > 1:
+                    # One of them may be at fault: each by itself will show which.
+                    tried.alone.update(names)
+                    break
+                outcome = error
+            tried.failed.add(names[number])
+            with work.contained(f"{epochs.campaign}/{names[number]}"):
                 if _is_output(work, one, outcome, outputs):
                     outputs[number] = one
                     work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
-            except Exception:
-                tried.failed.add(names[number])
-                raise
-        if hop == "shuffle" and names[number] in tried.failed:
-            # Those after it were compared with what it read, and lost copies to it.
-            tried.alone.update(names)
-            break
+                tried.failed.remove(names[number])
+            if hop == "shuffle" and names[number] in tried.failed:
+                # Those after it were compared with what it read, and lost copies to it.
+                tried.alone.update(names)
+                break
     for number, one in enumerate(attempts):
         if number not in outputs:
             storage.remove_directory(one.directory)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,27 +76,30 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
         return Attempt(task, hop, to, _withheld(to, few))
 
 
-def carry_out(attempts: Sequence[Attempt]) -> Iterator[Made | Exception]:
+def carry_out(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
     """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
 
     Raises:
         HushcountError: their graph failed.
     """
     jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
-    outcomes = run_together(jobs, attempts[0].task.engine, _console(attempts)) if jobs else iter(())
-    for one in attempts:
-        # Whatever this raises is of the graph, and of all.
-        outcome = one.planned if isinstance(one.planned, Made) else next(outcomes)
-        try:
-            made = outcome if isinstance(outcome, Made) else _made(one.to, outcome)
-            if (source := CHAIN[one.hop].input) is not None:
-                # What was looked at before may have been exchanged since.
-                task = one.task
-                require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
-        except Exception as error:
-            yield error
-        else:
-            yield made
+    with closing(run_together(jobs, attempts[0].task.engine, _console(attempts))) as outcomes:
+        for one in attempts:
+            # Whatever this raises is of the graph, and of all.
+            outcome = one.planned if isinstance(one.planned, Made) else next(outcomes)
+            yield _checked(one, outcome)
+
+
+def _checked(one: Attempt, outcome: Made | Outcome) -> Made | Exception:
+    try:
+        made = outcome if isinstance(outcome, Made) else _made(one.to, outcome)
+        if (source := CHAIN[one.hop].input) is not None:
+            # What was looked at before may have been exchanged since.
+            task = one.task
+            require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
+    except Exception as error:
+        return error
+    return made
 
 
 def _console(attempts: Sequence[Attempt]) -> Console | None:

@@ -28,7 +28,7 @@ store = "{store}"
 ledger = "ledger.db"
 [windows]
 length = "1d"
-grace = "1d"
+grace = "{grace}d"
 patience = "1h"
 {tail}
 """

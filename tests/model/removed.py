@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -108,7 +108,7 @@ def _an_answer_is_believed(patch: Patch) -> None:
 def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
     real = advancing.carry_out
 
-    def carry_out(tried: Sequence[attempts.Attempt]) -> Iterator[attempts.Made | Exception]:
+    def carry_out(tried: Sequence[attempts.Attempt]) -> Generator[attempts.Made | Exception, None, None]:
         for one, made in zip(tried, real(tried), strict=True):
             out, attempt = one.task.output(one.hop), one.directory
             for path in storage.list_objects(attempt):

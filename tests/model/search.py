@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.model.actions import FAULTS, IN_A_RUN, ORDINARY, Action, Collect, Heal, Pass, Run
@@ -34,7 +34,8 @@ class Trace:
         where = "in a store" if self.kind.remote else "on a disk"
         kept = ", with retention" if self.kind.retention else ""
         parts = ", parties apart" if self.kind.apart else ""
-        return f"{where}{kept}{parts}: " + "; ".join(map(repr, self.actions))
+        grace = f", grace of {self.kind.grace} days" if self.kind.grace > 1 else ""
+        return f"{where}{kept}{parts}{grace}: " + "; ".join(map(repr, self.actions))
 
 
 @dataclass
@@ -78,9 +79,14 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
     faults = [fault] if draw.random() < 0.6 else [fault, draw.choice(others)]
     apart = "receipt late" in faults or draw.random() < 0.2
     kind = Kind(draw.random() < 0.5, draw.choice(RETENTIONS), apart)
+    # Retention keeps what is within twice the grace.
+    kind = replace(kind, grace=3 if not kind.retention and draw.random() < 0.5 else 1)
     days: list[Action] = [Collect(), Pass(), Run(), Collect(1, draw.random() < 0.3), Pass(draw.choice([1, 5])), Run()]
     if draw.random() < 0.3:
         days[draw.choice([1, 3]) : 0] = [draw.choice(ORDINARY)(draw) for _ in range(draw.randint(1, 2))]
+    if kind.grace > 1:
+        # Two windows are due at once.
+        days[2:3] = []
     days += _AT_THE_END
     for name in faults:
         runs = [index for index, action in enumerate(days) if action == Run()]

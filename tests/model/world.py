@@ -52,11 +52,13 @@ class Kind:
         remote: whether its store has objects only.
         retention: what is deleted when its time is over; "": nothing.
         apart: whether the shuffler has a deployment of its own, and the parties that read what it hands on another.
+        grace: in days: of so many windows that are due the batches go through one graph.
     """
 
     remote: bool = False
     retention: str = ""
     apart: bool = False
+    grace: int = 1
 
 
 @dataclass
@@ -132,7 +134,7 @@ class World:
         shutil.copytree(made().folder, self.root, dirs_exist_ok=True)
         store = IN_A_STORE if self.kind.remote else "store"
         self.config = self.root / "deployment.toml"
-        text = DEPLOYMENT.format(store=store, tail=self.kind.retention)
+        text = DEPLOYMENT.format(store=store, grace=self.kind.grace, tail=self.kind.retention)
         self.config.write_text(text)
         if not self.kind.remote:
             (self.root / "store").mkdir()

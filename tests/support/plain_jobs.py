@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,7 @@ class PlainJob(BatchJob):
     finish = steps
 
 
-def _together(jobs: Sequence[PlainJob], *_: object) -> Iterator[Outcome]:
+def _together(jobs: Sequence[PlainJob], *_: object) -> Generator[Outcome, None, None]:
     for job in jobs:
         try:
             yield Outcome(job.work())
