@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -39,28 +38,19 @@ _MOST_REPORTS = 1 << 22
 """Of the batches in one graph: a batch after so many waits for the next."""
 
 
-@dataclass
-class Tried:
-    """What a run found out about batches that wait.
+def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
+    """Take every batch as far as it goes, except those that failed before in this run; hop by hop.
 
-    Attributes:
-        failed: names of those that failed: they are not tried again.
-        alone: of those that share no graph any more.
+    Batches that wait for the same hop share its graph. If that fails, each is tried by itself.
     """
-
-    failed: set[str] = field(default_factory=set)
-    alone: set[str] = field(default_factory=set)
-
-
-def advance_all(work: Work, epochs: Epochs, stated: Stated, tried: Tried) -> None:
-    """Take every batch as far as it goes, hop by hop; those that wait for the same hop share its graph."""
     for hop in CHAIN:
-        while attempts := _attempts(work, epochs, stated, tried, hop):
+        alone: set[str] = set()
+        while attempts := _attempts(work, epochs, stated, failed, hop, alone):
             alike: dict[Any, list[Attempt]] = {}
             for one in attempts:
-                alike.setdefault(one.directory if one.task.batch.name in tried.alone else one.alike, []).append(one)
+                alike.setdefault(one.alike, []).append(one)
             for group in alike.values():
-                _carry_out(work, epochs, tried, group)
+                alone.update(_carry_out(work, epochs, failed, group))
 
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
@@ -76,18 +66,26 @@ def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
     ]
 
 
-def _attempts(work: Work, epochs: Epochs, stated: Stated, tried: Tried, hop: HopName) -> list[Attempt]:
-    """Plan a hop of the oldest batches that wait for it, as many as one graph takes."""
+def _attempts(
+    work: Work, epochs: Epochs, stated: Stated, failed: set[str], hop: HopName, alone: set[str]
+) -> list[Attempt]:
+    """Plan a hop of the oldest batches that wait for it, as many as one graph takes.
+
+    Args:
+        alone: names of batches that share no graph.
+    """
     found, reports = list[Attempt](), 0
     for batch in _batches(work, epochs, stated):
-        if batch.name in tried.failed:
+        if batch.name in failed:
             continue
-        tried.failed.add(batch.name)
+        if found and {batch.name, found[-1].task.batch.name} & alone:
+            break
+        failed.add(batch.name)
         with work.contained(f"{batch.campaign}/{batch.name}"):
             if (planned := _attempt(work, epochs, stated, batch, hop)) is not None:
                 found.append(planned)
                 reports += planned.planned.records if isinstance(planned.planned, BatchJob) else 0
-            tried.failed.remove(batch.name)
+            failed.remove(batch.name)
         if len(found) == MOST_TOGETHER or reports >= _MOST_REPORTS:
             break
     return found
@@ -126,10 +124,14 @@ def _faults(task: Task) -> dict[str, str]:
     return {path: fault for path, fault in found.items() if fault is not None}
 
 
-def _carry_out(work: Work, epochs: Epochs, tried: Tried, attempts: Sequence[Attempt]) -> None:
-    """Carry out attempts that share a graph, and let the log say of each whether it is the output, in their order."""
+def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[Attempt]) -> Collection[str]:
+    """Carry out attempts that share a graph, and let the log say of each whether it is the output, in their order.
+
+    Returns:
+        Names of batches that are to be tried by themselves.
+    """
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
-    began, outputs = time.monotonic(), dict[int, Attempt]()
+    began, outputs, alone = time.monotonic(), dict[int, Attempt](), list[str]()
     with closing(carry_out(attempts)) as made:
         for number, one in enumerate(attempts):
             try:
@@ -139,22 +141,23 @@ def _carry_out(work: Work, epochs: Epochs, tried: Tried, attempts: Sequence[Atte
             except Exception as error:
                 if len(attempts) > 1:
                     # One of them may be at fault: each by itself will show which.
-                    tried.alone.update(names)
+                    alone = names
                     break
                 outcome = error
-            tried.failed.add(names[number])
+            failed.add(names[number])
             with work.contained(f"{epochs.campaign}/{names[number]}"):
                 if _is_output(work, one, outcome, outputs):
                     outputs[number] = one
                     work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
-                tried.failed.remove(names[number])
-            if hop == "shuffle" and names[number] in tried.failed:
+                failed.remove(names[number])
+            if hop == "shuffle" and names[number] in failed:
                 # Those after it were compared with what it read, and lost copies to it.
-                tried.alone.update(names)
+                alone = names
                 break
     for number, one in enumerate(attempts):
         if number not in outputs:
             storage.remove_directory(one.directory)
+    return alone
 
 
 def _prepare(work: Work, epochs: Epochs, hop: HopName, names: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
-from pipelines.schedule.advancing import Tried, advance_all
+from pipelines.schedule.advancing import advance_all
 from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import stated_elsewhere
@@ -158,12 +158,12 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
-    tried = Tried()
+    failed = set[str]()
     # Before a window closes: what is left out of a batch can join the next one.
-    advance_all(work, epochs, stated, tried)
+    advance_all(work, epochs, stated, failed)
     while work.shuffles and _close_some(work, epochs):
         # What turns out to be too little for a batch joins the next window that closes.
-        advance_all(work, epochs, stated, tried)
+        advance_all(work, epochs, stated, failed)
     with work.contained(f"{campaign}: not all estimates were written"):
         _export(work, epochs, before)
     _follow(work, epochs)

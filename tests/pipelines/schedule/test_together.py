@@ -1,0 +1,132 @@
+"""Windows that wait go through one graph for each hop, and each batch is done, charged and published by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipelines.engine.runner import Engine
+from pipelines.jobs import together
+from pipelines.jobs.together import BatchJob
+from tests.support.collecting import add_copies, collect
+from tests.support.jobs import done, summary
+from tests.support.site import Site, account_at, values
+
+Graphs = list[tuple[str, int]]
+"""The job of each graph that ran, and how many batches were in it."""
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Graphs:
+    real, ran = together._run_graph, Graphs()
+
+    def run_graph(jobs: Sequence[BatchJob], engine: Engine, console: object) -> None:
+        ran.append((jobs[0].to.out.split("/")[-2].rpartition(".")[2], len(jobs)))
+        real(jobs, engine, None)
+
+    monkeypatch.setattr(together, "_run_graph", run_graph)
+    return ran
+
+
+def site_of(root: Path, *, discovery: bool = False) -> Site:
+    """Return a site whose grace is long enough for the windows of a week to close together."""
+    site = Site(root, discovery=discovery)
+    site.config.write_text(site.config.read_text().replace('grace = "2d"', 'grace = "9d"'))
+    return site
+
+
+def shuffled(site: Site, day: int) -> tuple[object, object]:
+    found = summary(site.store / "shuffled" / "words" / site.batch(day))
+    return found["received"], found["rejected"]
+
+
+def test_windows_that_wait_go_through_one_graph_for_each_hop(tmp_path: Path, graphs: Graphs) -> None:
+    site = site_of(tmp_path, discovery=True)
+    for day in range(4):
+        collect(site.store, site.campaign, values(200 + day), day=day)
+    finished = site.run(5.1, sure=True)
+    assert finished.problems == []
+    assert graphs == [("shuffle", 4), ("release", 4), ("discover", 4), ("analyze", 4)]
+    assert len(finished.closed) == 4
+    assert len(finished.hops) == 16
+    assert [site.result(day)["received"] for day in range(4)] == [200, 201, 202, 203]
+    assert len(done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json["charges"]) == 8
+    assert account_at(site, 5.2).differences == []
+    assert site.run(5.2, sure=True).hops == []
+
+
+def test_the_first_batch_that_forwards_a_copy_keeps_it(tmp_path: Path, graphs: Graphs) -> None:
+    site = site_of(tmp_path)
+    segments = [collect(site.store, site.campaign, values(100), day=day)[0] for day in range(3)]
+    add_copies(segments[0], segments[1])
+    add_copies(segments[1], segments[2])
+    assert site.run(4.1, sure=True).problems == []
+    assert graphs == [("shuffle", 3), ("analyze", 3)]
+    assert [shuffled(site, day) for day in range(3)] == [
+        (100, {}),
+        (200, {"duplicate": 100}),
+        (200, {"duplicate": 100}),
+    ]
+    assert account_at(site, 4.2).differences == []
+
+
+def test_copies_that_were_lost_to_a_batch_too_small_are_forwarded_by_the_next(tmp_path: Path, graphs: Graphs) -> None:
+    """The second batch loses its copies to the first, keeps too few, and goes back; the third has copies of these."""
+    site = site_of(tmp_path)
+    first, second, third = (
+        collect(site.store, site.campaign, values(number), day=day)[0] for day, number in enumerate((100, 20, 60))
+    )
+    add_copies(second, third)
+    add_copies(first, second)
+    assert site.run(4.1, sure=True).problems == []
+    assert graphs == [("shuffle", 3), ("shuffle", 1), ("analyze", 2)]
+    assert shuffled(site, 2) == (80, {})
+    collect(site.store, site.campaign, values(60), day=4)
+    site.run(5.1, sure=True)
+    # Those of the second day came again: all of them are forwarded by now.
+    assert shuffled(site, 4) == (180, {"duplicate": 120})
+    assert account_at(site, 5.2).differences == []
+
+
+def test_a_batch_that_fails_holds_up_no_other(tmp_path: Path, graphs: Graphs, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = site_of(tmp_path)
+    for day in range(3):
+        collect(site.store, site.campaign, values(100), day=day)
+    counted = together._run_graph
+
+    def run_graph(jobs: Sequence[BatchJob], engine: Engine, console: object) -> None:
+        counted(jobs, engine, None)
+        if any(job.to.writer.batch == site.batch(1) for job in jobs):
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(together, "_run_graph", run_graph)
+        (problem,) = site.run(4.1, sure=True).problems
+    assert site.batch(1) in problem
+    assert graphs == [("shuffle", 3), ("shuffle", 1), ("shuffle", 1), ("shuffle", 1), ("analyze", 2)]
+    assert [site.result(day)["received"] for day in (0, 2)] == [100, 100]
+    assert site.run(4.2, sure=True).problems == []
+    assert site.result(1)["received"] == 100
+    # Nothing stays of what was tried.
+    assert not [path for path in (site.store / "attempts").rglob("*") if path.is_file()]
+
+
+def test_a_release_without_room_is_not_in_the_graph(tmp_path: Path, graphs: Graphs) -> None:
+    """The charges are reserved in the order of the windows: what does not fit waits, and the others are released."""
+    site = site_of(tmp_path)
+    for day in range(3):
+        collect(site.store, site.campaign, values(100), day=day)
+    twin = site.copied(tmp_path / "twin")
+    assert twin.run(4.1, sure=True).problems == []
+    ledger = done("ledger", "show", "--ledger", twin.root / "ledger.db", "--json").json
+    most = sum(charge["epsilon"] for charge in ledger["charges"][:2]) + 1e-6
+    limit = ("--campaign", "words", "--epsilon", most, "--delta", "1e-6", "--renew-days", 30)
+    done("ledger", "set", "--ledger", site.root / "ledger.db", *limit)
+    graphs.clear()
+    (problem,) = site.run(4.1, sure=True).problems
+    assert site.batch(2) in problem
+    assert "limit" in problem
+    assert graphs == [("shuffle", 3), ("analyze", 2)]
+    assert [site.result(day)["received"] for day in (0, 1)] == [100, 100]
