@@ -49,7 +49,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
 
 def of_stream(element: tuple[str, bytes, int], stream: str) -> tuple[str, str, bytes, int]:
-    """Name the stream of a dead letter that `ReadBlocks` gave."""
+    """Name the stream of a dead letter that `ReadFiles` gave."""
     return (stream, *element)
 
 

@@ -24,6 +24,7 @@ from hushcount.wire.tags import TAG_BYTES, tag_keys
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from shuffler.mix import MixShard
+from shuffler.separate import NUMBER
 from shuffler.shuffle import Shuffle
 from tests.shuffler.test_hot_keys import PLACES, Measured, received
 
@@ -118,8 +119,9 @@ def test_a_place_takes_the_memory_that_is_reckoned(way: Way) -> None:
     """Every block that the engine gives, and the most that is made of them at a time."""
     records, blocks = 50_000, 50
     size, reports = way.sealed_bytes * records, np.random.default_rng(1)
-    own = [reports.bytes(size // blocks) for _ in range(blocks)]
-    earlier = [reports.bytes(TAG_BYTES * records // blocks) for _ in range(scaling.EARLIER * blocks)]
+    number = NUMBER.pack(0)
+    own = [number + reports.bytes(size // blocks) for _ in range(blocks)]
+    earlier = [number + reports.bytes(TAG_BYTES * records // blocks) for _ in range(scaling.EARLIER * blocks)]
     mix = MixShard(way.sealed_bytes, tag_keys(way.sealed_bytes, SystemWords()))
     met = {"sealed": own, "refused": [], "released": earlier}
     tracemalloc.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.tags import TAG_BYTES, split, tag_keys, tags
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
-from shuffler.separate import CLAIM
+from shuffler.separate import CLAIM, NUMBER
 from shuffler.shuffle import Shuffle
 
 REPORTS, OF_ONE = 1_000_000, 256_000
@@ -30,7 +31,7 @@ CAP = 3
 
 
 class Measured(beam.PTransform):
-    """`GroupThroughFiles` through files, which notes how many bytes each place received of each input."""
+    """`GroupThroughFiles` through files, which notes how many bytes of records each place received of each input."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
@@ -50,7 +51,9 @@ class _Measure(beam.DoFn):
     def process(self, element: tuple[int, Any]) -> Iterator[tuple[int, Any]]:
         place, met = element
         parts: Mapping[str, Iterable[bytes]] = met if isinstance(met, dict) else {"blocks": met}
-        sizes = {name: sum(map(len, found)) for name, found in parts.items()}
+        # Where batches meet, each block begins with the number of its own.
+        head = NUMBER.size if isinstance(met, dict) else 0
+        sizes = {name: sum(len(block) - head for block in found) for name, found in parts.items()}
         # Every exchange has each place once; whoever makes two of a kind gives them directories of their own.
         number = len(list(Path(self._directory).glob(f"{self._exchange}-{place}-*.sizes")))
         Path(self._directory, f"{self._exchange}-{place}-{number}.sizes").write_text(json.dumps(sizes))
@@ -135,7 +138,8 @@ def test_a_client_with_nearly_all_reports_makes_only_the_place_of_its_claims_hea
             | beam.Map(envelopes_of_one)
             | Shuffle(SEALED, CAP, PLACES, Measured(tmp_path))
         )
-        mixed["counts"] | beam.CombinePerKey(sum) | beam.combiners.ToDict() | beam.Map(write, str(tmp_path / "counts"))
+        counts = (mixed["counts"], mixed["mixed"] | beam.Map(itemgetter(1))) | beam.Flatten()
+        counts | beam.CombinePerKey(sum) | beam.combiners.ToDict() | beam.Map(write, str(tmp_path / "counts"))
     others = BLOCKS * -(-OF_ONE // BLOCKS // 100)
     counts = json.loads((tmp_path / "counts").read_text())
     assert counts == {"over_cap": OF_ONE - others - CAP, "accepted": others + CAP}

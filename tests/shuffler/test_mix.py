@@ -14,7 +14,18 @@ from hushcount.randomness import SystemWords
 from hushcount.wire.equality import first_of_equal, first_words, in_others, recurring
 from hushcount.wire.tags import TAG_BYTES, tag_keys
 from shuffler.mix import MixShard, allowed, permuted, tagged
-from tests.shuffler.test_shuffle import CIPHERTEXTS, KEYS, SEALED, envelopes, numbers, outputs, plain_tag, totals
+from tests.shuffler.test_shuffle import (
+    CIPHERTEXTS,
+    KEYS,
+    SEALED,
+    envelopes,
+    numbered,
+    numbers,
+    of_batch,
+    outputs,
+    plain_tag,
+    totals,
+)
 from tests.support.listed import ListedWords
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 from tests.support.words import SeededWords
@@ -32,11 +43,13 @@ def mixed(values: Sequence[int], refused: Sequence[int] = (), cut: int = 0) -> t
     """Return what shard 4 holds, and the counts."""
     blocks = [sealed(values[:cut]).tobytes(), sealed(values[cut:]).tobytes()]
     tags = [b"".join(tag_of(number) for number in part) for part in (refused[::2], refused[1::2])]
-    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, {"sealed": blocks, "refused": tags})))
+    element = {"sealed": numbered(blocks), "refused": numbered(tags)}
+    main, tagged = outputs(MixShard(SEALED, KEYS.ciphertexts).process((4, element)))
     ((shard, block),) = main
-    assert shard == 4
-    assert len(tagged["counts"]) == len(dict(tagged["counts"]))
-    return numbers(block), dict(tagged["counts"])
+    assert shard == (0, 4)
+    counts = of_batch(tagged["counts"])
+    assert len(counts) == len(dict(counts))
+    return numbers(block), dict(counts)
 
 
 # Equal ciphertexts.
@@ -219,12 +232,12 @@ def mixed_with(
     """Return what stays of a batch with the tags of earlier ones, in two blocks, and the counts."""
     tags = [tag_of(number, keys) for number in before]
     element = {
-        "sealed": [sealed(values).tobytes()],
-        "refused": [tag_of(number, keys) for number in refused],
-        "released": [b"".join(tags[:2]), b"".join(tags[2:])],
+        "sealed": numbered([sealed(values).tobytes()]),
+        "refused": numbered(tag_of(number, keys) for number in refused),
+        "released": numbered([b"".join(tags[:2]), b"".join(tags[2:])]),
     }
     main, tagged = outputs(MixShard(SEALED, keys).process((4, element)))
-    return numbers(main[0][1]), totals(tagged["counts"])
+    return numbers(main[0][1]), totals(of_batch(tagged["counts"]))
 
 
 @given(values=st.lists(st.sampled_from(CIPHERTEXTS), max_size=40), others=st.lists(st.sampled_from(CIPHERTEXTS)))
@@ -239,8 +252,8 @@ def test_records_of_the_length_of_a_real_report_keep_their_zero_bytes() -> None:
     rows = np.zeros((50, 164), dtype=np.uint8)
     rows[:, 40:124] = np.random.default_rng(3).integers(256, size=(50, 84), dtype=np.uint8)
     block = np.concatenate([rows, rows[:1]]).tobytes()
-    met = {"sealed": [block], "refused": [plain_tag(rows[7].tobytes(), keys)]}
+    met = {"sealed": numbered([block]), "refused": numbered([plain_tag(rows[7].tobytes(), keys)])}
     main, tagged = outputs(MixShard(164, keys).process((0, met)))
     found = sorted(main[0][1][start : start + 164] for start in range(0, len(main[0][1]), 164))
     assert found == sorted(row.tobytes() for place, row in enumerate(rows) if place != 7)
-    assert totals(tagged["counts"]) == {"accepted": 49, "duplicate": 1}
+    assert totals(of_batch(tagged["counts"])) == {"accepted": 49, "duplicate": 1}

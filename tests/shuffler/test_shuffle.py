@@ -27,7 +27,7 @@ from hushcount.wire.tags import MOST_PLACES, TAG_BYTES, tag_keys
 from pipelines.engine.group_through_files import GroupThroughFiles
 from shuffler.cap import RefuseOverCap, cap_key
 from shuffler.mix import MixShard
-from shuffler.separate import Separate
+from shuffler.separate import Numbered, Separate
 from shuffler.shuffle import Shuffle
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
 from tests.support.words import SeededWords
@@ -130,10 +130,26 @@ def passed(blocks: Iterable[np.ndarray], cap: int, places: int, keys: RunKeys) -
     sealed, claims = met(main), met(tagged.get("claims", []))
     main, over = outputs(result for element in claims.items() for result in refuse.process(element))
     refused = met(main)
-    both = {place: {"sealed": found, "refused": refused.get(place, [])} for place, found in sealed.items()}
+    both = {
+        place: {"sealed": numbered(found), "refused": numbered(refused.get(place, []))}
+        for place, found in sealed.items()
+    }
     shards, mixed = outputs(result for element in both.items() for result in mix.process(element))
     assert len(dict(shards)) == len(shards)
-    return Passed(sealed, claims, refused, dict(shards), totals(over.get("counts", []) + mixed.get("counts", [])))
+    counts = totals(over.get("counts", []) + of_batch(mixed.get("counts", [])))
+    return Passed(sealed, claims, refused, dict(of_batch((at[0], (at[1], block)) for at, block in shards)), counts)
+
+
+def numbered(blocks: Iterable[bytes]) -> list[bytes]:
+    """Return the blocks of one batch as the step after the first gives them."""
+    return [block for each in blocks for _, block in unpacked(Numbered()).process((0, each))]
+
+
+def of_batch(elements: Iterable[tuple[int, Any]], number: int = 0) -> list[Any]:
+    """Return the elements beside the number of their batch, which all have."""
+    found = list(elements)
+    assert {batch for batch, _ in found} <= {number}
+    return [element for _, element in found]
 
 
 def unpacked(dofn: Any) -> Any:
@@ -279,10 +295,10 @@ def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: in
     both = np.concatenate([thief, made, made[:1000:4]])
     both = both[np.random.default_rng(4).permutation(len(both))]
 
-    def shards_are_right(found: list[tuple[int, bytes]]) -> None:
+    def shards_are_right(found: list[tuple[tuple[int, int], bytes]]) -> None:
         shards = dict(found)
         assert len(shards) == len(found)
-        assert sorted(shards) == list(range(places))
+        assert sorted(shards) == [(0, place) for place in range(places)]
         forwarded = [number for block in shards.values() for number in numbers(block)]
         assert len(set(forwarded)) == len(forwarded)
         expected = {**dict.fromkeys(range(1, 201), 2), **dict.fromkeys(range(1001, 1021), 1)}
@@ -291,10 +307,15 @@ def test_the_whole_transform_on_beams_embedded_runner(tmp_path: Path, places: in
     def counts_are_right(found: list[tuple[str, int]]) -> None:
         assert totals(found) == {"accepted": 420, "over_cap": 600 + 18, "duplicate": 250 + 2}
 
+    def all_of_the_batch(element: tuple[int, tuple[str, int]]) -> tuple[str, int]:
+        (count,) = of_batch([element])
+        return count  # type: ignore[no-any-return]
+
     with CheckedPipeline(runner=RUNNER, options=PipelineOptions([])) as pipeline:
         blocks = pipeline | beam.Create([part.tobytes() for part in np.array_split(both, 16)])
         shuffle = Shuffle(SEALED, cap=2, places=places, grouping=GroupThroughFiles(str(tmp_path)) if in_files else None)
         shuffled = blocks | shuffle
         assert_that(shuffled["shards"], shards_are_right, label="shards")
-        assert_that(shuffled["counts"], counts_are_right, label="counts")
+        counts = (shuffled["counts"], shuffled["mixed"] | beam.Map(all_of_the_batch)) | beam.Flatten()
+        assert_that(counts, counts_are_right, label="counts")
     assert any(tmp_path.iterdir()) == in_files
