@@ -12,7 +12,9 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.test_pipeline import TestPipeline as CheckedPipeline
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.window import FixedWindows, GlobalWindows
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions, TimestampedValue
+from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
@@ -57,7 +59,7 @@ def plain(graph: Callable[[beam.Pipeline], Any]) -> list[Any]:
         instead_of_beam(patch.setattr)
         with Engine().pipeline("test") as pipeline:
             made = graph(pipeline)
-    return list(made.values)
+    return [value for _, value in made.values]
 
 
 class Half(beam.CombineFn):  # type: ignore[misc]
@@ -79,6 +81,27 @@ class Half(beam.CombineFn):  # type: ignore[misc]
 class Timed(beam.DoFn):  # type: ignore[misc]
     def process(self, element: int, moment: Any = beam.DoFn.TimestampParam) -> list[Any]:
         return [moment]
+
+
+class Started(beam.DoFn):  # type: ignore[misc]
+    """Shows in which window each element is."""
+
+    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> list[Any]:
+        return [(window.start.seconds(), element)]
+
+
+class Last(beam.DoFn):  # type: ignore[misc]
+    """Yields the last element of each window at the end of its bundle."""
+
+    def start_bundle(self) -> None:
+        self._last: dict[Any, Any] = {}
+
+    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
+        self._last[window] = element
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for window, element in self._last.items():
+            yield WindowedValue(element, window.start, [window])
 
 
 class Kept(beam.DoFn):  # type: ignore[misc]
@@ -103,6 +126,36 @@ def pairs(pipeline: beam.Pipeline) -> Any:
     return pipeline | "pairs" >> beam.Create([("a", 1), ("b", 2), ("a", 3)])
 
 
+def at(timed: tuple[int, Any]) -> TimestampedValue:
+    return TimestampedValue(timed[1], timed[0])
+
+
+def timed(pipeline: beam.Pipeline, elements: list[tuple[int, Any]], name: str = "timed") -> Any:
+    """Return elements, each in the window of its second."""
+    return (
+        pipeline
+        | name >> beam.Create(elements)
+        | f"at of {name}" >> beam.Map(at)
+        | f"windows of {name}" >> beam.WindowInto(FixedWindows(1))
+    )
+
+
+def keyed(pipeline: beam.Pipeline) -> Any:
+    return timed(pipeline, [(0, ("a", 1)), (0, ("a", 2)), (7, ("a", 3)), (7, ("b", 4)), (13, ("a", 5))])
+
+
+def each_window(made: Any) -> Any:
+    return made | "windows seen" >> beam.ParDo(Started())
+
+
+def meet(made: Any, seconds: int) -> Any:
+    return made | f"windows of {seconds}" >> beam.WindowInto(FixedWindows(seconds))
+
+
+def named(met: tuple[str, dict[str, Iterable[int]]]) -> tuple[str, dict[str, list[int]]]:
+    return met[0], {name: sorted(values) for name, values in met[1].items()}
+
+
 def ten(pipeline: beam.Pipeline) -> Any:
     return beam.pvalue.AsSingleton(pipeline | "ten" >> beam.Create([10]))
 
@@ -119,6 +172,48 @@ MEANINGS: list[tuple[Callable[[beam.Pipeline], Any], list[Any]]] = [
     (lambda p: p | beam.Create([]) | beam.CombineGlobally(sum).without_defaults(), []),
     (lambda p: pairs(p) | beam.GroupByKey() | beam.Map(listed), [("a", [1, 3]), ("b", [2])]),
     (lambda p: pairs(p) | beam.CombinePerKey(sum), [("a", 4), ("b", 2)]),
+    # Windows: each element is in its own; what meets there meets; and other windows may take them in.
+    (lambda p: each_window(timed(p, [(3, "x"), (4, "y"), (3, "z")])), [(3, "x"), (4, "y"), (3, "z")]),
+    (
+        lambda p: each_window((timed(p, [(3, "x")]), timed(p, [(4, "y")], "others")) | beam.Flatten()),
+        [(3, "x"), (4, "y")],
+    ),
+    (
+        lambda p: each_window(keyed(p) | beam.GroupByKey() | beam.Map(listed)),
+        [(0, ("a", [1, 2])), (7, ("a", [3])), (7, ("b", [4])), (13, ("a", [5]))],
+    ),
+    (
+        lambda p: each_window(
+            {"one": keyed(p), "two": timed(p, [(7, ("a", 6))], "others")} | beam.CoGroupByKey() | beam.Map(named)
+        ),
+        [
+            (0, ("a", {"one": [1, 2], "two": []})),
+            (7, ("a", {"one": [3], "two": [6]})),
+            (7, ("b", {"one": [4], "two": []})),
+            (13, ("a", {"one": [5], "two": []})),
+        ],
+    ),
+    (
+        lambda p: each_window(keyed(p) | beam.CombinePerKey(sum)),
+        [(0, ("a", 3)), (7, ("a", 3)), (7, ("b", 4)), (13, ("a", 5))],
+    ),
+    (
+        lambda p: each_window(keyed(p) | beam.Values() | beam.CombineGlobally(sum).without_defaults()),
+        [(0, 3), (7, 7), (13, 5)],
+    ),
+    (
+        lambda p: each_window(meet(keyed(p) | beam.CombinePerKey(sum), 8) | "again" >> beam.CombinePerKey(sum)),
+        [(0, ("a", 6)), (0, ("b", 4)), (8, ("a", 5))],
+    ),
+    (
+        lambda p: (
+            each_window(meet(keyed(p) | beam.GroupByKey() | beam.Map(listed), 8) | "again" >> beam.GroupByKey())
+            | beam.Map(itemgetter(0))
+        ),
+        [0, 0, 8],
+    ),
+    (lambda p: each_window(timed(p, [(3, "x"), (4, "y")]) | beam.ParDo(Last())), [(3, "x"), (4, "y")]),
+    (lambda p: each_window(timed(p, [(3, 1), (4, 2)]) | beam.Map(add, ten(p))), [(3, 11), (4, 12)]),
 ]
 
 
@@ -141,7 +236,13 @@ def test_transforms_mean_to_beam_what_they_mean_here() -> None:
 def test_what_only_an_engine_has_raises() -> None:
     for graph in [
         lambda p: p | beam.Impulse(),
-        lambda p: p | beam.Create([1]) | beam.WindowInto(FixedWindows(1)),
+        lambda p: p | beam.Create([1]) | beam.WindowInto(Sessions(1)),
+        lambda p: (
+            p
+            | beam.Create([1])
+            | beam.WindowInto(FixedWindows(1), trigger=AfterCount(1), accumulation_mode=AccumulationMode.DISCARDING)
+        ),
+        lambda p: timed(p, [(3, 1), (4, 2)]) | beam.CombineGlobally(sum),
         lambda p: p | beam.Create([1]) | beam.ParDo(Timed()),
         lambda p: p | beam.Create([1]) | beam.Map(add, beam.pvalue.AsList(p | beam.Create([1]))),
         lambda p: p | beam.Create([1]) | beam.CombineGlobally(Half(), 1),
