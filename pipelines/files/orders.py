@@ -86,8 +86,11 @@ class EachInItsWindow(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
     """(number, element) in, the element in the window of its order out."""
 
     def expand(self, elements: PCollection) -> PCollection:
-        timed = elements | "at its number" >> beam.Map(lambda element: TimestampedValue(element[1], element[0]))
-        return timed | "a window each" >> beam.WindowInto(FixedWindows(1))
+        return elements | "at its number" >> beam.Map(_at_number) | "a window each" >> beam.WindowInto(FixedWindows(1))
+
+
+def _at_number(element: tuple[int, Any]) -> TimestampedValue:
+    return TimestampedValue(element[1], element[0])
 
 
 def together() -> FixedWindows:

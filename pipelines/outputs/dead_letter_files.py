@@ -59,18 +59,20 @@ def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -
 
 
 class _Bound(beam.DoFn):
-    """Pass the first records of a bundle for each file, as many as a file holds."""
+    """Pass the first records of a bundle for each file of each order, as many as a file holds."""
 
     def start_bundle(self) -> None:
-        self._taken: dict[tuple[str, str, int], int] = {}
+        self._taken: dict[tuple[int, str, str, int], int] = {}
 
-    def process(self, element: tuple[str, str, bytes, int]) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+    def process(
+        self, element: tuple[str, str, bytes, int], window: BoundedWindow = beam.DoFn.WindowParam
+    ) -> Iterator[tuple[tuple[str, str, int], bytes]]:
         stream, reason, records, length = element
-        file = (stream, reason, length)
+        file = (number_of(window), stream, reason, length)
         kept = _first(records, length, MOST_DEAD_BYTES - self._taken.get(file, 0))
         if kept:
             self._taken[file] = self._taken.get(file, 0) + len(kept)
-            yield file, kept
+            yield file[1:], kept
 
 
 def _first(records: bytes, length: int, most: int) -> bytes:
