@@ -60,10 +60,6 @@ class Draw:
         data = {"campaign": fingerprint.hex(), "rule": asdict(rule), "input": manifest}
         return Draw(key, hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).digest())
 
-    def open(self) -> bytes:
-        """Return the key of this draw; raises as the reference does."""
-        return self.key.read().derived(self.context)
-
 
 class BinWords:
     """A stream of words for each bin, which follows from the key of a draw and the bin's pair, and from nothing else.

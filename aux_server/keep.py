@@ -12,7 +12,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
 
 from aux_server.bins import Bins
-from aux_server.drawing import BinWords, Draw, in_drawn_order
+from aux_server.drawing import BinWords, Derives, Draw, Reference, in_drawn_order
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.released import join_released
@@ -50,17 +50,17 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
 
 class _Drawing(beam.DoFn):
-    """A step with the key of a window's draw, which it opens once for the window."""
+    """A step with the key of a window's draw. It reads the private key once: that may be in a key service."""
 
     def __init__(self, draw: Draws) -> None:
         self._draw = draw
-        self._opened: tuple[Draw, bytes] | None = None
+        self._read: tuple[Reference, Derives] | None = None
 
     def _key(self, window: BoundedWindow) -> bytes:
         draw = self._draw if isinstance(self._draw, Draw) else self._draw(window)
-        if self._opened is None or self._opened[0] != draw:
-            self._opened = draw, draw.open()
-        return self._opened[1]
+        if self._read is None or self._read[0] != draw.key:
+            self._read = draw.key, draw.key.read()
+        return self._read[1].derived(draw.context)
 
 
 class Keep(_Drawing):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from apache_beam.transforms.window import IntervalWindow
 
 from aux_server.bins import Bins
 from aux_server.drawing import BinWords, Draw, in_drawn_order
-from aux_server.keep import count_noise, draw_kept, kept_records, laplace_noise
+from aux_server.keep import InDrawnOrder, count_noise, draw_kept, kept_records, laplace_noise
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.randomness import SystemWords
+from keys.private import PrivateKey
 from keys.store import KeyReference
 from tests.support.jobs import new_keys
 
@@ -38,6 +40,11 @@ def middle(rule: KeepRule) -> int:
     return min(range(1, 200), key=lambda count: abs(rule.keep_probability(count) - 0.5))
 
 
+def opened(draw: Draw) -> bytes:
+    """Return the key of a draw."""
+    return draw.key.read().derived(draw.context)
+
+
 def test_key_rule_campaign_and_input_each_make_another_draw(references: list[KeyReference]) -> None:
     reference, other = references
     rules = [RULE, replace(RULE, epsilon=1.5), replace(RULE, counts=True), replace(RULE, cap=2)]
@@ -47,16 +54,44 @@ def test_key_rule_campaign_and_input_each_make_another_draw(references: list[Key
         Draw.of(reference, b"f" * 32, RULE, "b" * 64),
         Draw.of(other, b"f" * 32, RULE, "a" * 64),
     ]
-    assert len({draw.open() for draw in draws}) == len(draws)
-    assert Draw.of(reference, b"f" * 32, replace(RULE), "a" * 64).open() == draws[0].open()
+    assert len({opened(draw) for draw in draws}) == len(draws)
+    assert opened(Draw.of(reference, b"f" * 32, replace(RULE), "a" * 64)) == opened(draws[0])
 
 
 def test_a_graph_carries_no_secret(references: list[KeyReference]) -> None:
     draw = Draw.of(references[0], b"f" * 32, RULE, "a" * 64)
     carried = pickle.dumps(draw)
-    for secret in (references[0].read().secret_for_storage(), draw.open()):
+    for secret in (references[0].read().secret_for_storage(), opened(draw)):
         assert secret not in carried
         assert secret.hex().encode() not in carried
+
+
+@dataclass
+class Counted:
+    """A reference that counts how often it is read."""
+
+    reference: KeyReference
+    reads: int = 0
+
+    def read(self) -> PrivateKey:
+        self.reads += 1
+        return self.reference.read()
+
+
+def test_batches_of_one_graph_have_draws_of_their_own_and_one_look_at_the_private_key(
+    references: list[KeyReference],
+) -> None:
+    """The key may be in a key service. Of 50 records two orders are equal with a probability below 1e-64."""
+    counted, seen = Counted(references[0]), set()
+    rows = [bytes([number]) for number in range(50)]
+    step = InDrawnOrder(lambda window: Draw(counted, str(window.start.seconds()).encode()))
+    for number in (0, 1, 0, 2, 1):
+        ((place, block),) = step.process((0, rows), IntervalWindow(number, number + 1))
+        assert place == 0
+        assert block == b"".join(in_drawn_order(references[0].read().derived(str(number).encode()), rows))
+        seen.add(block)
+    assert len(seen) == 3
+    assert counted.reads == 1
 
 
 def test_words_follow_from_the_pair_alone() -> None:
