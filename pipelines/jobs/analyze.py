@@ -28,7 +28,7 @@ from keys.opening_engines import require_opening_engine
 from keys.store import campaign_key
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
-from pipelines.files.orders import Folder, number_of
+from pipelines.files.orders import MOST_TOGETHER, Folder, number_of
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
@@ -44,6 +44,9 @@ from pipelines.outputs.counts import SEALED, Opening, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
+
+_MOST_CELLS = 1 << 25
+"""Of the tallies of one graph: 256 MiB. A worker holds those of all its batches at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,11 @@ class AnalyzeJob(OpeningJob):
     def alike(self) -> Hashable:
         groups = tuple(group.tobytes() for group in self.groups.each())
         return self.campaign.fingerprint, self.key, self.columns.tobytes(), groups
+
+    @property
+    def most(self) -> int:
+        rows, width = self.mechanism.encoder.tally_shape(self.columns)
+        return min(MOST_TOGETHER, max(1, _MOST_CELLS // max(1, rows * width)))
 
     def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")

@@ -19,7 +19,7 @@ from hushcount.campaigns.campaign import Stream
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, total_records
-from pipelines.files.orders import EachInItsWindow, FolderOf, Listed, OfOrder, Order, Orders, together
+from pipelines.files.orders import MOST_TOGETHER, EachInItsWindow, FolderOf, Listed, OfOrder, Order, Orders, together
 from pipelines.files.progress import bar
 from pipelines.jobs.job import Job, Place, published
 from pipelines.ledger.charging import Charging
@@ -107,6 +107,11 @@ class BatchJob(Job):
         """Return the job as it is in a graph after these."""
         return self
 
+    @property
+    def most(self) -> int:
+        """How many jobs that are alike one graph takes."""
+        return MOST_TOGETHER
+
     def lost(self, sums: Mapping[str, int]) -> Lost:
         """Return to which streams of earlier batches of the graph this one lost copies of a report."""
         return frozenset()
@@ -163,7 +168,8 @@ def run_together(
 ) -> Generator[Outcome, None, None]:
     """Run jobs with private outputs in one graph, and yield what becomes of each, in their order and as it is done.
 
-    A release that exceeds a limit is not in the graph. Whoever closes it in between leaves the rest uncharged.
+    A release that exceeds a limit is not in the graph. Whoever closes it in between leaves the rest uncharged. Where a
+    graph takes fewer of them, one follows the other.
 
     Args:
         jobs: alike, at most MOST_TOGETHER.
@@ -171,6 +177,12 @@ def run_together(
     Raises:
         HushcountError: the graph failed.
     """
+    most = jobs[0].most
+    for begin in range(0, len(jobs), most):
+        yield from _in_one_graph(jobs[begin : begin + most], engine, console)
+
+
+def _in_one_graph(jobs: Sequence[BatchJob], engine: Engine, console: Console | None) -> Generator[Outcome, None, None]:
     with ExitStack() as held:
         places: list[Charging | Exception] = []
         for job in jobs:

@@ -15,11 +15,11 @@ from hushcount.errors import HushcountError, NotYet
 from hushcount.wire.sealing import Octets
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
-from pipelines.files.orders import Listed
+from pipelines.files.orders import MOST_TOGETHER, Listed
 from pipelines.handover.batch_file import BatchFile, BatchSegment
 from pipelines.handover.retired import RetiredBatch
 from pipelines.jobs import together
-from pipelines.jobs.analyze import plan_analyze
+from pipelines.jobs.analyze import AnalyzeJob, plan_analyze
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
@@ -177,6 +177,23 @@ def test_outputs_in_a_store_are_those_of_a_disk(chain: Chain, tmp_path: Path, st
             copy.parent.mkdir(parents=True)
             storage.copy(path, str(copy))
             assert as_set(read_rows(copy.parent)) == as_set(read_rows(chain.path("shuffled") / name / stream))
+
+
+def test_of_large_tallies_one_graph_takes_fewer(chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker holds the tallies of all batches of a graph: two of these fit, so that the third is in another graph."""
+    graphs, add = list[list[str]](), together.add_graph
+    monkeypatch.setattr(
+        together, "add_graph", lambda jobs, where, *rest: (graphs.append(list(where)), add(jobs, where, *rest))
+    )
+    job = analyze(chain)(tmp_path, "one")
+    assert isinstance(job, AnalyzeJob)
+    assert job.most == MOST_TOGETHER
+    rows, width = job.mechanism.encoder.tally_shape(job.columns)
+    monkeypatch.setattr("pipelines.jobs.analyze._MOST_CELLS", 3 * rows * width - 1)
+    require_same(analyze(chain), tmp_path)
+    assert graphs[:2] == [[f"{tmp_path}/together/{name}" for name in names] for names in (("one", "two"), ("three",))]
+    monkeypatch.setattr("pipelines.jobs.analyze._MOST_CELLS", 0)
+    assert job.most == 1
 
 
 # Copies.
@@ -401,7 +418,7 @@ def test_who_stops_in_between_leaves_the_rest_undone_and_uncharged(chain: Chain,
     plan = analyze(chain, ledger=ledger)
     outcomes = run_together([plan(tmp_path, name) for name in BATCHES], Engine())
     require_done([next(outcomes)])
-    outcomes.close()  # type: ignore[attr-defined]
+    outcomes.close()
     assert [(tmp_path / name / "summary.json").exists() for name in BATCHES] == [True, False, False]
     assert [charge.state for charge in charges_of(ledger)] == ["committed"]
     # What was not charged can be made by the next graph, and what was is not charged again.
