@@ -61,6 +61,16 @@ class FolderOf:
         return storage.join(self.orders(number).directory, *self.names)
 
 
+@dataclass(frozen=True)
+class OneFolder:
+    """A folder of the only order, which need not be in its directory."""
+
+    folder: str
+
+    def __call__(self, number: int) -> str:
+        return self.folder
+
+
 def number_of(window: BoundedWindow) -> int:
     """Return the number of the order in a window; 0 in the global window, which has one."""
     return window.start.seconds() if isinstance(window, IntervalWindow) else 0

@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import BoundedWindow
 
 from aux_server.count_bins import CountBins
 from aux_server.drawing import Draw
@@ -32,11 +31,12 @@ from pipelines.engine.group_through_files import GroupThroughFiles, places
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.blocks import WriteShards
-from pipelines.files.orders import Order, Orders, ShardOfOrder, number_of
+from pipelines.files.orders import OneFolder, Order, ShardOfOrder
 from pipelines.handover.evaluator import Evaluator, namer
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs.dead_letters import kept_of
+from pipelines.jobs.drawing import DrawOf
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob
 from pipelines.jobs.reveal import BINS, RevealJob
@@ -186,10 +186,11 @@ class ReleaseJob(OpeningJob):
         read, opened = self.opened(files, where, opens)
         counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(where.spill))
         counts, allowed = self.count(where, read, opened, counted["counts"])
-        drawn = _Beside(where.spill) if where.open and where.spill is not None else where.folder(BINS)
+        beside = None if where.spill is None else OneFolder(storage.join(where.spill, BINS))
+        drawn = beside if where.open and beside is not None else where.folder(BINS)
         written = (
             counted["bins"]
-            | "release" >> Release(self.rule, _DrawOf(self.key, where.orders))
+            | "release" >> Release(self.rule, DrawOf(self.key, where.orders))
             | "of its order" >> beam.ParDo(ShardOfOrder())
             | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
         )
@@ -228,24 +229,3 @@ def _drawn_to(place: Place) -> str:
     """Return where bins are drawn: where others see what is in the output, a draw that is thrown away must not be."""
     beside = place.spill is not None and storage.is_remote(place.directory)
     return storage.join(place.spill if place.spill is not None and beside else place.directory, BINS)
-
-
-@dataclass(frozen=True)
-class _Beside:
-    """The folder of the only order, in a directory that is not its own."""
-
-    directory: str
-
-    def __call__(self, number: int) -> str:
-        return storage.join(self.directory, BINS)
-
-
-@dataclass(frozen=True)
-class _DrawOf:
-    """The draw of the order in a window."""
-
-    key: KeyReference
-    orders: Orders
-
-    def __call__(self, window: BoundedWindow) -> Draw:
-        return Draw(self.key, self.orders(number_of(window)).draw)

@@ -1,0 +1,22 @@
+"""The draw of each order of a release. Workers of the auxiliary server load this module, and have no analyzer's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apache_beam.transforms.window import BoundedWindow
+
+from aux_server.drawing import Draw
+from keys.store import KeyReference
+from pipelines.files.orders import Orders, number_of
+
+
+@dataclass(frozen=True)
+class DrawOf:
+    """The draw of the order in a window."""
+
+    key: KeyReference
+    orders: Orders
+
+    def __call__(self, window: BoundedWindow) -> Draw:
+        return Draw(self.key, self.orders(number_of(window)).draw)
