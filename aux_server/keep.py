@@ -18,8 +18,8 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.released import join_released
 from hushcount.randomness import WORD_VALUES, Words, below
 
-Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw]"
-"""The draw of a release, or one for each window of a collection."""
+Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"
+"""The draw of a release, or one for each window of a collection; None: nothing is released of a window."""
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -56,8 +56,10 @@ class _Drawing(beam.DoFn):
         self._draw = draw
         self._read: tuple[Reference, Derives] | None = None
 
-    def _key(self, window: BoundedWindow) -> bytes:
+    def _key(self, window: BoundedWindow) -> bytes | None:
         draw = self._draw if isinstance(self._draw, Draw) else self._draw(window)
+        if draw is None:
+            return None
         if self._read is None or self._read[0] != draw.key:
             self._read = draw.key, draw.key.read()
         return self._read[1].derived(draw.context)
@@ -71,7 +73,8 @@ class Keep(_Drawing):
         self._rule = rule
 
     def process(self, bins: Bins, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[bytes]:
-        yield from kept_records(self._rule, bins, BinWords(self._key(window), bins.pairs))
+        if (key := self._key(window)) is not None:
+            yield from kept_records(self._rule, bins, BinWords(key, bins.pairs))
 
 
 def kept_records(rule: KeepRule, bins: Bins, words: Words) -> Iterator[bytes]:
@@ -165,4 +168,5 @@ class InDrawnOrder(_Drawing):
     def process(
         self, element: tuple[int, Iterable[bytes]], window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[tuple[int, bytes]]:
-        yield element[0], b"".join(in_drawn_order(self._key(window), list(element[1])))
+        if (key := self._key(window)) is not None:
+            yield element[0], b"".join(in_drawn_order(key, list(element[1])))

@@ -38,7 +38,7 @@ def test_every_command_has_help_with_an_example() -> None:
         assert shown.exit_code == 0
         assert f"Example: hushcount {' '.join(command)}" in shown.output
         # docs/get-started.md: the one logs JSON, the other prints it.
-        assert ("--json" in shown.output) == (command not in (("collect",), ("evaluate",), ("campaign", "schema")))
+        assert ("--json" in shown.output) == (command not in (("collect",), ("evaluate",), ("stream",), ("campaign", "schema")))
 
 
 def test_every_command_in_the_documents_exists_with_its_options() -> None:

@@ -39,7 +39,6 @@ ELSEWHERE: Mapping[str, str] = {
     "make unit": "runs this test",
     "make docs": "fetches the site's packages: tests/test_docs.py checks pages and links",
     "pip install ./hushcount": "tests/package/check.py installs what was built",
-    "hushcount stream --campaign c.json": "needs Flink: tests/engines; tests/pipelines/streaming/test_job.py without",
     "hushcount shuffle --campaign redacted.json --input encoded --out shuffled --runner": "needs Flink: tests/engines",
     "python deploy/flink/": "needs mvn, go and Java: tests/deploy/test_flink_containers.py",
     "java -jar": "needs Java and Flink: tests/engines",

@@ -106,6 +106,8 @@ _ALLOWED = {
     **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
 }
 """What is allowed, by pydantic's type of error: its own words address the author of the model."""
+Hex8 = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
+"""8 bytes in lower-case hexadecimal digits."""
 Hex32 = Annotated[str, text_of(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits, in lower case")]
 """32 bytes in lower-case hexadecimal digits."""
 FileName = Annotated[

@@ -22,8 +22,8 @@ from shuffler.collector.settings import CollectorPart
 Party = Literal["shuffler", "aux-server", "analyzer"]
 PARTIES: tuple[Party, ...] = ("shuffler", "aux-server", "analyzer")
 FOLDERS = (
-    "segments", "evaluations", "log", "attempts", "shuffled", "released", "found", "results", "estimates", "stated",
-    "receipts",
+    "segments", "evaluations", "log", "orders", "attempts", "shuffled", "released", "found", "results", "estimates",
+    "stated", "receipts",
 )  # fmt: skip
 """The folders of the store; each can be another party's."""
 SAID = ("stated", "receipts")

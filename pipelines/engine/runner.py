@@ -26,8 +26,8 @@ from pipelines.files.storage_errors import StorageError, silent_clients
 EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
-_FAILED = {"stream": "failed; a window with a window.json is settled and stays so, nothing was released of any other"}
-"""The state after a failure of jobs that release in parts."""
+_FAILED = {"stream": "failed; hushcount run carries out without it what is not done"}
+"""The state after a failure of jobs that a run does not wait for."""
 # grpc's own thread prints it if a job server never came up.
 _CHANNEL_GONE = "Cannot monitor channel state"
 

@@ -10,6 +10,7 @@ import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import HushcountError
 from hushcount.reasons import Reason, rejected
 from hushcount.wire.blocks import Header, Kind, read_block
 from pipelines.files import storage
@@ -33,11 +34,15 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: how many leading bytes of a record never go to the dead letter.
+        leaves_out: whether a file that cannot be read is left out, and not counted as received, so that its batch is
+            refused and no other; else the graph fails.
     """
 
-    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
+    def __init__(
+        self, campaign: bytes, record_bytes: int, strip: int, progress: str | None, leaves_out: bool = False
+    ) -> None:
         super().__init__()
-        self._read = _ReadSpan(campaign, record_bytes, strip, progress)
+        self._read = _ReadSpan(campaign, record_bytes, strip, progress, leaves_out)
 
     def expand(self, files: PCollection) -> dict[str, PCollection]:
         spans = files | "spans" >> beam.ParDo(_Spans()).with_outputs("counts", main="spans")
@@ -60,13 +65,21 @@ class _Spans(beam.DoFn):
 
 
 class _ReadSpan(beam.DoFn):
-    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None) -> None:
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None, leaves_out: bool) -> None:
         self._campaign = campaign
         self._record_bytes = record_bytes
         self._strip = strip
         self._progress = progress
+        self._leaves_out = leaves_out
 
     def process(self, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
+        try:
+            yield from self._blocks(span)
+        except (HushcountError, OSError):
+            if not self._leaves_out:
+                raise
+
+    def _blocks(self, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
         file, start, stop = span
         header = file.header
         reason = self._refusal(header)
@@ -75,8 +88,9 @@ class _ReadSpan(beam.DoFn):
         with storage.open_read(file.path) as stream:
             for index in range(start, stop):
                 records = header.block_records(index)
-                yield TaggedOutput("counts", ("received", records))
                 block = read_block(stream, header, index)
+                # Not before: what cannot be read was not received.
+                yield TaggedOutput("counts", ("received", records))
                 if block is None:
                     yield TaggedOutput("counts", rejected("corrupt_block", records))
                 elif reason is None:
@@ -134,8 +148,8 @@ class _WriteShard(beam.DoFn):
 
     def process(self, element: tuple[tuple[int, int], bytes], allowed: bool) -> Iterator[tuple[int, int]]:
         (number, shard), records = element
-        if allowed and records:
+        if allowed and records and (folder := self._folder(number)) is not None:
             kind, record_bytes = self._kind
             name = f"part-{shard:05d}-of-{self._shards:05d}{SUFFIX}"
-            write_file(storage.join(self._folder(number), name), kind, record_bytes, records, *self._campaign)
+            write_file(storage.join(folder, name), kind, record_bytes, records, *self._campaign)
             yield number, len(records) // record_bytes

@@ -34,10 +34,10 @@ class Order:
     reports: int = 0
 
 
-Orders: TypeAlias = Callable[[int], Order]
-"""The order with a number."""
-Folder: TypeAlias = Callable[[int], str]
-"""Where to write what is of the order with a number."""
+Orders: TypeAlias = "Callable[[int], Order | None]"
+"""The order with a number; None: nobody waits for it any more."""
+Folder: TypeAlias = "Callable[[int], str | None]"
+"""Where to write what is of the order with a number; None: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ class FolderOf:
     orders: Orders
     names: tuple[str, ...] = ()
 
-    def __call__(self, number: int) -> str:
-        return storage.join(self.orders(number).directory, *self.names)
+    def __call__(self, number: int) -> str | None:
+        order = self.orders(number)
+        return None if order is None else storage.join(order.directory, *self.names)
 
 
 @dataclass(frozen=True)

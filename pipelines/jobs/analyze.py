@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.dictionary import tally_items
+from hushcount.campaigns.dictionary import Dictionary, tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
@@ -25,7 +25,7 @@ from hushcount.oracles.groups import NO_GROUPS, Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Square, Tally, group_digest
 from keys.opening_engines import require_opening_engine
-from keys.store import campaign_key
+from keys.store import KeyReference, campaign_key
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
 from pipelines.files.orders import MOST_TOGETHER, Folder, number_of
@@ -36,7 +36,7 @@ from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.found import Found, read_found
 from pipelines.jobs.groups import NamedGroups, kept_groups, with_columns
 from pipelines.jobs.job import Finished, Place
-from pipelines.jobs.opening import OpeningJob
+from pipelines.jobs.opening import OpeningJob, OpeningSteps
 from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
@@ -50,33 +50,22 @@ _MOST_CELLS = 1 << 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalyzeJob(OpeningJob):
-    """Open, tally `columns`, keep the squares of `groups`, estimate `wanted`, and show `found` beside."""
+class AnalyzeSteps(OpeningSteps):
+    """Open, tally `columns`, and keep the squares of `groups`."""
 
-    name: ClassVar[str] = "analyze"
-    hop: ClassVar[str] = "analyze"
-    charges: ClassVar[Hop] = "analyze"
     stream: ClassVar[Stream] = "reports"
     mechanism: Mechanism
     columns: UInt64Array
-    wanted: results.Wanted | None
-    levels: Levels
-    found: Found | None
     groups: Groups = NO_GROUPS
 
     @property
-    def alike(self) -> Hashable:
-        groups = tuple(group.tobytes() for group in self.groups.each())
-        return self.campaign.fingerprint, self.key, self.columns.tobytes(), groups
+    def follows_from(self) -> tuple[bytes, ...]:
+        groups = (group.tobytes() for group in self.groups.each())
+        return self.key.id.encode(), self.columns.tobytes(), *groups
 
-    @property
-    def most(self) -> int:
-        rows, width = self.mechanism.encoder.tally_shape(self.columns)
-        return min(MOST_TOGETHER, max(1, _MOST_CELLS // max(1, rows * width)))
-
-    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+    def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
-        opens = OpenReports(self.key, self.mechanism, binding, length, where.records["reports"])
+        opens = OpenReports(self.key, self.mechanism, binding, length, where.records.get("reports", 0))
         read, opened = self.opened(files, where, opens)
         counts, allowed = self.count(where, read, opened)
         write = WriteTallyPart(where.folder(".tally"))
@@ -87,9 +76,46 @@ class AnalyzeJob(OpeningJob):
         )
         return (counts, where.written(written, "tally")) | "all of the tally" >> beam.Flatten()
 
+
+def analyze_steps(
+    campaign: Campaign,
+    key: KeyReference,
+    dictionary: Dictionary | None,
+    groups: NamedGroups,
+    asked: UInt64Array | None = None,
+) -> AnalyzeSteps:
+    """Return the steps of an analysis.
+
+    Args:
+        asked: items to count in an open domain without a sketch; UsageError if there is no other item there.
+    """
+    mechanism = campaign.require_frequency()
+    kept = kept_groups(mechanism, dictionary, groups)
+    columns = tally_items(mechanism, with_columns(asked, kept))
+    return AnalyzeSteps(campaign=campaign, key=key, mechanism=mechanism, columns=columns, groups=kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeJob(OpeningJob):
+    """Open and tally, estimate `wanted`, and show `found` beside."""
+
+    name: ClassVar[str] = "analyze"
+    hop: ClassVar[str] = "analyze"
+    charges: ClassVar[Hop] = "analyze"
+    steps: AnalyzeSteps
+    wanted: results.Wanted | None
+    levels: Levels
+    found: Found | None
+
+    @property
+    def most(self) -> int:
+        rows, width = self.steps.mechanism.encoder.tally_shape(self.steps.columns)
+        return min(MOST_TOGETHER, max(1, _MOST_CELLS // max(1, rows * width)))
+
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
-        tally = gather_tally(self.mechanism, self.columns, storage.join(place.directory, ".tally"), self.groups)
+        does = self.steps
+        tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"), does.groups)
         upstream, wanted, levels, found = self.upstream, self.wanted, self.levels, self.found
         return Finished(
             write_analysis(place.directory, self.campaign, counts, opening, upstream, tally, wanted, levels, found)
@@ -171,11 +197,10 @@ def plan_analyze(
     if names is None and dictionary is None and revealed is not None and revealed.items:
         names = list(revealed.items)
     wanted = results.wanted_items(mechanism, dictionary, names, as_named=items is not None)
-    kept = kept_groups(mechanism, dictionary, groups or NamedGroups())
     asked = None if wanted is None else wanted.items
     if asked is None and (nothing_found or revealed is not None):
         asked = np.empty(0, dtype=np.uint64)
-    columns = tally_items(mechanism, with_columns(asked, kept))
+    steps = analyze_steps(campaign, reference, dictionary, groups or NamedGroups(), asked)
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
@@ -186,16 +211,13 @@ def plan_analyze(
         to=to,
         ledger=ledger,
         known=known,
-        mechanism=mechanism,
-        key=reference,
+        steps=steps,
         upstream=upstream,
         folder=reports,
         files=files,
-        columns=columns,
         wanted=wanted,
         levels=levels or Levels(),
         found=revealed,
-        groups=kept,
     )
 
 
@@ -211,9 +233,9 @@ class WriteTallyPart(beam.DoFn):
     def process(
         self, element: tuple[int, Sums], allowed: bool = True, window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[tuple[int, int]]:
-        if allowed:
-            (block, sums), number = element, number_of(window)
-            storage.write_whole(storage.join(self._folder(number), f"{block:06d}.part"), [sums.part_bytes()])
+        (block, sums), number = element, number_of(window)
+        if allowed and (folder := self._folder(number)) is not None:
+            storage.write_whole(storage.join(folder, f"{block:06d}.part"), [sums.part_bytes()])
             yield number, sums.reports
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,13 +21,13 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
-from hushcount.senders import require_told_apart
+from hushcount.senders import Senders, require_told_apart
 from hushcount.wire.blocks import Kind
 from hushcount.wire.tags import tag_keys
 from keys.opening_engines import require_opening_engine
 from keys.roles import OpeningRole
 from keys.store import KeyReference, campaign_key
-from pipelines.engine.group_through_files import GroupThroughFiles, places
+from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.blocks import WriteShards
@@ -38,8 +38,8 @@ from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.drawing import DrawOf
 from pipelines.jobs.job import Finished, Place
-from pipelines.jobs.opening import OpeningJob
-from pipelines.jobs.reveal import BINS, RevealJob
+from pipelines.jobs.opening import OpeningJob, OpeningSteps
+from pipelines.jobs.reveal import BINS, RevealJob, reveal_steps
 from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.ledger.draws import manifest_in
@@ -120,9 +120,9 @@ def plan_discover(
     hop, read_folder = ("release", BINS) if party == "analyzer" else ("shuffle", "discovery")
     upstream = read_upstream(input_directory, hop, campaign, signed_by, read_folder)
     require_told_apart(upstream.senders, uncapped)
-    rule = rule_of(campaign, upstream.senders)
     folder = storage.join(folder_of(input_directory, upstream), read_folder)
     if party == "analyzer":
+        reveal = reveal_steps(campaign, opening["analyzer"], upstream.senders)
         pass_on_withheld(campaign, upstream)
         # If the auxiliary server's key was retired nothing was drawn, and nothing is released.
         drawn = upstream.released or upstream.accepted_of("discovery")
@@ -131,12 +131,13 @@ def plan_discover(
             to=to,
             ledger=ledger if drawn else None,
             known=known,
-            key=opening["analyzer"],
+            steps=reveal,
             evaluator=evaluator,
             upstream=upstream,
             folder=folder,
             files=find_files(folder, Kind.RELEASED),
         )
+    release = release_steps(campaign, opening["aux_server"], upstream.senders)
     files = find_files(folder, SEALED["discovery"])
     check_complete(upstream, campaign, "discovery", files, exact=True)
     return ReleaseJob(
@@ -144,8 +145,7 @@ def plan_discover(
         to=to,
         ledger=ledger,
         known=known,
-        rule=rule,
-        key=opening["aux_server"],
+        steps=release,
         analyzer=opening.get("analyzer"),
         evaluator=evaluator,
         upstream=upstream,
@@ -155,34 +155,21 @@ def plan_discover(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseJob(OpeningJob):
-    """The auxiliary server's: count equal hashes and release the bins that the rule keeps.
+class ReleaseSteps(OpeningSteps):
+    """Count equal hashes, and draw the bins that the rule keeps."""
 
-    With the analyzer's key too, on a machine that has both, the released bins are then revealed in the same output.
-    """
-
-    name: ClassVar[str] = "discover"
-    hop: ClassVar[str] = "release"
-    charges: ClassVar[Hop] = "discover"
     stream: ClassVar[Stream] = "discovery"
-    drawn: ClassVar[bool] = True
     rule: KeepRule
-    analyzer: KeyReference | None
-    evaluator: Evaluator | None
 
     @property
-    def alike(self) -> Hashable:
-        return self.campaign.fingerprint, self.key, self.rule
+    def follows_from(self) -> tuple[bytes, ...]:
+        return self.key.id.encode(), repr(self.rule).encode()
 
-    def order(self, directory: str) -> Order:
-        draw = Draw.of(self.key, self.campaign.fingerprint, self.rule, manifest_in(self.folder))
-        return Order(directory, draw=draw.context)
-
-    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+    def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         campaign, form = self.campaign, self.campaign.discovery_format
-        number = places(where.records["discovery"], _PLACE_RECORDS, where.spill)
+        number = where.places_of(_PLACE_RECORDS, "discovery")
         tags = tag_keys(form.sealed_bytes, SystemWords())
-        opens = OpenPairs(self.key, form, number, tags, where.records["discovery"])
+        opens = OpenPairs(self.key, form, number, tags, where.records.get("discovery", 0))
         read, opened = self.opened(files, where, opens)
         counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(where.spill))
         counts, allowed = self.count(where, read, opened, counted["counts"])
@@ -195,6 +182,32 @@ class ReleaseJob(OpeningJob):
             | "write released" >> WriteShards(drawn, Kind.RELEASED, campaign, campaign.released_bytes, 1, allowed)
         )
         return (counts, where.written(written, "released")) | "all of the release" >> beam.Flatten()
+
+
+def release_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> ReleaseSteps:
+    """Return the steps of a release of reports of these senders; raises as `rule_of`."""
+    return ReleaseSteps(campaign=campaign, key=key, rule=rule_of(campaign, senders))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseJob(OpeningJob):
+    """The auxiliary server's: count equal hashes and release the bins that the rule keeps.
+
+    With the analyzer's key too, on a machine that has both, the released bins are then revealed in the same output.
+    """
+
+    name: ClassVar[str] = "discover"
+    hop: ClassVar[str] = "release"
+    charges: ClassVar[Hop] = "discover"
+    drawn: ClassVar[bool] = True
+    steps: ReleaseSteps
+    analyzer: KeyReference | None
+    evaluator: Evaluator | None
+
+    def order(self, directory: str) -> Order:
+        key, rule = self.steps.key, self.steps.rule
+        draw = Draw.of(key, self.campaign.fingerprint, rule, manifest_in(self.folder))
+        return Order(directory, draw=draw.context)
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         campaign, drawn, bins = self.campaign, _drawn_to(place), storage.join(place.directory, BINS)
@@ -216,7 +229,7 @@ class ReleaseJob(OpeningJob):
         reveal = RevealJob(
             campaign=campaign,
             to=self.to,
-            key=self.analyzer,
+            steps=reveal_steps(campaign, self.analyzer, self.upstream.senders),
             evaluator=self.evaluator,
             upstream=summary,
             folder=bins,

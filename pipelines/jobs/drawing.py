@@ -18,5 +18,6 @@ class DrawOf:
     key: KeyReference
     orders: Orders
 
-    def __call__(self, window: BoundedWindow) -> Draw:
-        return Draw(self.key, self.orders(number_of(window)).draw)
+    def __call__(self, window: BoundedWindow) -> Draw | None:
+        order = self.orders(number_of(window))
+        return None if order is None else Draw(self.key, order.draw)

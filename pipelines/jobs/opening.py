@@ -15,8 +15,7 @@ from apache_beam.pvalue import PCollection
 from hushcount.campaigns.campaign import Stream
 from keys.store import KeyReference
 from pipelines.files.block_files import BlockFile
-from pipelines.files.blocks import ReadFiles
-from pipelines.jobs.together import BatchJob, Where
+from pipelines.jobs.together import BatchJob, Steps, Where
 from pipelines.ledger.charging import Charging, charging
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import require_read_once, require_undamaged
@@ -27,40 +26,22 @@ from pipelines.outputs.summary import HopSummary
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpeningJob(BatchJob):
-    """A job of the party with `key`, on the files of one stream in a folder that the hop before wrote.
+class OpeningSteps(Steps):
+    """The steps of the party with `key` on one stream."""
 
-    Attributes:
-        hop: of the summary.
-        drawn: whether the job draws its release at random.
-        ledger, known: as of `charging`.
-    """
-
-    hop: ClassVar[str]
-    charges: ClassVar[Hop]
     stream: ClassVar[Stream]
-    drawn: ClassVar[bool] = False
     key: KeyReference
-    upstream: HopSummary
-    folder: str
-    files: list[BlockFile]
-    ledger: Path | None = None
-    known: datetime | None = None
-
-    def reserve(self) -> AbstractContextManager[Charging]:
-        campaign, folder = self.campaign, self.folder
-        return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
 
     @property
-    def inputs(self) -> Mapping[str, list[BlockFile]]:
-        return {self.stream: self.files}
+    def inputs(self) -> tuple[str, ...]:
+        return (self.stream,)
 
     def opened(
         self, files: Mapping[str, PCollection], where: Where, opens: beam.DoFn
     ) -> tuple[dict[str, PCollection], Any]:
         """Return the outputs of `ReadFiles`, and those of the DoFn that opens: accepted, counts, opening, dead."""
-        length, fingerprint = self.campaign.sealed_bytes(self.stream), self.campaign.fingerprint
-        read = files[self.stream] | "read" >> ReadFiles(fingerprint, length, 0, where.progress)
+        length = self.campaign.sealed_bytes(self.stream)
+        read = files[self.stream] | "read" >> where.read(self.campaign, length, progress=where.progress)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
         return read, read["blocks"] | "open" >> opened
 
@@ -84,6 +65,39 @@ class OpeningJob(BatchJob):
         letter = dead | "dead letter" >> WriteDeadLetter(where.folder(), campaign, allowed)
         known = labelled, where.counted(opened.opening, OPENING), where.written(letter, "dead")
         return known | "all known" >> beam.Flatten(), allowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpeningJob(BatchJob):
+    """A job of the party with a key, on the files of one stream in a folder that the hop before wrote.
+
+    Attributes:
+        hop: of the summary.
+        drawn: whether the job draws its release at random.
+        ledger, known: as of `charging`.
+    """
+
+    hop: ClassVar[str]
+    charges: ClassVar[Hop]
+    drawn: ClassVar[bool] = False
+    steps: OpeningSteps
+    upstream: HopSummary
+    folder: str
+    files: list[BlockFile]
+    ledger: Path | None = None
+    known: datetime | None = None
+
+    @property
+    def stream(self) -> Stream:
+        return self.steps.stream
+
+    def reserve(self) -> AbstractContextManager[Charging]:
+        campaign, folder = self.campaign, self.folder
+        return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
+
+    @property
+    def inputs(self) -> Mapping[str, list[BlockFile]]:
+        return {self.stream: self.files}
 
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
         """Return the counts, and those of opening.

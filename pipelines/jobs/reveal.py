@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import apache_beam as beam
@@ -14,18 +13,19 @@ from apache_beam.transforms.window import BoundedWindow
 
 from analyzer.reveal import Reveal
 from analyzer.verify import verify
-from hushcount.campaigns.campaign import Stream
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.discovery.released import split_released
 from hushcount.errors import UsageError
+from hushcount.senders import Senders
+from keys.store import KeyReference
 from pipelines.files import storage
-from pipelines.files.blocks import ReadFiles
 from pipelines.files.orders import Folder, OfOrder, Order, Orders, number_of
 from pipelines.handover.evaluator import Evaluator, public_key
 from pipelines.jobs.found import count_law_of, facts_of, write_found
 from pipelines.jobs.job import Finished, Place
-from pipelines.jobs.opening import OpeningJob
+from pipelines.jobs.opening import OpeningJob, OpeningSteps
 from pipelines.jobs.together import Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
@@ -40,13 +40,53 @@ _OPENED = ".opened"
 
 
 @dataclass(frozen=True, kw_only=True)
+class RevealSteps(OpeningSteps):
+    """Open the released records.
+
+    Attributes:
+        law: of the noise in the counts; None: there are none.
+    """
+
+    stream: ClassVar[Stream] = "discovery"
+    law: CountLaw | None
+
+    @property
+    def follows_from(self) -> tuple[bytes, ...]:
+        return self.key.id.encode(), repr(self.law).encode()
+
+    def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+        form, length = self.campaign.discovery_format, self.campaign.released_bytes
+        reveal = Reveal(self.key, form, self.law, _ReportsOf(where.orders))
+        read = files["discovery"] | "read" >> where.read(self.campaign, length)
+        opened = (
+            read["blocks"]
+            | "records" >> beam.FlatMap(_records, length)
+            | "reveal" >> beam.ParDo(reveal).with_outputs("counts", "unnamed", main="found")
+        )
+        written = (
+            (opened.unnamed if self.campaign.is_oblivious else opened.found)
+            | "of its order" >> beam.ParDo(OfOrder())
+            | "gather" >> beam.GroupByKey()
+            | "write opened" >> beam.Map(_write_opened, where.folder(_OPENED), form)
+        )
+        counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
+        known = where.counted(counts, "discovery"), where.written(written, "found")
+        return known | "all that is known" >> beam.Flatten()
+
+
+def reveal_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> RevealSteps:
+    """Return the steps that open what was released of reports of these senders; raises as `count_law_of`."""
+    return RevealSteps(campaign=campaign, key=key, law=count_law_of(campaign, senders))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RevealJob(OpeningJob):
     """The analyzer's: open the released records, and verify them with the evaluator of an oblivious campaign."""
 
     name: ClassVar[str] = "discover"
     hop: ClassVar[str] = "discover"
     charges: ClassVar[Hop] = "discover"
-    stream: ClassVar[Stream] = "discovery"
+    steps: RevealSteps
     evaluator: Evaluator | None
 
     def __post_init__(self) -> None:
@@ -56,36 +96,8 @@ class RevealJob(OpeningJob):
                 f"{self.upstream.released}: a file is missing or was added"
             )
 
-    @cached_property
-    def law(self) -> CountLaw | None:
-        """Of the noise in the counts; None: there are none."""
-        return count_law_of(self.campaign, self.upstream.senders)
-
-    @property
-    def alike(self) -> Hashable:
-        return self.campaign.fingerprint, self.key, self.law, self.evaluator is None
-
     def order(self, directory: str) -> Order:
         return Order(directory, reports=self.upstream.accepted_of("discovery"))
-
-    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
-        form, length = self.campaign.discovery_format, self.campaign.released_bytes
-        reveal = Reveal(self.key, form, self.law, _ReportsOf(where.orders))
-        read = files["discovery"] | "read" >> ReadFiles(self.campaign.fingerprint, length, 0, None)
-        opened = (
-            read["blocks"]
-            | "records" >> beam.FlatMap(_records, length)
-            | "reveal" >> beam.ParDo(reveal).with_outputs("counts", "unnamed", main="found")
-        )
-        written = (
-            (opened.found if self.evaluator is None else opened.unnamed)
-            | "of its order" >> beam.ParDo(OfOrder())
-            | "gather" >> beam.GroupByKey()
-            | "write opened" >> beam.Map(_write_opened, where.folder(_OPENED), form)
-        )
-        counts = (read["counts"], opened.counts) | "all counts" >> beam.Flatten()
-        known = where.counted(counts, "discovery"), where.written(written, "found")
-        return known | "all that is known" >> beam.Flatten()
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         require_read_once("released records", sums.get("discovery:received", 0), self.records)
@@ -94,8 +106,8 @@ class RevealJob(OpeningJob):
         if self.evaluator is not None:
             found, counts = self._verified(found, form, self.evaluator)
             sums = Counter(sums) + Counter(dict(label(count, "discovery") for count in counts.items()))
-        shown = [(value, split_released(record, form, self.law is not None)[1]) for record, value in found]
-        write_found(shown, place.directory, self.law)
+        shown = [(value, split_released(record, form, self.steps.law is not None)[1]) for record, value in found]
+        write_found(shown, place.directory, self.steps.law)
         bins = counts_of(sums, ("discovery",))["discovery"]
         require_undamaged(self.folder, bins.rejected)
         if self.folder == storage.join(place.directory, BINS):
@@ -132,14 +144,16 @@ class _ReportsOf:
     orders: Orders
 
     def __call__(self, window: BoundedWindow) -> int:
-        return self.orders(number_of(window)).reports
+        order = self.orders(number_of(window))
+        return 0 if order is None else order.reports
 
 
 def _write_opened(
     element: tuple[int, Iterable[tuple[bytes, str]]], folder: Folder, form: DiscoveryFormat
 ) -> tuple[int, int]:
     number, opened = element[0], [record + form.pad(value) for record, value in element[1]]
-    storage.write_whole(folder(number), [b"".join(opened)])
+    if (path := folder(number)) is not None:
+        storage.write_whole(path, [b"".join(opened)])
     return number, len(opened)
 
 

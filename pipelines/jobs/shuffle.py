@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,15 +14,16 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.envelopes import ENVELOPES, envelope_dtype, sealed_offset
 from hushcount.errors import HushcountError, NotYet, UsageError
 from hushcount.senders import Senders
-from pipelines.engine.group_through_files import GroupThroughFiles, places
+from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, total_records
-from pipelines.files.blocks import ReadFiles, WriteShards
+from pipelines.files.blocks import WriteShards
+from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.batch_file import BatchFile, batch_files, collected, released_files
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.job import Finished, Place
-from pipelines.jobs.together import BatchJob, Lost, Where
+from pipelines.jobs.together import BatchJob, Lost, Steps, Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import require_read_once
 from pipelines.outputs.counts import SEALED, counts_of
@@ -42,6 +43,54 @@ _SHARD_RECORDS = 1 << 17
 Files = dict[Stream, list[BlockFile]]
 _Input = tuple[Files, Files, HopSummary | None]
 """The files of every stream, those that earlier batches released, and the summary of the hop before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleSteps(Steps):
+    """Shuffle each stream by itself, against what earlier batches released of it."""
+
+    follows_from = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (*self.campaign.streams, *map(_released, self.campaign.streams))
+
+    def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+        campaign = self.campaign
+        counts, dead, shards = list[PCollection](), list[PCollection](), dict[Stream, PCollection]()
+        numbers: dict[Stream, int] = {}
+        for stream in (one for one in campaign.streams if one in files):
+            length, again = campaign.sealed_bytes(stream), _released(stream)
+            read = files[stream] | f"read {stream}" >> where.read(
+                campaign, envelope_dtype(length).itemsize, sealed_offset(length), where.progress
+            )
+            blocks = read["blocks"]
+            if again in files:
+                before = files[again] | f"read {again}" >> where.read(campaign, length)
+                blocks = {"envelopes": blocks, "released": before["blocks"]}
+                counts.append(where.counted(before["counts"], again))
+            numbers[stream] = where.places_of(_SHARD_RECORDS, stream, again)
+            mixed = blocks | f"shuffle {stream}" >> Shuffle(
+                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(where.spill), where.meets
+            )
+            shards[stream] = mixed["shards"]
+            both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
+            counts += [where.counted(both, stream), where.labelled(mixed["mixed"], stream)]
+            dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+        summed, written = counts | "all counts" >> beam.Flatten(), list[PCollection]()
+        for (stream, found), part in zip(shards.items(), dead, strict=True):
+            allowed = enough(summed, stream, campaign, may_leave) if where.open else None
+            letter = part | f"dead letter {stream}" >> WriteDeadLetter(where.folder(), campaign, allowed)
+            kept = found | f"write {stream}" >> WriteShards(
+                where.folder(stream),
+                SEALED[stream],
+                campaign,
+                campaign.sealed_bytes(stream),
+                numbers[stream],
+                allowed,
+            )
+            written += where.written(letter, f"dead {stream}"), where.written(kept, stream)
+        return [summed, *written] | "all that is known" >> beam.Flatten()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,56 +114,15 @@ class ShuffleJob(BatchJob):
     def records(self) -> int:
         return sum(total_records(found) for found in self.files.values())
 
-    @property
-    def alike(self) -> Hashable:
-        return self.campaign.fingerprint
-
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
         # What one of them reads of earlier batches is compared with all.
         read = {file.path for job in jobs for files in job.inputs.values() for file in files}
         left = {stream: [one for one in files if one.path not in read] for stream, files in self.released.items()}
         return replace(self, released=left)
 
-    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
-        campaign = self.campaign
-        counts, dead, shards = list[PCollection](), list[PCollection](), dict[Stream, PCollection]()
-        numbers: dict[Stream, int] = {}
-        for stream in (one for one in campaign.streams if one in files):
-            length, again = campaign.sealed_bytes(stream), _released(stream)
-            read = files[stream] | f"read {stream}" >> ReadFiles(
-                campaign.fingerprint, envelope_dtype(length).itemsize, sealed_offset(length), where.progress
-            )
-            blocks = read["blocks"]
-            if again in files:
-                before = files[again] | f"read {again}" >> ReadFiles(campaign.fingerprint, length, 0, None)
-                blocks = {"envelopes": blocks, "released": before["blocks"]}
-                counts.append(where.counted(before["counts"], again))
-            numbers[stream] = places(where.records[stream] + where.records.get(again, 0), _SHARD_RECORDS, where.spill)
-            mixed = blocks | f"shuffle {stream}" >> Shuffle(
-                length, campaign.shuffle.cap, numbers[stream], GroupThroughFiles(where.spill), where.meets
-            )
-            shards[stream] = mixed["shards"]
-            both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
-            counts += [where.counted(both, stream), where.labelled(mixed["mixed"], stream)]
-            dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
-        summed, written = counts | "all counts" >> beam.Flatten(), list[PCollection]()
-        for (stream, found), part in zip(shards.items(), dead, strict=True):
-            allowed = enough(summed, stream, campaign, may_leave) if where.open else None
-            letter = part | f"dead letter {stream}" >> WriteDeadLetter(where.folder(), campaign, allowed)
-            kept = found | f"write {stream}" >> WriteShards(
-                where.folder(stream),
-                SEALED[stream],
-                campaign,
-                campaign.sealed_bytes(stream),
-                numbers[stream],
-                allowed,
-            )
-            written += where.written(letter, f"dead {stream}"), where.written(kept, stream)
-        return [summed, *written] | "all that is known" >> beam.Flatten()
-
     def lost(self, sums: Mapping[str, int]) -> Lost:
         return frozenset(
-            (stream, int(name.removeprefix(start)))
+            (stream, int(name.removeprefix(start)) % MOST_TOGETHER)
             for stream in self.files
             for name in sums
             if name.startswith(start := f"{stream}:{LOST_TO}")
@@ -185,6 +193,7 @@ def plan_shuffle(
     return ShuffleJob(
         campaign=campaign,
         to=Output(out, overwrite, writer, signer),
+        steps=ShuffleSteps(campaign=campaign),
         files=files,
         released=released,
         upstream=upstream,

@@ -5,20 +5,26 @@ An engine takes seconds to begin a job, and minutes where it starts machines. So
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Generator, Hashable, Mapping, Sequence
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import WindowFn
 from rich.console import Console
 
-from hushcount.campaigns.campaign import Stream
+from hushcount import __version__
+from hushcount.campaigns.campaign import Campaign, Stream
+from pipelines.engine.group_through_files import places
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, total_records
+from pipelines.files.blocks import ReadFiles
 from pipelines.files.orders import MOST_TOGETHER, EachInItsWindow, FolderOf, Listed, OfOrder, Order, Orders, together
 from pipelines.files.progress import bar
 from pipelines.jobs.job import Job, Place, published
@@ -37,19 +43,30 @@ class Where:
 
     Attributes:
         orders: the order of each batch.
-        records: how many each input has, of all batches together, by its name.
+        records: how many each input has, of all batches together, by its name; none: that is not known.
         spill: local directory for blocks between steps; None: they go through the engine.
         progress: file to note progress in, or None.
         meets: windows in which batches meet; None: there is one batch, in the global window.
         open: whether others may see what is written before it is complete; then it waits for the minimum batch.
+        places: over how many a batch is spread if its records are not known.
     """
 
     orders: Orders
-    records: Mapping[str, int]
+    records: Mapping[str, int] = field(default_factory=dict)
     spill: str | None = None
     progress: str | None = None
     meets: WindowFn | None = None
     open: bool = False
+    places: int | None = None
+
+    def places_of(self, each: int, *inputs: str) -> int:
+        """Return over how many places these inputs are spread, `each` records or fewer in one."""
+        known = sum(self.records.get(name, 0) for name in inputs)
+        return self.places or places(known, each, self.spill)
+
+    def read(self, campaign: Campaign, record_bytes: int, strip: int = 0, progress: str | None = None) -> ReadFiles:
+        """Return the step that reads an input. A graph that never ends must not fail for a file of one batch."""
+        return ReadFiles(campaign.fingerprint, record_bytes, strip, progress, leaves_out=self.places is not None)
 
     def counted(self, counts: PCollection, of: str) -> PCollection:
         """(name, number) to (number of the order, (name with what it is of, number)), where batches meet."""
@@ -79,8 +96,46 @@ def _written(element: tuple[int, int], what: str) -> tuple[int, tuple[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Steps(ABC):
+    """What a graph does to the files of a batch: it follows from the campaign file, and from no batch."""
+
+    campaign: Campaign
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs; a batch may lack some."""
+
+    @property
+    @abstractmethod
+    def follows_from(self) -> tuple[bytes, ...]:
+        """All that the steps follow from, beside the campaign file and the code."""
+
+    @property
+    def digest(self) -> str:
+        """The same for equal steps, in every process."""
+        digest = hashlib.blake2b(digest_size=32)
+        for part in (type(self).__name__.encode(), __version__.encode(), self.campaign.fingerprint, *self.follows_from):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return digest.hexdigest()
+
+    @abstractmethod
+    def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
+        """Add the steps to the files of each input; return (number of the order, (name, number)), all that it counts.
+
+        No side effect.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
 class BatchJob(Job):
-    """A job on the files of a batch, so that many of them can go through one graph."""
+    """A job on the files of a batch, so that many of them can go through one graph.
+
+    Attributes:
+        steps: of its graph.
+    """
+
+    steps: Steps
 
     @property
     @abstractmethod
@@ -88,16 +143,9 @@ class BatchJob(Job):
         """The files that it reads, by name."""
 
     @property
-    @abstractmethod
-    def alike(self) -> Hashable:
-        """What the steps of the graph follow from: jobs with an equal one may share it."""
-
-    @abstractmethod
-    def steps(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
-        """Add the steps to the files of each input; return (number of the order, (name, number)), all that it counts.
-
-        No side effect.
-        """
+    def alike(self) -> str:
+        """Digest of its steps: jobs with an equal one may share a graph."""
+        return self.steps.digest
 
     def order(self, directory: str) -> Order:
         """Return what the graph is told of this batch."""
@@ -147,7 +195,7 @@ def add_graph(
         )
         files[name] = found | f"orders of {name}" >> EachInItsWindow() if several else found
     where = Where(orders, records, place.spill, place.progress, together() if several else None, seen)
-    jobs[0].steps(files, where) | "counts" >> WriteCounts(where.folder())
+    jobs[0].steps.add(files, where) | "counts" >> WriteCounts(where.folder())
 
 
 @dataclass(frozen=True)
@@ -163,9 +211,16 @@ class Outcome:
     lost: Lost = frozenset()
 
 
-def run_together(
-    jobs: Sequence[BatchJob], engine: Engine, console: Console | None = None
-) -> Generator[Outcome, None, None]:
+RunGraph: TypeAlias = Callable[[Sequence[BatchJob]], None]
+"""Runs the graph of jobs that are alike; their counts are in their outputs then."""
+
+
+def on_engine(engine: Engine, console: Console | None = None) -> RunGraph:
+    """Return what runs a graph on an engine."""
+    return partial(_run_graph, engine=engine, console=console)
+
+
+def run_together(jobs: Sequence[BatchJob], run_graph: RunGraph) -> Generator[Outcome, None, None]:
     """Run jobs with private outputs in one graph, and yield what becomes of each, in their order and as it is done.
 
     A release that exceeds a limit is not in the graph. Whoever closes it in between leaves the rest uncharged. Where a
@@ -179,10 +234,10 @@ def run_together(
     """
     most = jobs[0].most
     for begin in range(0, len(jobs), most):
-        yield from _in_one_graph(jobs[begin : begin + most], engine, console)
+        yield from _in_one_graph(jobs[begin : begin + most], run_graph)
 
 
-def _in_one_graph(jobs: Sequence[BatchJob], engine: Engine, console: Console | None) -> Generator[Outcome, None, None]:
+def _in_one_graph(jobs: Sequence[BatchJob], run_graph: RunGraph) -> Generator[Outcome, None, None]:
     with ExitStack() as held:
         places: list[Charging | Exception] = []
         for job in jobs:
@@ -193,7 +248,7 @@ def _in_one_graph(jobs: Sequence[BatchJob], engine: Engine, console: Console | N
         ran = [job for job, charge in zip(jobs, places, strict=True) if isinstance(charge, Charging)]
         shared = [job.after(ran[:number]) for number, job in enumerate(ran)]
         if shared:
-            _run_graph(shared, engine, console)
+            run_graph(shared)
         left = iter(shared)
         for charge in places:
             yield _finished(next(left), charge) if isinstance(charge, Charging) else Outcome(charge)

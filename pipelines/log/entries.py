@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.collection.manifests import CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
-from hushcount.formats.models import Hex32, Part, text_of
+from hushcount.formats.models import Hex8, Hex32, Part, text_of
 from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
@@ -26,7 +26,7 @@ _MOST_GENERATIONS = 999_999
 _MOST_MANIFESTS = 1 << 14
 _MOST_OUTPUTS = 1 << 16
 _MOST_ALERTS = 1 << 12
-Id = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
+Id = Hex8
 Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attempt's folder")]
 FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a campaign file: EPOCH-FINGERPRINT")]
 WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]

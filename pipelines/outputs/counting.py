@@ -14,7 +14,8 @@ from hushcount.reasons import DAMAGE
 from pipelines.files import storage
 from pipelines.files.orders import Folder
 
-_FILE = ".counts.json"
+COUNTS = ".counts.json"
+"""Written last: an order is carried out once it is there."""
 
 
 class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -55,12 +56,13 @@ class _WriteCounts(beam.DoFn):
 
     def process(self, element: tuple[int, dict[str, int]]) -> None:
         number, sums = element
-        storage.write_whole(storage.join(self._folder(number), _FILE), [json.dumps(sums).encode()])
+        if (folder := self._folder(number)) is not None:
+            storage.write_whole(storage.join(folder, COUNTS), [json.dumps(sums).encode()])
 
 
 def take_counts(directory: str) -> dict[str, int]:
     """Return the sums that a job wrote to its directory, and remove their file; without counts there is none."""
-    path = storage.join(directory, _FILE)
+    path = storage.join(directory, COUNTS)
     if not storage.exists(path):
         return {}
     sums: dict[str, int] = storage.read_json(path)

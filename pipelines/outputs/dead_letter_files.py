@@ -91,14 +91,14 @@ class _WriteDead(beam.DoFn):
         window: BoundedWindow = beam.DoFn.WindowParam,
     ) -> Iterator[tuple[int, int]]:
         (stream, reason, length), blocks = element
-        if not allowed:
+        number = number_of(window)
+        if not allowed or (folder := self._folder(number)) is None:
             return
         kept = bytearray()
         for block in blocks:
             kept += _first(block, length, MOST_DEAD_BYTES - len(kept))
         rows = np.frombuffer(kept, dtype=np.uint8).reshape(-1, length)
         mixed = rows[permutation(len(rows), SystemWords())].tobytes()
-        number = number_of(window)
-        path = storage.join(self._folder(number), "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
+        path = storage.join(folder, "dead_letter", stream, f"{reason}-{length}{SUFFIX}")
         write_file(path, Kind.DEAD_LETTER, length, mixed, self._campaign, self._campaign_id)
         yield number, len(rows)

@@ -12,13 +12,14 @@ from rich.console import Console
 from pipelines.files import storage
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
-from pipelines.jobs.together import BatchJob, Lost, Outcome, run_together
+from pipelines.jobs.together import BatchJob, Lost, Outcome, on_engine, run_together
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.schedule.handed import require_stated
 from pipelines.schedule.hops import PLANS, Task, left, require_keys
+from pipelines.streaming.ordering import by_stream
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,9 @@ def carry_out(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, 
         HushcountError: their graph failed.
     """
     jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
-    with closing(run_together(jobs, attempts[0].task.engine, _console(attempts))) as outcomes:
+    task = attempts[0].task
+    itself = on_engine(task.engine, _console(attempts))
+    with closing(run_together(jobs, by_stream(task.deployment, attempts[0].hop, itself))) as outcomes:
         for one in attempts:
             # Whatever this raises is of the graph, and of all.
             outcome = one.planned if isinstance(one.planned, Made) else next(outcomes)

@@ -5,6 +5,7 @@ What comes out is what the engine within one process gives. A TaskManager that i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,9 @@ from tests.containers.engine import docker
 from tests.containers.flink import DATA, Flink, cluster
 from tests.faults.collection import Collection, collect
 from tests.faults.flink_faults import failures, wait_until_working
-from tests.support import streams
-from tests.support.jobs import Chain
-from tests.support.streams import FIRST, Collected, require_equal
+from tests.support.collecting import collect as collect_window
+from tests.support.jobs import Chain, summary
+from tests.support.site import Site, values
 
 LISTED = {"alpha": 3000, "beta": 2000, "gamma": 1000}
 PARTIES = {"shuffle": "shuffler", "aux-server": "aux-server", "analyzer": "analyzer", "analyze": "analyzer"}
@@ -35,25 +36,34 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    """A window of a collector, for a job that streams."""
-    made = streams.collect(tmp_path_factory.mktemp("streaming") / "collected")
-    made.segment(FIRST, "one-1", 0, 300)
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A deployment with a window that waits, for a job that streams."""
+    made = Site(tmp_path_factory.mktemp("streaming") / "site", settings='parties = ["shuffler", "analyzer"]')
+    collect_window(made.store, made.campaign, values(300), day=-2)
+    made.config.write_text(f'keys = "env:HUSHCOUNT_KEYS"\n{made.config.read_text()}')
     return made
+
+
+def write_stream(site: Site, options: tuple[str, ...]) -> None:
+    """Write the deployment file of the stream: the same, with the engine of a party."""
+    _, runner, _, *given = options
+    engine = f"[engine]\nrunner = {json.dumps(runner)}\noptions = {json.dumps(given)}\n"
+    (site.root / "stream.toml").write_text(f"{site.config.read_text()}\n{engine}")
 
 
 @pytest.fixture(scope="module")
 def flink(
-    flink_images: dict[str, str], collection: Collection, collected: Collected, tmp_path_factory: pytest.TempPathFactory
+    flink_images: dict[str, str], collection: Collection, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Flink]:
     """The cluster, with the input of all jobs. Each party's workers have its own key, and the shuffler's have none."""
-    directories = (collection.chain.keys, collected.chain.keys)
+    directories = (collection.chain.keys, site.keys)
     keys = {
         party: "".join(path.read_text() for keys in directories for path in keys.glob(f"{role}-*.key"))
         for party, role in (("analyzer", "analyzer"), ("aux-server", "aux_server"))
     }
     with cluster(flink_images, tmp_path_factory.mktemp("flink"), keys) as made:
-        for root in (collection.chain.campaign_path.parent, collected.store.parent):
+        write_stream(site, made.options("analyzer"))
+        for root in (collection.chain.campaign_path.parent, site.root):
             made.data.put(root, root.name)
         yield made
 
@@ -91,14 +101,13 @@ def test_a_killed_task_manager_with_its_workers_costs_time_only(
     collection.assert_same("analyze", flink.data.take("killed", tmp_path / "killed"))
 
 
-def test_a_job_that_streams_closes_a_window(flink: Flink, collected: Collected, tmp_path: Path) -> None:
-    chain = Chain(DATA / "collected" / collected.chain.campaign_path.name, KEYS)
-    here = replace(collected, chain=chain, store=DATA / "collected" / collected.store.name)
-    words = here.arguments(DATA / "streamed", "--every", "1s", *flink.options("analyzer"))
-    with flink.started("analyzer", *words) as command:
-        last = f"streamed/{FIRST.name}/results/summary.json"
-        flink.wait_until(lambda: flink.holds(last), "the window is not closed")
+def test_a_stream_carries_out_what_a_run_decides(flink: Flink, site: Site, tmp_path: Path) -> None:
+    with flink.started("analyzer", "stream", "--config", DATA / "site" / "stream.toml", "--every", "1s") as command:
+        flink.wait_until(lambda: flink.holds("site/store/orders/analyzer/stream.lease.json"), "no stream is at work")
+        flink.hushcount("analyzer", "run", "--config", DATA / "site" / "deployment.toml")
         docker("kill", "--signal=TERM", command.get_container_id())
         flink.ended(command)
-    window = flink.data.take("streamed", tmp_path / "out") / FIRST.name
-    require_equal(window, collected.batch(collected.store / FIRST.name, tmp_path / "batch"))
+    # The run has no engine of its own there, and the order was carried out.
+    assert flink.holds("site/store/orders/analyzer/0000000001.done")
+    results = flink.data.take("site/store/results/words", tmp_path / "results")
+    assert summary(results / site.batch(-2))["received"] == 300

@@ -26,11 +26,10 @@ from hushcount.collection.segment_names import mark
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
-from pipelines.files import storage
+from pipelines.files import leases, storage
 from pipelines.jobs import shuffle
 from pipelines.ledger import records, runs
 from pipelines.log import log
-from pipelines.schedule import lease
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import NOTHING, Vouched
@@ -273,7 +272,7 @@ def world(kind: Kind) -> Iterator[World]:
             StubStore.clock = here.true_time
             # All processes here are one.
             patch.setattr(runs, "_is_under_way", lambda _: bool(points.at_work))
-            patch.setattr(lease, "_is_gone", lambda _: points.at_work < 2)
+            patch.setattr(leases, "_is_gone", lambda _: points.at_work < 2)
             # A checkpoint for few entries.
             patch.setattr(log, "_EVERY", 3)
             for module in list(sys.modules.values()):

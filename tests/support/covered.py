@@ -41,7 +41,7 @@ BESIDE_JOBS = (
         f"tests/keys/test_{subject}.py"
         for subject in ("key_services", "rehearsal", "secret_manager", "wrapping")
     ),
-    "tests/pipelines/streaming/test_closing.py",
+    "tests/pipelines/streaming/test_twice.py",
     "tests/shuffler/collector/test_uncapped.py",
     "tests/hushcount/campaigns/test_redacted_campaign.py",
     "tests/benchmarks",

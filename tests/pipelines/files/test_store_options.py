@@ -109,15 +109,12 @@ def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "find_spec", lambda name: None)
 
 
-STREAM = ("stream", "--window", "1h", "--lateness", "10m", "--for", "1s")
 COMMANDS = {
     "shuffle to it": ("shuffle", "--input", "{here}", "--out", "{there}"),
     "shuffle from it": ("shuffle", "--input", "{there}", "--out", "{here}/out"),
     "analyze from it": ("analyze", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
     "discover from it": ("discover", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
     "encode to it": ("encode", "--values", "{here}/d", "--out", "{there}"),
-    "stream from it": (*STREAM, "--segments", "{there}", "--out", "{here}/out"),
-    "stream to it": (*STREAM, "--segments", "{here}/keys", "--out", "{there}"),
     "graph to it": ("graph", "shuffle", "--input", "{here}", "--out", "{there}"),
 }
 

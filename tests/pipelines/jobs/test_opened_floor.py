@@ -193,6 +193,3 @@ def test_status_shows_a_batch_without_a_result_though_the_run_died_before_it_sai
     (account,) = done("status", "--config", site.config, "--json").json
     (row,) = (row for row in account["hops"] if row["hop"] == "analyze")
     assert (row["accepted"], row["rejected"]) == (0, {"not_opened": FLOOR - 1, "below_minimum": 1})
-
-
-# hushcount stream.

@@ -14,10 +14,11 @@ from time import monotonic
 import pytest
 
 from pipelines.deployment.settings import Deployment
+from pipelines.files import leases as lease_module
 from pipelines.files import storage
+from pipelines.files.leases import Patience
 from pipelines.files.storage_errors import StorageError
-from pipelines.schedule import lease as lease_module
-from pipelines.schedule.lease import AnotherRun, Patience, leased
+from pipelines.schedule.lease import AnotherRun, leased
 from tests.shuffler.collector.running import wait_for
 from tests.support.decisions import deployment_in
 
@@ -44,7 +45,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def leave(path: Path, **fields: object) -> None:
     """Leave the lease of a run that was killed, or stopped."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lease = lease_module._Lease(owner="f" * 16, counter=7, boot=lease_module._boot(), process="")
+    lease = lease_module.Lease(owner="f" * 16, counter=7, boot=lease_module._boot(), process="")
     path.write_text(lease.model_copy(update=fields).model_dump_json())
 
 
@@ -149,7 +150,7 @@ def test_to_delete_it_is_always_allowed(deployment: Deployment, path: Path) -> N
         with leased(deployment, False, QUICK):
             mine = path.read_text()
             wait_for(lambda: path.read_text() != mine, WAIT)
-            owner = lease_module._Lease.model_validate_json(path.read_text()).owner
+            owner = lease_module.Lease.model_validate_json(path.read_text()).owner
             assert owner in mine
     assert not path.exists()
     with leased(deployment, False, QUICK):

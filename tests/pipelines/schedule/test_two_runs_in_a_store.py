@@ -11,7 +11,7 @@ from apache_beam.pvalue import PCollection
 
 from pipelines.jobs import shuffle as shuffle_module
 from pipelines.jobs import together
-from pipelines.jobs.analyze import AnalyzeJob
+from pipelines.jobs.analyze import AnalyzeSteps
 from pipelines.jobs.together import Where
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.report import Done
@@ -42,7 +42,7 @@ def test_of_two_runs_that_shuffle_one_batch_one_is_the_output(
     site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
     monkeypatch.setattr(shuffle_module, "_SHARD_RECORDS", 100)
     halfway, resume, written = Event(), Event(), Event()
-    real_put, real_steps, real_take = store.put, AnalyzeJob.steps, together.take_counts
+    real_put, real_steps, real_take = store.put, AnalyzeSteps.add, together.take_counts
     shards: list[str] = []
     done: list[Done] = []
 
@@ -65,17 +65,17 @@ def test_of_two_runs_that_shuffle_one_batch_one_is_the_output(
             written.set()
         return real_take(directory)
 
-    def steps_after_the_first_run(job: AnalyzeJob, files: Mapping[str, PCollection], where: Where) -> PCollection:
+    def steps_after_the_first_run(steps: AnalyzeSteps, files: Mapping[str, PCollection], where: Where) -> PCollection:
         """The second run has looked at the shards that it is about to read; now the first one writes the rest."""
         resume.set()
         assert written.wait(WAIT)
-        return real_steps(job, files, where)
+        return real_steps(steps, files, where)
 
     def run_first() -> None:
         done.append(site.run(1.1))
 
     monkeypatch.setattr(store, "put", staticmethod(slow_put))
-    monkeypatch.setattr(AnalyzeJob, "steps", steps_after_the_first_run)
+    monkeypatch.setattr(AnalyzeSteps, "add", steps_after_the_first_run)
     monkeypatch.setattr(together, "take_counts", take_counts)
     first = Thread(target=run_first)
     first.start()

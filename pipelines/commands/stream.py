@@ -1,0 +1,41 @@
+"""hushcount stream: a job that stays up and carries out what runs decide."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from typing import Annotated
+
+from typer import Option
+
+from hushcount.wire.tags import MOST_PLACES
+from pipelines.console import options
+from pipelines.console.answer import note
+
+
+def stream(
+    config: options.Config,
+    every: Annotated[str, Option(help="Time between two looks for an order, as in 2s.")] = "2s",
+    run_for: Annotated[str | None, Option("--for", help="Time to run, as in 1h; then it ends as by Ctrl-C.")] = None,
+    places: Annotated[int, Option(help="Parts of a batch; each must fit in memory.", min=1, max=MOST_PLACES)] = 16,
+) -> None:
+    """Run it beside hushcount run --watch where an engine starts a job slowly; Ctrl-C ends it, and run goes on alone.
+
+    It carries out what run decides, on the deployment's engine, for the campaign files that are there when it starts.
+
+    Example: hushcount stream --config deployment.toml
+    """
+    from pipelines.deployment.settings import Deployment
+    from pipelines.streaming.job import carried_by
+    from pipelines.streaming.job import stream as job
+
+    deployment, pause = Deployment.read(config), options.span("--every", every).total_seconds()
+    if run_for is not None:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, options.span("--for", run_for).total_seconds())
+    carried, left = carried_by(deployment)
+    for line in left:
+        note(f"  left to hushcount run: {line}", "yellow")
+    # Ctrl-C and SIGTERM end it in order: the engine cancels its job.
+    with suppress(KeyboardInterrupt):
+        job(deployment, carried, every=pause, places=places)

@@ -1,0 +1,209 @@
+"""A lease says that somebody is at work, to whoever would do the same. Nothing is decided by it.
+
+It is a file with a counter, which its holder raises every 20 seconds. It stands still if the counter did so for three
+minutes by the own timer of whoever looks; or at once on the same machine, if the holder's process is gone. To delete it
+is always allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from hushcount.errors import FormatError, HushcountError
+from hushcount.formats.models import Hex8, Hex32, Part
+from hushcount.formats.reading import SETTINGS_BYTES, parse_model
+from pipelines.files import storage
+
+MOST_KINDS = 2048
+_RAISED_SECONDS = 20.0
+_STILL_SECONDS = 180.0
+_LOOK_SECONDS = 1.0
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_held: set[str] = set()
+"""Owners of the leases that this process holds."""
+
+
+class Lease(Part):
+    """The file.
+
+    Attributes:
+        carries: digests of the kinds of jobs that the holder carries out for others.
+        boot: of the machine since it started; empty: unknown.
+        process: its number there, and when it began.
+    """
+
+    owner: Hex8
+    counter: int = Field(ge=0)
+    carries: tuple[Hex32, ...] = Field(default=(), max_length=MOST_KINDS)
+    boot: str = Field(default="", max_length=64)
+    process: str = Field(default="", max_length=64)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a lease is looked at, in seconds; tests wait less."""
+
+    raised: float = _RAISED_SECONDS
+    still: float = _STILL_SECONDS
+    look: float = _LOOK_SECONDS
+
+
+class Seen:
+    """A lease of somebody else, as it is at each look.
+
+    Attributes:
+        lease: as it was at the last look; None: nobody held it.
+    """
+
+    def __init__(self, path: str, times: Patience) -> None:
+        self._path, self._times = path, times
+        self.lease, self._since = _read(path), time.monotonic()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its holder may be at work: it did not stand still, and its process is not gone."""
+        still = time.monotonic() - self._since >= self._times.still
+        return self.lease is not None and not still and not _is_gone(self.lease)
+
+    def look(self) -> bool:
+        """Wait, and look again; return whether it was raised, or has another holder."""
+        time.sleep(self._times.look)
+        before, self.lease = self.lease, _read(self._path)
+        if self.lease == before:
+            return False
+        self._since = time.monotonic()
+        return self.lease is not None
+
+
+@contextmanager
+def held(
+    path: str,
+    busy: Callable[[str], HushcountError],
+    *,
+    owner: str | None = None,
+    wait: bool = False,
+    carries: Collection[str] = (),
+    patience: Patience | None = None,
+) -> Iterator[None]:
+    """Hold a lease while a block runs.
+
+    Args:
+        busy: makes the error that is raised if somebody else holds it and `wait` is false.
+        owner: a random id; None: a new one.
+        wait: whether to wait until nobody holds it.
+
+    Raises:
+        HushcountError: that error.
+        StorageError, OSError: the store cannot be used.
+    """
+    times = patience or Patience()
+    _await(path, busy, wait, times)
+    mine = Lease(
+        owner=owner or secrets.token_hex(8),
+        counter=0,
+        carries=tuple(carries),
+        boot=_boot(),
+        process=_process(os.getpid()),
+    )
+    _write(path, mine)
+    _held.add(mine.owner)
+    over = threading.Event()
+    thread = threading.Thread(target=_raise, args=(path, mine, over, times.raised), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        _held.discard(mine.owner)
+        with suppress(HushcountError, OSError):
+            remove(path, mine.owner)
+
+
+def remove(path: str, owner: str) -> None:
+    """Remove a lease, unless another holder took it over."""
+    if (left := _read(path)) is not None and left.owner == owner:
+        storage.remove(path)
+
+
+def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: Patience) -> None:
+    """Return when nobody holds the lease; raise what `busy` makes if its counter moved, and nobody is to wait."""
+    seen = Seen(path, times)
+    while seen.is_held:
+        if not wait and seen.lease is not None and _is_alive(seen.lease):
+            raise busy(path)
+        if seen.look() and not wait:
+            raise busy(path)
+
+
+def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> None:
+    """Raise the counter until the block is over, or another run took over; a store that is away is tried again."""
+    counter = lease.counter
+    while not over.wait(seconds):
+        with suppress(HushcountError, OSError):
+            left = _read(path)
+            if left is not None and left.owner != lease.owner:
+                return
+            counter += 1
+            _write(path, lease.model_copy(update={"counter": counter}))
+
+
+def _is_gone(lease: Lease) -> bool:
+    """Return whether a lease is of a process of this machine that has ended."""
+    return _is_here(lease) and not _is_alive(lease)
+
+
+def _is_alive(lease: Lease) -> bool:
+    """Return whether a lease is of a process that is at work on this machine.
+
+    One that this process could not remove when its block was over, because the store was away, is not.
+    """
+    number = lease.process.partition("-")[0]
+    if not _is_here(lease) or not number.isdecimal() or _process(int(number)) != lease.process:
+        return False
+    return int(number) != os.getpid() or lease.owner in _held
+
+
+def _is_here(lease: Lease) -> bool:
+    return bool(lease.boot) and lease.boot == _boot()
+
+
+def _boot() -> str:
+    """Return what names this start of this machine, and the processes that this one sees; empty: nothing does."""
+    try:
+        return f"{_BOOT.read_text().strip()}-{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return ""
+
+
+def _process(number: int) -> str:
+    """Return the number of a process and when it began; empty: there is no such process, or nobody can tell."""
+    try:
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return f"{number}-{fields[19]}"
+
+
+def _read(path: str) -> Lease | None:
+    """Return the lease that is held; None: there is none, or a file that is not one."""
+    data = storage.read_if_there(path, SETTINGS_BYTES)
+    if data is None:
+        return None
+    try:
+        return parse_model(Lease, data, path)
+    except FormatError:
+        return None
+
+
+def _write(path: str, lease: Lease) -> None:
+    storage.write_whole(path, [lease.model_dump_json().encode()])

@@ -1,0 +1,76 @@
+"""The side of the run: it lets a stream carry out a graph, if one is at work that does so, or runs it itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from hushcount.errors import HushcountError
+from pipelines.deployment.settings import Deployment
+from pipelines.files import leases, storage
+from pipelines.files.leases import Patience, Seen
+from pipelines.files.moving import move_directory
+from pipelines.jobs.together import BatchJob, RunGraph
+from pipelines.log.hops import CHAIN, HopName
+from pipelines.outputs.counting import COUNTS
+from pipelines.outputs.staging import new_folder
+from pipelines.streaming.order_book import BatchPart, OrderBook, OrderFile
+
+PATIENCE = Patience()
+
+
+def by_stream(deployment: Deployment, hop: HopName, itself: RunGraph) -> RunGraph:
+    """Return what lets a stream carry out a graph of a hop, or runs it `itself`."""
+    return partial(_run, OrderBook.of(deployment, CHAIN[hop].party), hop, itself)
+
+
+def _run(book: OrderBook, hop: HopName, itself: RunGraph, jobs: Sequence[BatchJob]) -> None:
+    seen, put = Seen(book.lease, PATIENCE), None
+    if (stream := seen.lease) is not None and seen.is_held and jobs[0].alike in stream.carries:
+        put = book.put(partial(_order, book, hop, stream.owner, jobs))
+    if put is None or stream is None:
+        itself(jobs)
+        return
+    number, order = put
+    directories = [storage.join(book.attempts, batch.directory) for batch in order.batches]
+    try:
+        _await(seen, stream.owner, book.lease, directories)
+    finally:
+        book.close(number)
+    for job, directory in zip(jobs, directories, strict=True):
+        # An engine may repeat a step that is done: nobody reads what it writes now.
+        move_directory(directory, job.to.out, COUNTS)
+
+
+def _order(book: OrderBook, hop: HopName, stream: str, jobs: Sequence[BatchJob]) -> OrderFile:
+    campaign, batches = jobs[0].campaign, tuple(_batch(book, job) for job in jobs)
+    return OrderFile(
+        format=1, stream=stream, hop=hop, campaign=campaign.id, fingerprint=campaign.fingerprint.hex(),
+        steps=jobs[0].alike, batches=batches,
+    )  # fmt: skip
+
+
+def _batch(book: OrderBook, job: BatchJob) -> BatchPart:
+    attempts = storage.relative(job.to.out, book.attempts).rpartition("/")[0]
+    order = job.order(f"{attempts}/{new_folder()}")
+    files = {name: [(file.path, file.whole_blocks) for file in found] for name, found in job.inputs.items()}
+    told = {"directory": order.directory, "draw": order.draw.hex(), "reports": order.reports, "files": files}
+    return BatchPart.model_validate(told)
+
+
+def _await(seen: Seen, stream: str, lease: str, directories: Sequence[str]) -> None:
+    """Return once the counts of all batches are there; HushcountError: the stream is not at work any more."""
+    left = list(directories)
+    while left:
+        # Asked before its counts are looked for: it may have ended in between.
+        at_work = seen.is_held and seen.lease is not None and seen.lease.owner == stream
+        while left and storage.exists(storage.join(left[-1], COUNTS)):
+            left.pop()
+        if left and not at_work:
+            leases.remove(lease, stream)
+            raise HushcountError(
+                f"the stream with lease {lease} ended or stood still with {len(left)} of {len(directories)} batches "
+                "not carried out: nothing of this order was released; run again, without it"
+            )
+        if left:
+            seen.look()

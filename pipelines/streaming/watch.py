@@ -1,0 +1,88 @@
+"""The source of a stream: it looks for the next order by its name, again and again. Its state is the next number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import apache_beam as beam
+from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
+from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
+from apache_beam.transforms.core import RestrictionProvider
+from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import Duration, Timestamp
+
+from hushcount.errors import FormatError
+from pipelines.files.orders import MOST_TOGETHER
+from pipelines.streaming.order_book import MOST_NUMBER, OrderBook
+
+_LISTED_EVERY = 30
+"""Looks after which a worker lists the orders: one that is waited for may have been removed."""
+
+
+class _Tracker(OffsetRestrictionTracker):  # type: ignore[misc]  # apache_beam ships no types
+    """The numbers that are left. They are given on as a whole, never shared."""
+
+    def try_split(self, fraction_of_remainder: float) -> tuple[OffsetRange, OffsetRange] | None:
+        return None if fraction_of_remainder else super().try_split(0.0)
+
+    def is_bounded(self) -> bool:
+        return False
+
+
+class _Numbers(RestrictionProvider):  # type: ignore[misc]
+    def initial_restriction(self, book: OrderBook) -> OffsetRange:
+        return OffsetRange(book.next_from(1), MOST_NUMBER + 1)
+
+    def create_tracker(self, restriction: OffsetRange) -> _Tracker:
+        return _Tracker(restriction)
+
+    def restriction_size(self, book: OrderBook, restriction: OffsetRange) -> int:
+        return 1
+
+
+_NUMBERS = beam.DoFn.RestrictionParam(_Numbers())
+_WATERMARK = beam.DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_provider())
+
+
+class WatchOrders(beam.DoFn):
+    """The orders of a party in, the batches of each order out, at the times of their numbers.
+
+    Once an order is out the watermark passes the last number that a batch of it can have.
+
+    Args:
+        stream: id of this one: orders for others are passed over, and so are damaged ones.
+        every: seconds between two looks.
+    """
+
+    def __init__(self, stream: str, every: float) -> None:
+        self._stream, self._every = stream, every
+
+    def setup(self) -> None:
+        self._looks, self._due = 0, 0.0
+
+    @beam.DoFn.unbounded_per_element()
+    def process(
+        self, book: OrderBook, tracker: _Tracker = _NUMBERS, watermark: ManualWatermarkEstimator = _WATERMARK
+    ) -> Iterator[TimestampedValue]:
+        # Flink goes on long before the time that it was asked for.
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        self._looks += 1
+        number = tracker.current_restriction().start
+        if not self._looks % _LISTED_EVERY:
+            number = book.next_from(number)
+        try:
+            order = book.read(number)
+            found = order is not None
+        except FormatError:
+            order, found = None, True
+        if found and not tracker.try_claim(number):
+            return
+        if order is not None and order.stream == self._stream:
+            for place, batch in enumerate(order.batches):
+                yield TimestampedValue((order.steps, batch.files), number * MOST_TOGETHER + place)
+        if found:
+            watermark.set_watermark(Timestamp((number + 1) * MOST_TOGETHER))
+        pause = 0.0 if found else self._every
+        self._due = time.monotonic() + pause
+        tracker.defer_remainder(Duration(pause))
