@@ -1,0 +1,119 @@
+"""What a run costs that is behind: windows of ten minutes that wait, `python -m benchmarks.behind --windows 1000`.
+
+The limit that it is measured against is a run that takes each window through graphs of its own, on a few of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.client import Client
+from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
+from hushcount.collection.epochs import epoch_folder
+from hushcount.collection.manifests import Manifest, SegmentPart
+from hushcount.policy import Policy
+from keys.store import create
+from pipelines.deployment.settings import Deployment
+from pipelines.files.block_files import write_file
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.schedule import advancing, run
+from pipelines.schedule.work import Vouched
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+LENGTH = timedelta(minutes=10)
+WORDS = ("alpha", "beta", "gamma")
+
+
+def make_deployment(folder: Path) -> Deployment:
+    """Write keys, a campaign of three words and a deployment."""
+    home = folder / "campaigns" / "words"
+    home.mkdir(parents=True)
+    keys = create(folder / "keys", 30, ("analyzer",))
+    (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    campaign = create_campaign(
+        "words", keys, home, mechanism="grr", epsilon=1.0,
+        dictionary=folder / "words.txt", shuffle={"minimum_batch": 50},
+    )  # fmt: skip
+    campaign.write(home / "epoch-000001.json")
+    epoch = {"epoch": 1, "file": "epoch-000001.json", "begins": START.isoformat(), "ends": None, "grace_ends": None}
+    (home / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
+    (folder / "deployment.toml").write_text(
+        'store = "store"\nledger = "ledger.db"\n[windows]\nlength = "10m"\ngrace = "1d"\npatience = "1h"\n'
+    )
+    return Deployment.read(folder / "deployment.toml")
+
+
+def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: int) -> None:
+    """Leave what a collector would that received so many reports in each window."""
+    client = Client(campaign, policy=Policy.trusting(), uncapped=True)
+    rows = np.zeros(reports, dtype=envelope_dtype(campaign.sealed_bytes("reports")))
+    for number in range(windows):
+        window = f"{START + number * LENGTH:%Y%m%dT%H%M%SZ}"
+        rows["client_token"] = [client_token(f"{number} {one}", campaign.fingerprint) for one in range(reports)]
+        rows["sealed"] = [client.report(WORDS[one % 3]) for one in range(reports)]
+        folder = Path(deployment.folder("segments", "words", epoch_folder(campaign), window))
+        path = folder / "reports" / "one-000000.blocks"
+        write_file(str(path), ENVELOPES["reports"], rows.itemsize, rows.tobytes(), campaign.fingerprint, campaign.id)
+        data = path.read_bytes()
+        digest = hashlib.blake2b(data, digest_size=32).hexdigest()
+        part = SegmentPart(name=path.name, records=reports, bytes=len(data), digest=digest)
+        manifest = Manifest(
+            collector="one", campaign="words", epoch=1, fingerprint=campaign.fingerprint.hex(), window=window,
+            seconds=600, authentication="client-token", segments={"reports": (part,)}, refused={},
+        )  # fmt: skip
+        (folder / "one.manifest.json").write_text(json.dumps(manifest.model_dump(mode="json")))
+        ended = (START + (number + 1) * LENGTH).timestamp()
+        os.utime(folder / "one.manifest.json", (ended, ended))
+
+
+@contextmanager
+def together(most: int) -> Iterator[None]:
+    """Let one graph take so many batches in a block."""
+    before = advancing.MOST_TOGETHER
+    for module in (advancing, run):
+        module.MOST_TOGETHER = most  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module in (advancing, run):
+            module.MOST_TOGETHER = before  # type: ignore[attr-defined]
+
+
+def catch_up(windows: int, reports: int, most: int) -> float:
+    """Return the CPU seconds a window of a run that is so many windows behind."""
+    with tempfile.TemporaryDirectory(prefix="hushcount-behind-") as made:
+        deployment = make_deployment(Path(made))
+        collect(deployment, Campaign.read(deployment.campaigns / "words" / "epoch-000001.json"), windows, reports)
+        now, began = START + (windows + 7) * LENGTH, time.process_time()
+        with together(most):
+            done = run.run(deployment, now=now, vouched=Vouched(clock_is_right=True))
+        if len(done.hops) != 2 * windows or done.problems:
+            raise SystemExit(f"{len(done.hops)} of {2 * windows} hops are done: {done.problems[:3]}")
+        return (time.process_time() - began) / windows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--windows", type=int, default=1000)
+    parser.add_argument("--reports", type=int, default=100, help="of a window")
+    asked = parser.parse_args()
+    alone = catch_up(min(asked.windows, 20), asked.reports, 1)
+    shared = catch_up(asked.windows, asked.reports, advancing.MOST_TOGETHER)
+    sys.stdout.write(f"{shared:.3f} CPU seconds a window, {alone:.3f} with graphs of its own\n")
+
+
+if __name__ == "__main__":
+    main()
