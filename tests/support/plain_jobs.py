@@ -68,10 +68,8 @@ class PlainJob(BatchJob):
     alike = "plain"
     inputs: Mapping[str, list[BlockFile]] = {}
 
-    def steps(self, *_: object) -> None:
+    def finish(self, *_: object) -> Any:
         raise NotImplementedError
-
-    finish = steps
 
 
 def _together(jobs: Sequence[PlainJob], *_: object) -> Generator[Outcome, None, None]:

@@ -23,7 +23,7 @@ from pipelines.jobs.analyze import AnalyzeJob, plan_analyze
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
-from pipelines.jobs.together import BatchJob, Outcome, run_together
+from pipelines.jobs.together import BatchJob, Outcome, on_engine, run_together
 from pipelines.ledger.balance import OverLimit
 from pipelines.ledger.records import Charge
 from pipelines.ledger.report import describe, set_limit
@@ -102,7 +102,7 @@ def reveal(chain: Chain) -> Plan:
 
 
 def all_of(plan: Plan, out: Path | str) -> list[Outcome]:
-    return list(run_together([plan(out, name) for name in BATCHES], Engine()))
+    return list(run_together([plan(out, name) for name in BATCHES], on_engine(Engine())))
 
 
 def require_done(outcomes: Sequence[Outcome]) -> None:
@@ -188,7 +188,7 @@ def test_of_large_tallies_one_graph_takes_fewer(chain: Chain, tmp_path: Path, mo
     job = analyze(chain)(tmp_path, "one")
     assert isinstance(job, AnalyzeJob)
     assert job.most == MOST_TOGETHER
-    rows, width = job.mechanism.encoder.tally_shape(job.columns)
+    rows, width = job.steps.mechanism.encoder.tally_shape(job.steps.columns)
     monkeypatch.setattr("pipelines.jobs.analyze._MOST_CELLS", 3 * rows * width - 1)
     require_same(analyze(chain), tmp_path)
     assert graphs[:2] == [[f"{tmp_path}/together/{name}" for name in names] for names in (("one", "two"), ("three",))]
@@ -254,7 +254,7 @@ def accepted(outcome: Outcome) -> int:
 @pytest.mark.usefixtures("either_engine")
 def test_a_report_leaves_once_and_who_lost_copies_says_to_whom(copied: Chain) -> None:
     two, three = (sum(SENT[name].values()) for name in ("two", "three"))
-    outcomes = list(run_together(shuffles(copied, [(["two"], False), (["two", "three"], False)]), Engine()))
+    outcomes = list(run_together(shuffles(copied, [(["two"], False), (["two", "three"], False)]), on_engine(Engine())))
     assert [accepted(one) for one in outcomes] == [two, three]
     assert [one.lost for one in outcomes] == [frozenset(), frozenset((stream, 0) for stream in STREAMS)]
     for number, name in ((0, "two"), (1, "three")):
@@ -271,7 +271,9 @@ def test_what_was_forwarded_before_is_read_once_and_compared_with_all(
     graphs: list[Sequence[BatchJob]] = []
     add = together.add_graph
     monkeypatch.setattr(together, "add_graph", lambda jobs, *rest: (graphs.append(jobs), add(jobs, *rest)))
-    outcomes = list(run_together(shuffles(copied, [(["two", "one"], True), (["one", "three"], True)]), Engine()))
+    outcomes = list(
+        run_together(shuffles(copied, [(["two", "one"], True), (["one", "three"], True)]), on_engine(Engine()))
+    )
     assert [accepted(one) for one in outcomes] == [sum(SENT[name].values()) for name in ("two", "three")]
     assert [one.lost for one in outcomes] == [frozenset()] * 2
     for one in outcomes:
@@ -286,7 +288,7 @@ def test_of_a_graph_in_which_copies_leave_twice_it_is_seen(copied: Chain, monkey
     monkeypatch.setattr(together, "together", lambda: None)
     jobs = shuffles(copied, [(["two"], False), (["two", "three"], False)])
     with pytest.raises((AssertionError, HushcountError)):
-        assert [accepted(one) for one in run_together(jobs, Engine())] == [240, 260]
+        assert [accepted(one) for one in run_together(jobs, on_engine(Engine()))] == [240, 260]
 
 
 # None holds up others.
@@ -299,7 +301,7 @@ def test_a_batch_that_is_too_small_waits_and_the_others_stand(chain: Chain, copi
         header, rows = read_file(path)
         write_rows(few / stream / path.name, header.kind, rows[: FLOOR - 1], chain.campaign)
     holds = [(["one"], False), (["few"], False), (["two", "three"], False)]
-    first, second, third = run_together(shuffles(copied, holds), Engine())
+    first, second, third = run_together(shuffles(copied, holds), on_engine(Engine()))
     assert isinstance(second.summary, NotYet)
     assert not (copied.path("out") / "1" / "summary.json").exists()
     # The third lost copies to the second: whoever asks knows that nobody forwards them.
@@ -416,7 +418,7 @@ def test_what_a_ledger_has_no_room_for_is_not_in_the_graph_and_the_others_are_ch
 def test_who_stops_in_between_leaves_the_rest_undone_and_uncharged(chain: Chain, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     plan = analyze(chain, ledger=ledger)
-    outcomes = run_together([plan(tmp_path, name) for name in BATCHES], Engine())
+    outcomes = run_together([plan(tmp_path, name) for name in BATCHES], on_engine(Engine()))
     require_done([next(outcomes)])
     outcomes.close()
     assert [(tmp_path / name / "summary.json").exists() for name in BATCHES] == [True, False, False]
