@@ -57,6 +57,8 @@ _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
     "analyzer": ("analyzer",),
 }
 _PLACE_RECORDS = 1 << 17
+_DRAWN = ".drawn"
+"""The folder of a draw, until it is known that it is the one that is handed out."""
 
 
 def plan_discover(
@@ -173,8 +175,8 @@ class ReleaseSteps(OpeningSteps):
         read, opened = self.opened(files, where, opens)
         counted = opened.accepted | "count bins" >> CountBins(form.pair_bytes, number, GroupThroughFiles(where.spill))
         counts, allowed = self.count(where, read, opened, counted["counts"])
-        beside = None if where.spill is None else OneFolder(storage.join(where.spill, BINS))
-        drawn = beside if where.open and beside is not None else where.folder(BINS)
+        beside = None if where.spill is None else OneFolder(storage.join(where.spill, _DRAWN))
+        drawn = beside if where.open and beside is not None else where.folder(_DRAWN)
         written = (
             counted["bins"]
             | "release" >> Release(self.rule, DrawOf(self.key, where.orders))
@@ -215,10 +217,10 @@ class ReleaseJob(OpeningJob):
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.keep_draw(drawn)
-        if drawn != bins:
-            # One file, or none if the draw is empty.
-            for path, size in storage.list_files(drawn, SUFFIX):
-                storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
+        # One file, or none if the draw is empty.
+        for path, size in storage.list_files(drawn, SUFFIX):
+            storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
+        storage.remove_directory(drawn)
         summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
         # The number follows from the release; with it the analyzer notices a lost file.
@@ -241,4 +243,4 @@ class ReleaseJob(OpeningJob):
 def _drawn_to(place: Place) -> str:
     """Return where bins are drawn: where others see what is in the output, a draw that is thrown away must not be."""
     beside = place.spill is not None and storage.is_remote(place.directory)
-    return storage.join(place.spill if place.spill is not None and beside else place.directory, BINS)
+    return storage.join(place.spill if place.spill is not None and beside else place.directory, _DRAWN)

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,12 +18,10 @@ import pytest
 from pipelines.jobs import together
 from pipelines.streaming import ordering
 from tests.engines.conftest import Engines, Servers
-from tests.pipelines.schedule.test_together import site_of
-from tests.shuffler.collector.running import wait_for
 from tests.support.collecting import collect
 from tests.support.jobs import files_under
 from tests.support.plain_engine import instead_of_beam
-from tests.support.site import Site, account_at, values
+from tests.support.site import Site, account_at, site_of, values
 
 DAYS = 4
 MOST_SECONDS = 300.0
@@ -49,7 +48,10 @@ def streaming(site: Site, options: tuple[str, ...]) -> Iterator[subprocess.Popen
     command = [str(hushcount), "stream", "--config", str(config), "--every", "1s", "--places", "3"]
     with subprocess.Popen(command) as running:  # noqa: S603  # our own
         try:
-            wait_for(lambda: all(_is_of(one, running) for one in leases), MOST_SECONDS)
+            deadline = time.monotonic() + MOST_SECONDS
+            while not all(_is_of(one, running) for one in leases):
+                assert time.monotonic() < deadline, "the stream does not hold its leases"
+                time.sleep(0.1)
             yield running
         finally:
             if running.poll() is None:

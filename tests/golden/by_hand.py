@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,25 +80,6 @@ def _retire(keys: Path, role: str) -> None:
             key["retired_at"] = "2021-06-01T00:00:00Z"
             (keys / f"{role}-{key['id']}.key").unlink()
     (keys / "public.json").write_text(json.dumps(listing))
-
-
-def stream(root: Path) -> dict[str, Any]:
-    """Stream two of the stored windows."""
-    site, out = restored(root / "site"), root / "out"
-    folder = next((site / WINDOWS).iterdir())
-    for window in folder.iterdir():
-        if window.name not in STREAMED:
-            shutil.rmtree(window)
-    mask = Mask(
-        out, keys=("clock",), shuffled=("*shuffled/*", "*dead_letter/*"), prose=PROSE,
-        names={**NAMES, "[0-9]{10}-[0-9a-f]{16}": "RUN"},
-    )  # fmt: skip
-    run = cli(
-        "stream", "--campaign", site / "campaigns/words/words.json", "--segments", folder, "--keys", site / "keys",
-        "--out", out, "--window", "1d", "--lateness", "10m", "--for", "1s", "--every", "1s", "--places", 1, "--json",
-    )  # fmt: skip
-    printed = {"status": run.status, "printed": mask.data(run.json)}
-    return {"stream-printed": printed, "stream-files": described_tree(out, mask, {})}
 
 
 def campaigns(root: Path) -> dict[str, Any]:

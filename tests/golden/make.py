@@ -280,7 +280,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in kept(Path(scratch).resolve() / "site").items():
             write_expected(name, data)
-    for run in (by_hand.chain, by_hand.stream, by_hand.tools, by_hand.campaigns, by_hand.collector):
+    for run in (by_hand.chain, by_hand.tools, by_hand.campaigns, by_hand.collector):
         with tempfile.TemporaryDirectory() as scratch:
             for name, data in run(Path(scratch).resolve()).items():
                 write_expected(name, data)

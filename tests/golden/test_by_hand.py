@@ -15,7 +15,6 @@ from tests.support.jobs import files_under
 
 RUNS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "hand": by_hand.chain,
-    "stream": by_hand.stream,
     "tools": by_hand.tools,
     "campaigns": by_hand.campaigns,
     "collector": by_hand.collector,

@@ -19,7 +19,7 @@ from hushcount.wire.sealing import Octets
 from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
 from keys.store import KeyReference
-from pipelines.jobs.discover import ReleaseJob
+from pipelines.jobs.discover import ReleaseJob, ReleaseSteps
 from pipelines.outputs.staging import Output
 from pipelines.outputs.summary import make_summary
 
@@ -178,8 +178,7 @@ def release_job(campaign: Campaign, key: KeyReference) -> ReleaseJob:
     return ReleaseJob(
         campaign=campaign,
         to=Output("nowhere"),
-        rule=campaign.require_keep_rule(),
-        key=key,
+        steps=ReleaseSteps(campaign=campaign, key=key, rule=campaign.require_keep_rule()),
         analyzer=None,
         evaluator=None,
         upstream=make_summary("shuffle", campaign, {}, None),

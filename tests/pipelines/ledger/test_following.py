@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pipelines.ledger.file import opened
 from pipelines.ledger.following import Followed, follow, followed, id_of
 from pipelines.log.log import Logs
 from pipelines.schedule import advancing
+from pipelines.schedule.attempts import Attempt, Made
 from pipelines.schedule.charges import name_ledger
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
@@ -175,12 +177,12 @@ def test_a_release_whose_charge_was_lost_meanwhile_is_not_handed_out(
     copy = shutil.copy(ledger(site), tmp_path / "copy.db")
     real, lost = advancing.carry_out, []
 
-    def restoring(task: object, hop: str, attempt: str) -> object:
-        found = real(task, hop, attempt)  # type: ignore[arg-type]
-        if hop == "analyze" and not lost:
-            lost.append(hop)
-            shutil.copy(copy, ledger(site))
-        return found
+    def restoring(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
+        for made in real(attempts):
+            if attempts[0].hop == "analyze" and not lost:
+                lost.append(attempts[0].hop)
+                shutil.copy(copy, ledger(site))
+            yield made
 
     monkeypatch.setattr(advancing, "carry_out", restoring)
     (problem,) = go(site, 2.1).problems
@@ -196,19 +198,21 @@ def test_a_release_whose_charge_was_lost_meanwhile_is_not_handed_out(
 def test_before_each_release_the_ledger_gets_what_the_log_says(
     site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A ledger that is restored between two batches of one run has no room that was spent."""
+    """A ledger that is restored between two hops of one run has no room that was spent."""
     copy = shutil.copy(ledger(site), tmp_path / "copy.db")
     collect(site.store, site.campaign, values(DAILY), day=2)
     seen: list[set[str]] = []
     real = advancing.carry_out
 
-    def restoring(task: object, hop: str, attempt: str) -> object:
-        if hop == "shuffle" and len(seen) == 0 and released(site) == [site.batch(0), site.batch(1)]:
+    def restoring(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
+        if attempts[0].hop == "analyze":
             seen.append(keys(ledger(site)))
-            shutil.copy(copy, ledger(site))
-        elif hop == "release" and len(seen) == 1:
-            seen.append(keys(ledger(site)))
-        return real(task, hop, attempt)  # type: ignore[arg-type]
+        try:
+            yield from real(attempts)
+        finally:
+            if attempts[0].hop == "discover":
+                seen.append(keys(ledger(site)))
+                shutil.copy(copy, ledger(site))
 
     monkeypatch.setattr(advancing, "carry_out", restoring)
     (problem,) = go(site, 3.1).problems

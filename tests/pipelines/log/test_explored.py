@@ -135,7 +135,7 @@ class World:
         self._meanwhile(depth)
 
         def wanted(fold: Fold) -> Decision | None:
-            decision = _finished(fold, done)
+            decision = _finished(done, fold)
             self._meanwhile(depth)
             return decision
 
@@ -146,7 +146,7 @@ class World:
             return
 
         def wanted(fold: Fold) -> Decision | None:
-            decision = _given_back(fold, GivenBack(batch=name))
+            decision = _given_back(GivenBack(batch=name), fold)
             self._meanwhile(depth)
             return decision
 

@@ -12,7 +12,7 @@ from pipelines.jobs import together
 from pipelines.jobs.together import BatchJob
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import done, summary
-from tests.support.site import Site, account_at, values
+from tests.support.site import Site, account_at, site_of, values
 
 Graphs = list[tuple[str, int]]
 """The job of each graph that ran, and how many batches were in it."""
@@ -28,13 +28,6 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Graphs:
 
     monkeypatch.setattr(together, "_run_graph", run_graph)
     return ran
-
-
-def site_of(root: Path, *, discovery: bool = False) -> Site:
-    """Return a site whose grace is long enough for the windows of a week to close together."""
-    site = Site(root, discovery=discovery)
-    site.config.write_text(site.config.read_text().replace('grace = "2d"', 'grace = "9d"'))
-    return site
 
 
 def shuffled(site: Site, day: int) -> tuple[object, object]:

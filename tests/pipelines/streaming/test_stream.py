@@ -20,10 +20,9 @@ from pipelines.outputs.counting import take_counts
 from pipelines.streaming import order_book, ordering
 from pipelines.streaming.job import carried_by, stream
 from pipelines.streaming.order_book import OrderBook, OrderFile
-from tests.pipelines.schedule.test_together import site_of
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import files_under
-from tests.support.site import Site, account_at, values
+from tests.support.site import Site, account_at, site_of, values
 from tests.support.streams import QUICK, carry_out, streaming
 
 DAYS = 3
