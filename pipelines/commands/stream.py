@@ -17,7 +17,9 @@ def stream(
     config: options.Config,
     every: Annotated[str, Option(help="Time between two looks for an order, as in 2s.")] = "2s",
     run_for: Annotated[str | None, Option("--for", help="Time to run, as in 1h; then it ends as by Ctrl-C.")] = None,
-    places: Annotated[int, Option(help="Parts of a batch; each must fit in memory.", min=1, max=MOST_PLACES)] = 16,
+    places: Annotated[
+        int, Option(help="Parts of all that waits; each must fit in memory.", min=1, max=MOST_PLACES)
+    ] = 16,
 ) -> None:
     """Run it beside hushcount run --watch where an engine starts a job slowly; Ctrl-C ends it, and run goes on alone.
 

@@ -27,6 +27,7 @@ MOST_KINDS = 2048
 _RAISED_SECONDS = 20.0
 _STILL_SECONDS = 180.0
 _LOOK_SECONDS = 1.0
+_ASKED_SECONDS = 3600.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _held: set[str] = set()
 """Owners of the leases that this process holds."""
@@ -50,11 +51,12 @@ class Lease(Part):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a lease is looked at, in seconds; tests wait less."""
+    """How long a lease is looked at, and how long its holder may take for what it was asked, in seconds."""
 
     raised: float = _RAISED_SECONDS
     still: float = _STILL_SECONDS
     look: float = _LOOK_SECONDS
+    asked: float = _ASKED_SECONDS
 
 
 class Seen:
@@ -129,9 +131,14 @@ def held(
             remove(path, mine.owner)
 
 
+def owner_of(path: str) -> str | None:
+    """Return the id of whoever holds a lease; None: nobody does."""
+    return None if (left := _read(path)) is None else left.owner
+
+
 def remove(path: str, owner: str) -> None:
     """Remove a lease, unless another holder took it over."""
-    if (left := _read(path)) is not None and left.owner == owner:
+    if owner_of(path) == owner:
         storage.remove(path)
 
 
@@ -196,11 +203,9 @@ def _process(number: int) -> str:
 
 def _read(path: str) -> Lease | None:
     """Return the lease that is held; None: there is none, or a file that is not one."""
-    data = storage.read_if_there(path, SETTINGS_BYTES)
-    if data is None:
-        return None
     try:
-        return parse_model(Lease, data, path)
+        data = storage.read_if_there(path, SETTINGS_BYTES)
+        return None if data is None else parse_model(Lease, data, path)
     except FormatError:
         return None
 

@@ -21,6 +21,7 @@ from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.batch_file import BatchFile, batch_files, collected, released_files
 from pipelines.handover.upstream import check_complete, read_upstream, senders_of
+from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.together import BatchJob, Lost, Steps, Where
@@ -146,7 +147,8 @@ class ShuffleJob(BatchJob):
             )
         for stream in left_out:
             del counts[stream]
-            storage.remove_directory(storage.join(directory, stream))
+            for folder in (stream, f"{DEAD_LETTERS}/{stream}"):
+                storage.remove_directory(storage.join(directory, folder))
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:

@@ -268,9 +268,10 @@ def _run_graph(jobs: Sequence[BatchJob], engine: Engine, console: Console | None
 
 
 def _finished(job: BatchJob, charge: Charging) -> Outcome:
+    lost: Lost = frozenset()
     try:
         sums = take_counts(job.to.out)
-        made = published(job, job.to.out, job.finish(Place(job.to.out), sums, charge), charge)
+        lost = job.lost(sums)
+        return Outcome(published(job, job.to.out, job.finish(Place(job.to.out), sums, charge), charge), lost)
     except Exception as error:
-        return Outcome(error)
-    return Outcome(made, job.lost(sums))
+        return Outcome(error, lost)

@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.errors import HushcountError, NotYet
+from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.files import storage
 from pipelines.files.orders import MOST_TOGETHER
+from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
 from pipelines.jobs.together import BatchJob
 from pipelines.log.entries import Finished, GivenBack
@@ -25,7 +26,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
 from pipelines.outputs.minimum_batch import is_withheld, sentence
-from pipelines.schedule.attempts import Attempt, Made, attempt, carry_out
+from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
 from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
 from pipelines.schedule.hops import Task, next_step
@@ -131,48 +132,53 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
         Names of batches that are to be tried by themselves.
     """
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
-    began, outputs, alone = time.monotonic(), dict[int, Attempt](), list[str]()
+    began, outputs, alone, tried = time.monotonic(), dict[int, Attempt](), list[str](), 0
+    for name in names:
+        work.say(f"{epochs.campaign}/{name}: {hop}")
     with closing(carry_out(attempts)) as made:
         for number, one in enumerate(attempts):
+            outcome: Tried
             try:
-                if not number:
-                    _prepare(work, epochs, hop, names)
+                _charge_lacking(work, epochs, hop)
                 outcome = next(made)
             except Exception as error:
                 if len(attempts) > 1:
                     # One of them may be at fault: each by itself will show which.
+                    work.say(f"{epochs.campaign}: {hop} failed, and is tried for each batch: {told(error)}")
                     alone = names
                     break
                 outcome = error
+            tried, is_output = number + 1, None
             failed.add(names[number])
             with work.contained(f"{epochs.campaign}/{names[number]}"):
-                if _is_output(work, one, outcome, outputs):
-                    outputs[number] = one
-                    work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
+                is_output = _is_output(work, one, outcome, outputs)
                 failed.remove(names[number])
-            if hop == "shuffle" and names[number] in failed:
+            if is_output:
+                outputs[number] = one
+                work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
+            elif is_output is False or isinstance(outcome, Exception):
+                # Of another that failed the log may say that it is the output.
+                storage.remove_directory(one.directory)
+            if hop == "shuffle" and isinstance(outcome, Exception):
                 # Those after it were compared with what it read, and lost copies to it.
                 alone = names
                 break
-    for number, one in enumerate(attempts):
-        if number not in outputs:
-            storage.remove_directory(one.directory)
+    for one in attempts[tried:]:
+        storage.remove_directory(one.directory)
     return alone
 
 
-def _prepare(work: Work, epochs: Epochs, hop: HopName, names: Sequence[str]) -> None:
-    for name in names:
-        work.say(f"{epochs.campaign}/{name}: {hop}")
+def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
+    """Charge what the ledger lacks, before each release: it may have been restored since the last one."""
     if hop in CHARGING and work.deployment.ledger is not None:
         log = work.of(hop, epochs.campaign)
         name_ledger(work.deployment, log, work.now)
-        # The ledger may have been restored since the last release.
         said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
         work.done.problems += [one for one in said if one not in work.done.problems]
         follow_log(work.deployment, log)
 
 
-def _is_output(work: Work, one: Attempt, made: Made | Exception, before: Mapping[int, Attempt]) -> bool:
+def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attempt]) -> bool:
     """Let the log say that an attempt is the output of its hop, and publish it; return whether it is.
 
     Args:
@@ -180,9 +186,6 @@ def _is_output(work: Work, one: Attempt, made: Made | Exception, before: Mapping
     """
     batch, hop = one.task.batch, one.hop
     log = work.of(hop, batch.campaign)
-    if isinstance(made, NotYet):
-        log.decide(partial(_given_back, GivenBack(batch=batch.name)), work.now)
-        return False
     if isinstance(made, Exception):
         if hop in log.read().hops_of(batch.name):
             # Another run was faster, and removed the other attempts.
@@ -190,6 +193,9 @@ def _is_output(work: Work, one: Attempt, made: Made | Exception, before: Mapping
         raise made
     if any(number not in before or stream not in _forwarded(log, before[number]) for stream, number in made.lost):
         # It lost copies of reports that nobody forwards: it is shuffled anew.
+        return False
+    if isinstance(made, TooFew):
+        log.decide(partial(_given_back, GivenBack(batch=batch.name)), work.now)
         return False
     finished = Finished(batch=batch.name, hop=hop, folder=one.directory.rpartition("/")[2], summary=made.summary.data())
     compared = {each.task.batch.name for each in before.values()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console
 
+from hushcount.errors import NotYet
 from pipelines.files import storage
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
@@ -34,6 +35,17 @@ class Made:
     summary: HopSummary
     problem: str = ""
     lost: Lost = frozenset()
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """A batch of which too few reports can be forwarded; `lost` as of `Made`."""
+
+    lost: Lost = frozenset()
+
+
+Tried: TypeAlias = "Made | TooFew | Exception"
+"""What came of an attempt."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
         return Attempt(task, hop, to, _withheld(to, few))
 
 
-def carry_out(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
+def carry_out(attempts: Sequence[Attempt]) -> Generator[Tried, None, None]:
     """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
 
     Raises:
@@ -93,7 +105,9 @@ def carry_out(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, 
             yield _checked(one, outcome)
 
 
-def _checked(one: Attempt, outcome: Made | Outcome) -> Made | Exception:
+def _checked(one: Attempt, outcome: Made | Outcome) -> Tried:
+    if isinstance(outcome, Outcome) and isinstance(outcome.summary, NotYet):
+        return TooFew(outcome.lost)
     try:
         made = outcome if isinstance(outcome, Made) else _made(one.to, outcome)
         if (source := CHAIN[one.hop].input) is not None:

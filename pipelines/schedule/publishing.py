@@ -65,13 +65,17 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
             # Another run deleted the files while this one slept.
             withdraw(out)
     # No other attempt can be the output any more.
+    _remove(attempts)
+    return True
+
+
+def _remove(attempts: str) -> None:
     try:
         storage.remove_directory(attempts)
     except OSError as error:
-        # Another run still writes its own, which it removes itself.
+        # Another run still writes its own, which it removes itself, or a stream that was given up.
         if error.errno != errno.ENOTEMPTY:
             raise
-    return True
 
 
 def withdraw(out: str) -> None:
@@ -104,7 +108,7 @@ def sweep(deployment: Deployment, log: Log, fold: Fold) -> None:
         name, _, hop = folder.rpartition(".")
         made = fold.batches.get(name)
         if hop in fold.hops_of(name) or (made is not None and made.given_back):
-            storage.remove_directory(storage.join(root, folder))
+            _remove(storage.join(root, folder))
 
 
 def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: datetime) -> list[str]:

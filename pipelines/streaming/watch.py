@@ -13,11 +13,14 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from hushcount.errors import FormatError
+from pipelines.files.leases import owner_of
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.streaming.order_book import MOST_NUMBER, OrderBook
 
 _LISTED_EVERY = 30
 """Looks after which a worker lists the orders: one that is waited for may have been removed."""
+_MOST_MISSED = 3
+"""Listings at which the lease is another stream's, or gone, until the job ends: nobody orders anything of it."""
 
 
 class _Tracker(OffsetRestrictionTracker):  # type: ignore[misc]  # apache_beam ships no types
@@ -50,6 +53,8 @@ class WatchOrders(beam.DoFn):
 
     Once an order is out the watermark passes the last number that a batch of it can have.
 
+    It ends once the command that started it is gone: an engine may not notice that.
+
     Args:
         stream: id of this one: orders for others are passed over, and so are damaged ones.
         every: seconds between two looks.
@@ -59,7 +64,7 @@ class WatchOrders(beam.DoFn):
         self._stream, self._every = stream, every
 
     def setup(self) -> None:
-        self._looks, self._due = 0, 0.0
+        self._looks, self._missed, self._due = 0, 0, 0.0
 
     @beam.DoFn.unbounded_per_element()
     def process(
@@ -71,6 +76,10 @@ class WatchOrders(beam.DoFn):
         number = tracker.current_restriction().start
         if not self._looks % _LISTED_EVERY:
             number = book.next_from(number)
+            self._missed = 0 if owner_of(book.lease) == self._stream else self._missed + 1
+            if self._missed == _MOST_MISSED:
+                tracker.try_claim(MOST_NUMBER)
+                return
         try:
             order = book.read(number)
             found = order is not None

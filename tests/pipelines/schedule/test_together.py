@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.engine.runner import Engine
 from pipelines.jobs import together
 from pipelines.jobs.together import BatchJob
+from pipelines.schedule import advancing
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import done, summary
 from tests.support.site import Site, account_at, site_of, values
@@ -123,3 +125,43 @@ def test_a_release_without_room_is_not_in_the_graph(tmp_path: Path, graphs: Grap
     assert "limit" in problem
     assert graphs == [("shuffle", 3), ("analyze", 2)]
     assert [site.result(day)["received"] for day in (0, 1)] == [100, 100]
+
+
+def test_a_batch_that_is_too_small_only_by_what_it_lost_to_another_is_shuffled_anew(
+    tmp_path: Path, graphs: Graphs
+) -> None:
+    """The first keeps 40 of 80, too few; the second has copies of these, and is enough by itself."""
+    site = site_of(tmp_path)
+    first, second = (
+        collect(site.store, site.campaign, values(number), day=day)[0] for day, number in ((0, 40), (1, 45))
+    )
+    add_copies(first, first)
+    add_copies(first, second)
+    assert site.run(3.1, sure=True).problems == []
+    assert graphs[:2] == [("shuffle", 2), ("shuffle", 1)]
+    assert shuffled(site, 1) == (85, {})
+
+
+@pytest.mark.parametrize("hop", ["shuffle", "analyze"])
+def test_an_output_that_cannot_be_published_now_is_published_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hop: str
+) -> None:
+    """The log says that it is the output: its files stay."""
+    site = site_of(tmp_path)
+    for day in range(2):
+        collect(site.store, site.campaign, values(100), day=day)
+    real, failed = advancing.publish, list[str]()
+
+    def publish(*given: Any) -> bool:
+        if given[3] == hop and not failed:
+            failed.append(hop)
+            raise OSError(28, "No space left on device")
+        return real(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(advancing, "publish", publish)
+        assert any("No space left" in one for one in site.run(3.1, sure=True).problems)
+    assert failed == [hop]
+    assert site.run(3.2, sure=True).problems == []
+    assert [site.result(day)["received"] for day in range(2)] == [100, 100]
+    assert account_at(site, 3.3).differences == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from apache_beam.io.restriction_trackers import OffsetRange
+from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 
 from hushcount.errors import UsageError
 from pipelines.engine.runner import Engine
@@ -19,7 +22,8 @@ from pipelines.jobs.together import BatchJob
 from pipelines.outputs.counting import take_counts
 from pipelines.streaming import order_book, ordering
 from pipelines.streaming.job import carried_by, stream
-from pipelines.streaming.order_book import OrderBook, OrderFile
+from pipelines.streaming.order_book import MOST_NUMBER, OrderBook, OrderFile
+from pipelines.streaming.watch import _LISTED_EVERY, WatchOrders, _Tracker
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import files_under
 from tests.support.site import Site, account_at, site_of, values
@@ -184,7 +188,7 @@ def test_a_run_goes_on_alone_when_the_stream_stands_still(tmp_path: Path, itself
 
     real = ordering._await
 
-    def meanwhile(*arguments: Any) -> None:
+    def meanwhile(*arguments: Any) -> bool:
         if carried_out and not halfway[0]:
             halfway[0] = True
             book = OrderBook.of(site.deployment, "shuffler")
@@ -193,15 +197,14 @@ def test_a_run_goes_on_alone_when_the_stream_stands_still(tmp_path: Path, itself
             carry_out(book, steps, 1, order)
             # It had not come to the last one.
             (Path(book.attempts) / order.batches[-1].directory / ".counts.json").unlink()
-        real(*arguments)
+        return real(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordering, "_await", meanwhile)
         finished = site.run(5.1, sure=True)
-    # All batches waited for it, and were then tried one by one.
     assert finished.problems == []
     assert not lease.exists(), party
-    assert itself[:DAYS] == [1] * DAYS
+    assert itself == [DAYS] * 4
     assert [received for received, *_ in counted(site)] == [200, 201, 202]
     assert account_at(site, 5.2).differences == []
     assert (orders(site), attempts(site)) == ([], [])
@@ -217,16 +220,17 @@ def leave_lease(site: Site) -> tuple[Path, Any]:
     return lease, steps
 
 
-def test_a_single_batch_waits_for_the_next_run(tmp_path: Path, itself: list[int]) -> None:
+def test_a_run_goes_on_alone_when_the_job_of_a_stream_does_nothing(
+    tmp_path: Path, itself: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its command is at work, and its engine has no place for the job."""
+    monkeypatch.setattr(ordering, "PATIENCE", replace(QUICK, still=60.0, asked=0.5))
     site = Site(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
     lease, _ = leave_lease(site)
-    (problem,) = site.run(1.1).problems
-    assert "ended or stood still" in problem
-    assert (lease.exists(), itself, orders(site)) == (False, [], [])
-    assert site.run(1.2).problems == []
+    assert site.run(1.1).problems == []
+    assert (lease.exists(), itself, orders(site), attempts(site)) == (False, [1, 1], [], [])
     assert site.result(0)["received"] == 100
-    assert attempts(site) == []
 
 
 def test_a_stream_that_ended_in_order_is_not_waited_for(tmp_path: Path, itself: list[int]) -> None:
@@ -299,3 +303,37 @@ def test_an_engine_that_ends_with_its_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"engine\.runner is FnApiRunner"):
         stream(site.deployment, carried_by(site.deployment)[0])
     assert orders(site) == []
+
+
+class Tracked:
+    """A restriction as an engine gives it to a step."""
+
+    def __init__(self, numbers: OffsetRange) -> None:
+        self._tracker, self.deferred = _Tracker(numbers), False
+        self.current_restriction, self.try_claim = self._tracker.current_restriction, self._tracker.try_claim
+
+    def defer_remainder(self, _: object) -> None:
+        self.deferred = True
+
+
+def test_a_job_ends_once_the_command_that_started_it_is_gone(tmp_path: Path) -> None:
+    book = OrderBook(str(tmp_path / "orders"), str(tmp_path / "attempts"))
+    watch, mine, lease = WatchOrders("0" * 16, 0.0), "0" * 16, Path(book.lease)
+    lease.parent.mkdir()
+    watch.setup()
+
+    def looks(owner: str | None) -> list[bool]:
+        """Look as often as it takes to list the orders four times; return whether it went on after each look."""
+        lease.write_text(Lease(owner=owner, counter=1).model_dump_json()) if owner else lease.unlink(missing_ok=True)
+        went_on = []
+        for _ in range(4 * _LISTED_EVERY):
+            tracker = Tracked(OffsetRange(1, MOST_NUMBER + 1))
+            assert list(watch.process(book, tracker, ManualWatermarkEstimator(None))) == []
+            went_on.append(tracker.deferred)
+        return went_on
+
+    assert all(looks(mine))
+    # Nobody holds it; or another stream does.
+    for owner in (None, "1" * 16):
+        assert looks(owner).index(False) == 3 * _LISTED_EVERY - 1
+        assert all(looks(mine))
