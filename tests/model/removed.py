@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,7 +11,7 @@ from os import urandom
 
 import pytest
 
-from aux_server.drawing import Draw
+from aux_server import keep
 from hushcount.campaigns.campaign import Stream
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
@@ -108,15 +108,16 @@ def _an_answer_is_believed(patch: Patch) -> None:
 def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
     real = advancing.carry_out
 
-    def carry_out(tried: Sequence[attempts.Attempt]) -> Generator[attempts.Made | Exception, None, None]:
-        for one, made in zip(tried, real(tried), strict=True):
-            out, attempt = one.task.output(one.hop), one.directory
-            for path in storage.list_objects(attempt):
-                folder = storage.join(out, attempt.rpartition("/")[2])
-                storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
-            if isinstance(made, attempts.Made):
-                storage.write_json(storage.join(out, SUMMARY), made.summary.data())
-            yield made
+    def carry_out(tried: Sequence[attempts.Attempt]) -> Generator[attempts.Tried, None, None]:
+        with closing(real(tried)) as carried:
+            for one, made in zip(tried, carried, strict=True):
+                out, attempt = one.task.output(one.hop), one.directory
+                for path in storage.list_objects(attempt):
+                    folder = storage.join(out, attempt.rpartition("/")[2])
+                    storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
+                if isinstance(made, attempts.Made):
+                    storage.write_json(storage.join(out, SUMMARY), made.summary.data())
+                yield made
 
     patch.setattr(advancing, "carry_out", carry_out)
     # Nor is it strange that an output has no entry.
@@ -224,7 +225,7 @@ def _a_run_works_by_its_clock(patch: Patch) -> None:
 
 
 def _a_release_is_drawn_anew(patch: Patch) -> None:
-    patch.setattr(Draw, "open", lambda _: urandom(32))
+    patch.setattr(keep._Drawing, "_key", lambda *_: urandom(32))
     # Nor is a draw found again that was kept under another name of the ledger.
     for module in (file, draws):
         patch.setattr(module, "resolved", lambda path: path)

@@ -81,12 +81,12 @@ def test_an_item_ages_out_by_windows_of_which_the_analyzer_is_done_with_every_ba
     collect(site.store, second, sent(0, 200), day=2, collector="two")
     config = site.config.read_text()
     site.config.write_text(f'parties = ["shuffler", "aux-server"]\n{config}')
-    assert hops(site, 3.1) == ["shuffle", "release"] * 2
+    assert hops(site, 3.1) == ["shuffle", "shuffle", "release", "release"]
     # Of one all is known; of the other, what was discovered is known, and what was counted is not.
     site.config.write_text(config)
     block = next((site.store / "shuffled" / "words" / site.batch(2, 2)).glob("*/reports/*.blocks"))
     aside = block.rename(block.with_suffix(".aside"))
-    assert hops(site, 3.2, problems=1) == ["discover", "analyze", "discover"]
+    assert hops(site, 3.2, problems=1) == ["discover", "discover", "analyze"]
     aside.rename(block)
     assert items(newest(site)) == ("alpha", "beta", "gamma", NEW)
     for day in (3, 4, 5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -25,13 +26,16 @@ def fold_of(site: Site) -> Fold:
 
 
 def counts_of(site: Site) -> dict[str, Any]:
-    """Return what a site's fold counts, without what differs from run to run."""
+    """Return what a site's fold counts, without what differs from run to run.
+
+    What goes back joins the next window that closes: which one that is follows from where a run was killed.
+    """
     fold = fold_of(site)
-    hops = {
-        f"{batch} {hop}": {stream: counts.accepted for stream, counts in done.counts.streams.items()}
-        for batch, of in fold.done.items()
-        for hop, done in of.items()
-    }
+    hops: dict[str, Counter[str]] = {}
+    for of in fold.done.values():
+        for hop, one in of.items():
+            accepted = {stream: counts.accepted for stream, counts in one.counts.streams.items()}
+            hops.setdefault(hop, Counter()).update(accepted)
     return {"hops": hops, "windows": fold.counts_by_window, "deleted": fold.deleted}
 
 
