@@ -97,11 +97,16 @@ class EachInItsWindow(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
     """(number, element) in, the element in the window of its order out."""
 
     def expand(self, elements: PCollection) -> PCollection:
-        return elements | "at its number" >> beam.Map(_at_number) | "a window each" >> beam.WindowInto(FixedWindows(1))
+        return elements | "at its number" >> beam.Map(_at_number) | "a window each" >> beam.WindowInto(apart())
 
 
 def _at_number(element: tuple[int, Any]) -> TimestampedValue:
     return TimestampedValue(element[1], element[0])
+
+
+def apart() -> FixedWindows:
+    """Return the windows of which each has one batch."""
+    return FixedWindows(1)
 
 
 def together() -> FixedWindows:

@@ -7,16 +7,13 @@ from contextlib import suppress
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import FixedWindows
 
 from hushcount.errors import HushcountError
 from pipelines.files.block_files import BlockFile, header_of
-from pipelines.files.orders import OfOrder, together
+from pipelines.files.orders import OfOrder, apart, together
 from pipelines.jobs.together import Steps, Where
 from pipelines.outputs.counting import WriteCounts
 from pipelines.streaming.order_book import Batch, OrderBook
-
-_WINDOWS = FixedWindows(1)
 
 
 class CarryOut(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -28,7 +25,7 @@ class CarryOut(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no t
 
     def expand(self, batches: PCollection) -> PCollection:
         steps, where = self._steps, self._where
-        mine = batches | "its own" >> beam.Filter(_is_of, steps.digest) | "a window each" >> beam.WindowInto(_WINDOWS)
+        mine = batches | "its own" >> beam.Filter(_is_of, steps.digest) | "a window each" >> beam.WindowInto(apart())
         files = {name: mine | f"files of {name}" >> beam.FlatMap(_files, name) for name in steps.inputs}
         # So that a batch without a record has counts, too.
         none = mine | "its number" >> beam.ParDo(OfOrder()) | "nothing yet" >> beam.Map(_nothing)
