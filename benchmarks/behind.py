@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.junk import WORDS, campaign_of_three_words
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
@@ -26,25 +27,18 @@ from hushcount.policy import Policy
 from keys.store import create
 from pipelines.deployment.settings import Deployment
 from pipelines.files.block_files import write_file
-from pipelines.jobs.new_campaign import create_campaign
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 LENGTH = timedelta(minutes=10)
-WORDS = ("alpha", "beta", "gamma")
 
 
 def make_deployment(folder: Path, grace: str) -> Deployment:
     """Write keys, a campaign of three words and a deployment."""
     home = folder / "campaigns" / "words"
     home.mkdir(parents=True)
-    keys = create(folder / "keys", 30, ("analyzer",))
-    (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
-    campaign = create_campaign(
-        "words", keys, home, mechanism="grr", epsilon=1.0,
-        dictionary=folder / "words.txt", shuffle={"minimum_batch": 50},
-    )  # fmt: skip
+    campaign = campaign_of_three_words("words", create(folder / "keys", 30, ("analyzer",)), home)
     campaign.write(home / "epoch-000001.json")
     epoch = {"epoch": 1, "file": "epoch-000001.json", "begins": START.isoformat(), "ends": None, "grace_ends": None}
     (home / "collection.json").write_text(json.dumps({"epochs": [epoch]}))

@@ -17,7 +17,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
 from hushcount.policy import Policy
 from hushcount.wire.blocks import Header, Kind, encode_blocks
-from keys.store import create
+from keys.store import PublicFile, create
 from pipelines.files import storage
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.outputs.counts import StreamCounts
@@ -41,14 +41,17 @@ print(int(peak.split()[1]) // 1024)
 
 def make_campaign(folder: Path) -> Path:
     """Write keys and a campaign of three words, and return its path."""
-    keys = create(folder / "keys", 30, ("analyzer",))
+    campaign_of_three_words("junk", create(folder / "keys", 30, ("analyzer",)), folder).write(folder / "junk.json")
+    return folder / "junk.json"
+
+
+def campaign_of_three_words(id: str, keys: PublicFile, folder: Path) -> Campaign:
+    """Write a dictionary into a folder, and return a campaign that counts its words; nobody wrote its file."""
     (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
-    campaign = create_campaign(
-        "junk", keys, folder, mechanism="grr", epsilon=1.0,
+    return create_campaign(
+        id, keys, folder, mechanism="grr", epsilon=1.0,
         dictionary=folder / "words.txt", shuffle={"minimum_batch": 50},
     )  # fmt: skip
-    campaign.write(folder / "junk.json")
-    return folder / "junk.json"
 
 
 def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Path:
