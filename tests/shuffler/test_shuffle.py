@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,23 +173,30 @@ def plain_draw(claim: bytes, key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(claim, digest_size=8, key=key).digest(), "little")
 
 
-def plain_shuffle(
-    arrivals: Sequence[tuple[int, int]], cap: int, places: int, keys: RunKeys
-) -> tuple[dict[int, set[int]], Counter[str]]:
-    """Return what each shard holds, and the counts: the cap, then duplicates."""
-    tag = {number: plain_tag(number.to_bytes(SEALED, "little"), keys.ciphertexts) for _, number in arrivals}
+def after_cap(
+    arrivals: Sequence[tuple[int, int]], cap: int, tag: Mapping[int, bytes], key: bytes
+) -> tuple[set[int], int]:
+    """Return the reports that stay of a client at least, and how many are over the cap of theirs."""
     own: dict[int, set[int]] = {}
     for token, number in arrivals:
         own.setdefault(token, set()).add(number)
     kept: set[int] = set()
     for token, sent in own.items():
         client = token.to_bytes(TOKEN_BYTES, "little")
-        draws = {plain_draw(client + tag[number], keys.cap): number for number in sent}
+        draws = {plain_draw(client + tag[number], key): number for number in sent}
         kept.update(draws[least] for least in sorted(draws)[:cap])
+    return kept, sum(max(0, len(sent) - cap) for sent in own.values())
+
+
+def plain_shuffle(
+    arrivals: Sequence[tuple[int, int]], cap: int, places: int, keys: RunKeys
+) -> tuple[dict[int, set[int]], Counter[str]]:
+    """Return what each shard holds, and the counts: the cap, then duplicates."""
+    tag = {number: plain_tag(number.to_bytes(SEALED, "little"), keys.ciphertexts) for _, number in arrivals}
+    kept, lost = after_cap(arrivals, cap, tag, keys.cap)
     shards: dict[int, set[int]] = {}
     for number in kept:
         shards.setdefault(int.from_bytes(tag[number][:4], "little") % places, set()).add(number)
-    lost = sum(max(0, len(sent) - cap) for sent in own.values())
     counts = Counter({"accepted": len(kept), "over_cap": lost, "duplicate": len(arrivals) - lost - len(kept)})
     return shards, +counts
 

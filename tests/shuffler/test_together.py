@@ -41,11 +41,11 @@ from tests.shuffler.test_shuffle import (
     KEYS,
     SEALED,
     TOKENS,
+    after_cap,
     envelopes,
     met,
     numbers,
     outputs,
-    plain_draw,
     plain_tag,
     records,
     run_keys,
@@ -155,7 +155,8 @@ def plain_together(given: Given) -> Gave:
         begin = number // MOST_TOGETHER * MOST_TOGETHER
         those = range(begin, begin + MOST_TOGETHER)
         of_all = own_tag_keys(keys.ciphertexts, those.start, those.stop)
-        kept, over = after_cap(arrivals, given.cap, of_all, own_key(keys.cap, number, number + 1))
+        tag = {report: tag_under(report, of_all) for _, report in arrivals}
+        kept, over = after_cap(arrivals, given.cap, tag, own_key(keys.cap, number, number + 1))
         before = {one for reader, read in given.released.items() if reader in those for one in read}
         lost = {f"lost_to_{other}": len(kept & forwarded[other]) for other in forwarded if other in those}
         fresh = kept.difference(before, *(forwarded[other] for other in forwarded if other in those))
@@ -165,19 +166,6 @@ def plain_together(given: Given) -> Gave:
         rest = len(arrivals) - len(fresh) - over
         counts[number] = +Counter({"accepted": len(fresh), "over_cap": over, "duplicate": rest, **lost})
     return Gave(shards, counts)
-
-
-def after_cap(arrivals: Sequence[tuple[int, int]], cap: int, of_all: UInt64Array, key: bytes) -> tuple[set[int], int]:
-    """Return the reports that stay of a client at least, and how many are over the cap of theirs."""
-    own: dict[int, set[int]] = {}
-    for token, number in arrivals:
-        own.setdefault(token, set()).add(number)
-    kept: set[int] = set()
-    for token, sent in own.items():
-        client = token.to_bytes(TOKEN_BYTES, "little")
-        drawn = {plain_draw(client + tag_under(number, of_all), key): number for number in sent}
-        kept.update(drawn[least] for least in sorted(drawn)[:cap])
-    return kept, sum(max(0, len(sent) - cap) for sent in own.values())
 
 
 def tag_under(number: int, keys: UInt64Array) -> bytes:
