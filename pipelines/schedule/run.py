@@ -198,8 +198,8 @@ def _unpublished(log: Log, there: There) -> set[str]:
 def _close_some(work: Work, epochs: Epochs) -> bool:
     """Close the windows that are due, as many as one graph takes; return whether there was one.
 
-    What turns out to be too little for a batch goes back, and must find a window that closes within its grace: none is
-    closed before the batches are made that have older segments.
+    What turns out to be too little for a batch goes back, and must find a window that ends within its grace. So a
+    window that ends later waits until the batch is shuffled.
     """
     grace, closed = work.deployment.windows.grace, 0
     before: datetime | None = None
