@@ -21,7 +21,6 @@ from evaluator.metrics import Metrics
 from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
 from evaluator.store import ManifestStore
-from hushcount.collection.windows import window_at
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey
@@ -32,7 +31,6 @@ from service.logs import error_name
 from service.refusals import QUEUE_FULL, STOPPING, STORAGE_FAILING, Refused, try_again
 from service.store import WriteWhole
 from service.threads import to_its_end
-from service.window_folders import kept_windows
 
 _LOG = logging.getLogger("hushcount.evaluator")
 _TICK_SECONDS = 0.5
@@ -99,9 +97,6 @@ class Evaluator:
     async def start(self) -> None:
         """Read what an earlier process left, and begin to answer. OSError: the counts cannot be written."""
         self._look_at_keys()
-        window = window_at(_now(), self.setup.length)
-        kept = kept_windows(self.setup.counts)
-        window_notes.note_ended(self.setup.counts, [name for name in kept if name != window.name])
         self.counting = self._open()
         self._tasks = [asyncio.create_task(part()) for part in (self._watch_keys, self._keep_house, self._carry)]
         for fault in self.faults():
@@ -277,15 +272,14 @@ class Evaluator:
     def _turn(self) -> None:
         """Begin the next window if the present one is over."""
         if _now() >= self.counting.window.end:
-            window_notes.note_ended(self.setup.counts, [self.counting.window.name])
+            window_notes.note_over(self.setup.counts, self.counting.window.end)
             begun = self._open()
             self._ended.append(self.counting)
             self.counting = begun
 
     def _open(self) -> Counting:
         root, settings = self.setup.counts, self.setup.settings
-        present = window_at(_now(), self.setup.length)
-        window = window_notes.first_open_window(root, present, self.setup.length)
+        window = window_notes.open_window(root, _now(), self.setup.length)
         way = self.setup.authenticator.way
         return Counting(root, window, way, settings.questions_a_client, settings.most_questions_verifier)
 

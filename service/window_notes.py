@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import logging
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.collection.manifests import ID, MOST_SECONDS
-from hushcount.collection.windows import Window, is_window, window_at, window_start
+from hushcount.collection.windows import Window, window_from, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
-from service.window_folders import make_folder
+from service.window_folders import kept_windows, make_folder
 
 _LOG = logging.getLogger("hushcount.service")
 KEY_BYTES = 32
-_ENDED = "ended"
+_OVER = "over"
 _SECONDS = "seconds"
 _ID = "id"
 
@@ -102,29 +102,43 @@ def manifest_id(root: Path, window: str) -> str:
     return id
 
 
-def note_ended(root: Path, windows: list[str]) -> None:
-    """Note that windows ended: no window up to the newest of them is opened again."""
-    ended = _ended(root)
-    newest = max([ended, *windows])
-    if newest != ended:
-        _note(root, "", _ENDED, newest)
+def note_over(root: Path, end: datetime) -> None:
+    """Note that a window ended: no window begins before that again."""
+    over = _over(root)
+    if over is None or over < end:
+        _note(root, "", _OVER, Window(end, end).name)
 
 
-def first_open_window(root: Path, now: Window, length: timedelta) -> Window:
-    """Return the window that counts reports: the present one, or a later one if the clock went back."""
-    ended = _ended(root)
-    # Else the first window of the present length that begins after the one that ended.
-    return now if now.name > ended else window_at(window_start(ended), length).next
+def open_window(root: Path, now: datetime, length: timedelta) -> Window:
+    """Return the window that counts reports, and note that all others on the disk are over.
+
+    The newest one goes on until its end, though the settings may say another length by now. The next one begins where
+    the last one ended, so that no two have one name; if the clock went back, that is later than now.
+    """
+    begun = [_noted_window(root, name, length) for name in kept_windows(root)]
+    over = _over(root)
+    running = [one for one in begun[-1:] if one.start <= now < one.end and (over is None or over <= one.start)]
+    for one in begun:
+        if one not in running:
+            note_over(root, one.end)
+    return running[0] if running else window_from(_over(root), now, length)
 
 
-def _ended(root: Path) -> str:
-    """Return the name of the newest window that ended, or ""; names sort by time, and "" comes first."""
-    noted = _noted(root / _ENDED)
+def _noted_window(root: Path, name: str, length: timedelta) -> Window:
+    start = window_start(name)
+    return Window(start, start + timedelta(seconds=seconds_or(root, name, length)))
+
+
+def _over(root: Path) -> datetime | None:
+    """Return when the newest window ended that did; None: none did."""
+    noted = _noted(root / _OVER)
     if noted is None:
-        return ""
+        return None
     # An operator may write this file to repair a wrong clock, and editors end the line.
-    if not is_window(noted.strip()):
+    try:
+        return window_start(noted.strip())
+    except ValueError:
         raise HushcountError(
-            f"{root / _ENDED} is damaged: write the name of the newest window in the store into it, as 20261121T000000Z"
-        )
-    return noted.strip()
+            f"{root / _OVER} is damaged: write the time into it at which the newest window in the store ended, as "
+            "20261121T000000Z"
+        ) from None

@@ -11,7 +11,8 @@ from typing import TypeVar
 _NAME = "%Y%m%dT%H%M%SZ"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
-_LONGEST = timedelta(days=366)
+LONGEST = timedelta(days=366)
+_MOST = timedelta(days=36_600)
 # Far from the ends of datetime, because lengths and grace periods are added.
 YEARS = range(1970, 9000)
 MOST_KEPT = 16
@@ -35,28 +36,39 @@ class Window:
     def length(self) -> timedelta:
         return self.end - self.start
 
-    @property
-    def next(self) -> Window:
-        return Window(self.end, self.end + self.length)
-
 
 def window_at(moment: datetime, length: timedelta) -> Window:
     """Return the window of a moment, with a time zone; windows of one length tile time from 1970-01-01T00:00:00Z on."""
     if moment.tzinfo is None:
         raise ValueError(f"moment is {moment.isoformat()}, must name a time zone")
-    if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= _LONGEST:
-        raise ValueError(f"length is {length}, must be whole seconds from 1 s to {_LONGEST.days} d")
+    if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= LONGEST:
+        raise ValueError(f"length is {length}, must be whole seconds from 1 s to {LONGEST.days} d")
     seconds = int(length.total_seconds())
     since = (moment - _ORIGIN) // timedelta(seconds=1)
     start = _ORIGIN + timedelta(seconds=since - since % seconds)
     return Window(start, start + length)
 
 
-def tiling(length: timedelta, now: datetime) -> str:
-    """Say when windows of a length begin; empty if each day begins with one, which nobody has to be told."""
+def window_from(over: datetime | None, moment: datetime, length: timedelta) -> Window:
+    """Return the window of a moment, or of `over` if that is later; where another one ended there, it begins there.
+
+    Args:
+        over: the end of the last window, which may have been of another length; None: there was none.
+    """
+    if over is None:
+        return window_at(moment, length)
+    window = window_at(max(moment, over), length)
+    return Window(max(window.start, over), window.end)
+
+
+def tiling(length: timedelta, window: Window) -> str:
+    """Say when windows of a length begin; empty if each day begins with one, which nobody has to be told.
+
+    Args:
+        window: the present one.
+    """
     if not timedelta(days=1) % length:
         return ""
-    window = window_at(now, length)
     day = "each begins on a Thursday; " if not length % timedelta(weeks=1) else ""
     began, ends = (f"{moment:%a %Y-%m-%d %H:%M:%S}" for moment in (window.start, window.end))
     return (
@@ -108,7 +120,16 @@ def duration(text: str) -> timedelta:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"duration is {text!r}, must be a whole number and s, m, h or d, as in 15m or 1d")
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    span = timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    if span > _MOST:
+        raise ValueError(f"duration is {text!r}, must be at most {_MOST.days}d")
+    return span
+
+
+def duration_text(span: timedelta) -> str:
+    """Return a span of whole seconds as `duration` reads it, in the greatest unit: 1d, 90m."""
+    seconds = int(span.total_seconds())
+    return next(f"{seconds // unit}{letter}" for letter, unit in reversed(_UNITS.items()) if not seconds % unit)
 
 
 _ORIGIN = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.windows import window_at
 from pipelines.alerts import operations
 from pipelines.alerts.alert import Alert, Kind
 from pipelines.alerts.changed import changed, compared_of
@@ -106,11 +105,12 @@ def volumes_of(view: View, stream: Stream) -> Sequence[operations.Volume]:
         return []
     times, windows = view.deployment.windows, known
     # If all collectors are silent, no window is known from then on.
-    following = window_at(max(known[-1].end, view.now - _MOST_WINDOWS * times.length), times.length)
+    calendar = view.calendar
+    following = calendar.window_at(max(known[-1].end, view.now - _MOST_WINDOWS * times.length))
     while following.end + times.patience < view.now:
         if following.start >= known[-1].end:
             windows = [*windows, following]
-        following = window_at(following.end, times.length)
+        following = calendar.window_at(following.end)
     over = [one.name for one in windows if one.end <= view.now and view.is_over(one.name)]
     return [operations.Volume(name, numbers[name]) for name in over]
 

@@ -12,9 +12,10 @@ from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import SUFFIX, collector_of
-from hushcount.collection.windows import tiling, window_at
+from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, weakest
+from pipelines.audit.collecting import notes_of
 from pipelines.audit.deployment_checks import SKEW, told_apart
 from pipelines.audit.orphans import orphans
 from pipelines.audit.outputs import missing
@@ -32,9 +33,7 @@ _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyz
 
 
 def epoch(view: View) -> Iterator[Finding]:
-    """Say which epoch is collected now, and when windows begin that do not begin with a day."""
-    if begins := tiling(view.deployment.windows.length, view.now):
-        yield Finding(f"windows of {view.campaign}", "good", begins)
+    """Say which epoch is collected now."""
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
         yield Finding(name, "bad", "none is current", f"hushcount epoch publish --config {view.deployment.path}")
@@ -107,6 +106,12 @@ def publisher(view: View) -> Iterator[Finding]:
     yield Finding(f"publisher of {view.campaign}", verdict, says, cure)
 
 
+def windows(view: View) -> Iterator[Finding]:
+    """Say when windows begin that do not begin with a day, and which others follow."""
+    if notes := notes_of(view):
+        yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
+
+
 def volume(view: View) -> Iterator[Finding]:
     """Check that a window usually brings a batch of each stream, or at least the windows of a grace period do."""
     campaign, windows = view.epochs.newest[1], view.deployment.windows
@@ -154,14 +159,17 @@ def log(view: View) -> Iterator[Finding]:
 
 def collectors(view: View) -> Iterator[Finding]:
     """Say whether a collector lives in the future, or closes windows no longer."""
-    length = view.deployment.windows.length
-    present = window_at(view.now, length)
+    present = view.calendar.window_at(view.now)
     for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
         if window.end > view.now + SKEW:
             says = f"it closed {name}, which has not ended here"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
-        elif present.start - window.end > length:
+        elif not view.calendar.has(window):
+            says = f"it ended a window of {duration_text(window.length)}, {name}, which is none of the log"
+            cure = "give it the deployment file that runs here, and start it again"
+            yield Finding(f"windows of {collector}", "warning", says, cure)
+        elif present.start - window.end > max(window.length, present.length):
             says, cure = f"the last is of {name}", "see whether it still runs"
             yield Finding(f"manifests of {collector}", "warning", says, cure)
         else:

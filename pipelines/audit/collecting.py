@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from hushcount.collection.windows import Window, window_at
+from hushcount.collection.windows import Window, tiling
 from hushcount.errors import HushcountError
 from pipelines.audit.view import View
+from pipelines.schedule.calendar import announced
 from shuffler.collector.journals.pending_reports import PendingReports, pending_reports
 
 
@@ -20,18 +21,20 @@ class Collecting:
         closed_by: when a run closes it at the latest: so long it waits for the collectors' manifests.
         held: the journals of this machine's collector, by window and stream; None: they cannot be seen here.
         why: why not, and where they can be seen; or whose journals these are.
+        notes: sentences on when windows begin, where that is not what everybody expects.
     """
 
     window: Window
     closed_by: datetime
     held: list[PendingReports] | None
     why: str
+    notes: tuple[str, ...] = ()
 
 
 def collecting(view: View) -> Collecting:
     """Return what is being collected of a campaign, as far as it is known here: journals are local to a collector."""
-    windows, collector = view.deployment.windows, view.deployment.collector
-    window, held = window_at(view.now, windows.length), None
+    collector = view.deployment.collector
+    window, held = view.calendar.window_at(view.now), None
     if collector is None:
         why = "this deployment file has no [collector] table: run status where a collector runs"
     else:
@@ -45,4 +48,11 @@ def collecting(view: View) -> Collecting:
             why = f"journal directory {root} cannot be read, {error.strerror}: run status as the collector's user"
         except (HushcountError, ValueError) as error:
             why = f"journal directory {root}: {error}"
-    return Collecting(window, window.end + windows.patience, held, why)
+    return Collecting(window, window.end + view.deployment.windows.patience, held, why, notes_of(view))
+
+
+def notes_of(view: View) -> tuple[str, ...]:
+    """Return sentences on windows that do not begin with a day, and on others that follow the present one."""
+    calendar = view.calendar
+    grid = tiling(calendar.at(view.now).length, calendar.window_at(view.now))
+    return tuple(filter(None, [grid, announced(view.fold, view.now)]))

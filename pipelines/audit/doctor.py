@@ -33,9 +33,9 @@ _OF_SETTINGS: Checks = (
 )  # fmt: skip
 _OF_LOGS: Checks = (whole.collectors, whole.disk, whole.segments, whole.clock)
 _OF_REPORTS: Checks = (
-    campaign.log, campaign.volume, campaign.waiting, campaign.charges, foresight.budget, campaign.runs,
-    campaign.collectors, campaign.segments, campaign.senders, campaign.campaign_files, campaign.age_of_segments,
-    campaign.opening, campaign.numbers, evaluator_checks.evaluator_keys,
+    campaign.log, campaign.windows, campaign.volume, campaign.waiting, campaign.charges, foresight.budget,
+    campaign.runs, campaign.collectors, campaign.segments, campaign.senders, campaign.campaign_files,
+    campaign.age_of_segments, campaign.opening, campaign.numbers, evaluator_checks.evaluator_keys,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from pipelines.ledger.clock import shown
 from pipelines.log.closing import next_window
 from pipelines.log.hops import CHAIN, READERS
 from pipelines.log.waiting import Waiting, waiting_of
-from pipelines.schedule.intake import fault_in, rule_of
+from pipelines.schedule.intake import fault_in
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _refused(view: View) -> dict[str, dict[str, int]]:
 
 def overdue(view: View) -> str | None:
     """Return a sentence on the first window that ended longer ago than the patience, if no run has closed it."""
-    fold, rule = view.fold, rule_of(view.deployment, view.epochs)
+    fold, rule = view.fold, view.rule
     window = next_window(fold.closed, fold.waiting.values(), view.intake.listed, rule, view.now)
     if window is None or (due := window.end + rule.patience) >= view.now:
         return None
@@ -133,8 +133,8 @@ def overdue(view: View) -> str | None:
 
 def unshuffled(view: View) -> Iterator[str]:
     """Yield a sentence for each batch that is not shuffled though its window and grace are long over."""
-    times = view.deployment.windows
     for name, made in sorted(view.fold.batches.items()):
+        times = view.calendar.of(made.window)
         if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
             yield (
                 f"{name}: {sum(made.collected.values()):,} reports are in this batch since {shown(made.window.end)}, "
@@ -144,7 +144,7 @@ def unshuffled(view: View) -> Iterator[str]:
 
 def waiting_in(view: View) -> list[Waiting]:
     """Return what waits; nothing if the shuffler does not run here."""
-    return waiting_of(view.fold, view.epochs.campaigns, view.deployment.windows, view.now) if view.shuffles else []
+    return waiting_of(view.fold, view.rule, view.now) if view.shuffles else []
 
 
 def rescues(view: View) -> Iterator[str]:

@@ -16,9 +16,12 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import SegmentPath
+from pipelines.log.calendar import Calendar
+from pipelines.log.closing import Rule
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import stored_segments
+from pipelines.schedule.calendar import calendar_of, rule_of
 from pipelines.schedule.intake import Intake, intake_of
 from pipelines.schedule.stating import HandOver, hand_overs
 
@@ -189,6 +192,16 @@ class View:
         return intake_of(self.deployment, fold) if self.shuffles else Intake((), ())
 
     @cached_property
+    def calendar(self) -> Calendar:
+        """Which windows there are."""
+        return calendar_of(self.deployment, self.fold)
+
+    @cached_property
+    def rule(self) -> Rule:
+        """By which they close."""
+        return rule_of(self.deployment, self.epochs, self.fold)
+
+    @cached_property
     def windows(self) -> dict[str, Window]:
         """The windows that closed ones took in and those of new manifests, by name; if they disagree, the longest."""
         found = self.fold.known_windows
@@ -215,7 +228,6 @@ class View:
 
     def is_over(self, window: str) -> bool:
         """Return whether the manifests of a window should be there; raises ValueError if it is not a window's name."""
-        times, closed = self.deployment.windows, self.fold.closed
-        known = self.windows.get(window)
-        end = window_start(window) + times.length if known is None else known.end
-        return (closed is not None and end <= closed) or end + times.patience < self.now
+        closed, known = self.fold.closed, self.windows.get(window)
+        end = self.calendar.window_at(window_start(window)).end if known is None else known.end
+        return (closed is not None and end <= closed) or end + self.deployment.windows.patience < self.now

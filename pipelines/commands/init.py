@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Argument, Option
 
-from hushcount.collection.windows import tiling
+from hushcount.collection.windows import duration_text, tiling, window_at
 from hushcount.errors import UsageError
 from hushcount.maths.figures import odds_of, rounded_up, users
 from pipelines.console import options
@@ -143,8 +143,6 @@ def _trust(campaign: Campaign) -> list[str]:
 
 def _commands(place: Place, answers: Answers, value: str) -> list[str]:
     """Return the commands to go on with: take reports, count them, send one, and see what became of it."""
-    from pipelines.init.texts import duration_text
-
     config = shlex.quote(str(place.directory / "deployment.toml"))
     policy = shlex.quote(str(place.directory / "policy.json"))
     # What the services' user does not own, it could not use.
@@ -170,7 +168,6 @@ def _services(place: Place) -> str:
 
 def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[RenderableType]:
     from pipelines.init.planned import Spans
-    from pipelines.init.texts import duration_text
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
     listed = (
@@ -185,7 +182,11 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
         "error": f"{users(best.standard_error_users)} users of {answers.clients:,}, the standard error of a count",
         "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)}; "
         f"kept for {duration_text(spans.kept)}",
-        **({"begins": begins} if (begins := tiling(answers.window, datetime.now(timezone.utc))) else {}),
+        **(
+            {"begins": begins}
+            if (begins := tiling(answers.window, window_at(datetime.now(timezone.utc), answers.window)))
+            else {}
+        ),
         "discovery": "none"
         if found is None
         else f"epsilon {rounded_up(found['epsilon'])}: a value is found when about "

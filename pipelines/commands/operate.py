@@ -206,6 +206,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         show_json(asdict(done))
         return
     results = {
+        "announced": done.announced,
         "closed": done.closed,
         "done": done.hops,
         "published": done.published,

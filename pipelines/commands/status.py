@@ -11,7 +11,6 @@ from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
-from hushcount.collection.windows import tiling
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -87,6 +86,7 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
         "window": now.window.name,
         "ends": now.window.end.isoformat(),
         "closed_by": now.closed_by.isoformat(),
+        "notes": now.notes,
         "held": None if now.held is None else held,
         "seen": now.why,
     }
@@ -108,8 +108,8 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
     """Show the open window, and the reports in the journals of this machine's collector."""
     ends, closed_by = stamp(now.window.end), stamp(now.closed_by)
     yield f"{campaign}: the open window ends {ends}; hushcount run closes it by {closed_by}"
-    if begins := tiling(now.window.length, now.window.start):
-        yield f"  {begins}"
+    for said in now.notes:
+        yield f"  {said}"
     if now.held is None:
         yield f"  this machine cannot see what collectors hold of it: {now.why}\n"
     elif now.held:

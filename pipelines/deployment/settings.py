@@ -11,6 +11,8 @@ from pydantic import Field, model_validator
 
 from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.parts import Identifier
+from hushcount.collection.manifests import CollectorName
+from hushcount.collection.windows import LONGEST
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
@@ -35,10 +37,12 @@ class WindowsPart(Part):
     """When reports are counted together."""
 
     length: Duration = Field(
-        description="length of a window, as in 1h or 1d; from Thursday, 1970-01-01, UTC on: 7d begins on Thursdays"
+        description="length of a window, as in 1h or 1d; from Thursday, 1970-01-01, UTC on: 7d begins on Thursdays; a "
+        "change begins where the running window ends"
     )
     grace: Duration = Field(
-        description="how long after its window a late segment, or a report of an earlier epoch, still counts"
+        description="how long after its window a late segment, or a report of an earlier epoch, still counts; a change "
+        "holds for windows that end after the running one"
     )
     patience: Duration = Field(
         default=timedelta(minutes=10), description="how long after a window's end its manifests are waited for"
@@ -46,6 +50,9 @@ class WindowsPart(Part):
 
     @model_validator(mode="after")
     def _check(self) -> WindowsPart:
+        for name in ("length", "grace"):
+            if (span := getattr(self, name)) > LONGEST:
+                raise ValueError(f"{name} is {span.days}d, must be at most {LONGEST.days}d")
         if self.patience > self.grace:
             raise ValueError(f"patience is {self.patience}, must be at most the grace period, {self.grace}")
         return self
@@ -131,7 +138,7 @@ class DeploymentFile(Part):
         description="public.json with the analyzer's analyzer-signer keys: its receipts must be signed by one",
     )
     parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
-    collectors: tuple[str, ...] = Field(
+    collectors: tuple[CollectorName, ...] = Field(
         default=(), description="names of all collectors; a window is due as soon as each of them closed it"
     )
     uncapped_discovery: bool = Field(
@@ -163,6 +170,12 @@ class DeploymentFile(Part):
         strange = [name for name in self.paths if name not in (*FOLDERS, *of_one)]
         if strange:
             raise ValueError(f"paths names {strange[0]!r}, must be among {', '.join((*FOLDERS, *of_one))}")
+        own = None if self.collector is None else self.collector.name
+        if own is not None and self.collectors and own not in self.collectors:
+            raise ValueError(
+                f"collectors names {', '.join(self.collectors)}, must name {own} too, the collector that runs here: "
+                "else windows close before it has stored what it has"
+            )
         # A report may come a grace period late, and its copy may be in a window that ended as long before.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:

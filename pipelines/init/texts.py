@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from ipaddress import ip_address
 
+from hushcount.collection.windows import duration_text
 from pipelines.init.planned import Spans
 
-_UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(minutes=1)), ("s", timedelta(seconds=1)))
 _FILE = """\
 # One machine and one operator, made by hushcount init. Paths are relative to this file.
 # Every key of it: docs/deployment-file.md
@@ -52,11 +52,6 @@ policy, window = Path(__file__).with_name("policy.json"), timedelta(seconds={sec
 with Sender({site!r}, policy, folder="app-state", window=window) as sender:
     sender.report({value!r})  # on disk when it returns; a thread sends it within minutes
 '''
-
-
-def duration_text(span: timedelta) -> str:
-    """Return a span of whole seconds as files and options have it: 1d, 90m."""
-    return next(f"{span // unit}{letter}" for letter, unit in _UNITS if not span % unit)
 
 
 def deployment_text(id: str, spans: Spans, host: str, port: int, *, listed: bool) -> str:

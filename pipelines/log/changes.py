@@ -15,6 +15,7 @@ from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.ledger.proofs import noted
 from pipelines.log import entries
+from pipelines.log.calendar import Times
 from pipelines.log.closing import GIVEN_UP, Segment, segments_of, window_of
 from pipelines.log.entry_files import Entry
 from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Outgoing
@@ -43,7 +44,7 @@ class Changes:
         self._before = fold
         self._campaign = fold.campaign
         self._ledger, self._latest = fold.ledger, fold.latest
-        self._closed, self._restored = fold.closed, fold.restored
+        self._times, self._closed, self._restored = fold.times, fold.closed, fold.restored
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
         self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
@@ -56,6 +57,7 @@ class Changes:
             heads=heads,
             ledger=self._ledger,
             latest=self._latest,
+            times=self._times,
             closed=self._closed,
             restored=self._restored,
             windows=dict(self._windows),
@@ -82,6 +84,8 @@ class Changes:
                     raise Undecidable(f"is of campaign {opened.campaign}")
                 if opened.restored is not None:
                     self._restore(opened.restored, entry.at, here)
+            case entries.Settings() as settings:
+                self._set(settings)
             case entries.Closed() as closed:
                 self._close(closed, entry.at)
             case entries.Charging() as charging:
@@ -118,6 +122,18 @@ class Changes:
                     self._alerts[id] = replace(self._alerts[id], standing=False)
             case entries.Told() as told:
                 self._tell(told, entry.at)
+
+    def _set(self, settings: entries.Settings) -> None:
+        begins, before = settings.begins, self._times
+        if begins is None and before:
+            raise Undecidable("says what windows were from the beginning, which an entry before it does")
+        if begins is not None:
+            if not before or (self._closed is not None and begins < self._closed):
+                raise Undecidable(f"lets other windows begin at {begins}, by which some are closed")
+            # What was to begin later does not.
+            before = tuple(one for one in before if one.begins is None or one.begins < begins)
+        new = Times(begins, timedelta(seconds=settings.seconds), timedelta(seconds=settings.grace))
+        self._times = (*before, new)
 
     def _close(self, closed: entries.Closed, at: datetime) -> None:
         start = window_start(closed.window)

@@ -3,8 +3,8 @@
 Pure functions over what the log and the store say, and a moment. Windows close in the order of their ends, each once.
 A segment is in time if the store had its manifest by the end of its window and grace; every segment in time is offered
 to at least one window that closes after that. What no window took is dropped when a window closes at or after the end
-of its grace. A window of another length than the schedule's, which a collector with older settings closed, is taken by
-the first window that ends with it or later.
+of its grace. A window that is not in the calendar, which a collector with older settings closed, is taken by the first
+window that ends with it or later.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from functools import cached_property
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.manifests import Manifest
-from hushcount.collection.windows import Window, window_at, window_start
+from hushcount.collection.windows import Window, window_start
 from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
+from pipelines.log.calendar import Calendar
 from pipelines.log.entries import TakenManifest
 
 File = tuple[int, str]
@@ -99,11 +100,11 @@ class Rule:
     """What a deployment says of windows, and the campaign files that say what a batch needs.
 
     Attributes:
+        calendar: which windows there are, and until when what is late for them counts.
         collectors: who is waited for; empty: nobody is known, and each window waits for its patience.
     """
 
-    length: timedelta
-    grace: timedelta
+    calendar: Calendar
     patience: timedelta
     collectors: frozenset[str]
     files: Mapping[File, Campaign]
@@ -136,7 +137,7 @@ def next_window(
         listed: the manifests that are new.
         now: a moment that has certainly come.
     """
-    ends = [*(one.window.end for one in listed), *(one.window.end + rule.grace for one in waiting)]
+    ends = [*(one.window.end for one in listed), *(rule.calendar.grace_ends(one.window) for one in waiting)]
     if not ends:
         return None
     window = _first_open(min(ends), closed, rule)
@@ -153,19 +154,21 @@ def closing_of(
     listed: Sequence[Listed],
     rule: Rule,
     faults: Mapping[str, str],
+    now: datetime,
     restored: datetime | None = None,
 ) -> Closing:
     """Return what closing a window does, which `next_window` returned for the same log and store.
 
     Args:
         faults: what is wrong with each segment that is not as its manifest says, by path: it waits, or is dropped.
+        now: as for `next_window`. What the store stamps later has a wrong stamp, and is taken as in time.
         restored: when the log was begun anew; what the store had by then may have been counted before, and is given up.
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
         segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of {one.window.name}"
         for one in manifests
-        if one.written > one.window.end + rule.grace
+        if rule.calendar.grace_ends(one.window) < one.written <= now
         for segment in one.segments
     }
     late |= {
@@ -182,7 +185,7 @@ def closing_of(
         if segment.path in faults
         else f"grace ended before {window.name} did, and no batch took it"
         for segment in offered
-        if segment not in taken and segment.window.end + rule.grace <= window.end
+        if segment not in taken and rule.calendar.grace_ends(segment.window) <= window.end
     }
     return Closing(window, manifests, batches, late | over)
 
@@ -190,11 +193,10 @@ def closing_of(
 def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
     """Return the first open window that ends at a moment or later.
 
-    After a change of the length it begins where the last window ended, so that no two windows have one name.
+    It begins where the last window ended, if that is within it, so that no two windows have one name.
     """
-    last = (end if closed is None else max(end, closed + _SECOND)) - _SECOND
-    window = window_at(last, rule.length)
-    return window if closed is None else Window(max(window.start, min(closed, last)), window.end)
+    window = rule.calendar.window_at((end if closed is None else max(end, closed + _SECOND)) - _SECOND)
+    return window if closed is None else Window(max(window.start, closed), window.end)
 
 
 def _batches(

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
-from hushcount.collection.manifests import CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
+from hushcount.collection.manifests import MOST_SECONDS, CollectorName, Refused, SegmentPart, WindowName, WindowSeconds
 from hushcount.formats.models import Hex8, Hex32, Part, text_of
 from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
@@ -124,6 +124,19 @@ class Opened(Part):
     party: Party
     campaign: Identifier
     restored: Restored | None = None
+
+
+class Settings(Part):
+    """Windows have this length and this grace from a moment on.
+
+    Attributes:
+        begins: when the first of them does, where the last one before them ends; None: there were none before.
+    """
+
+    kind: Literal["settings"] = "settings"
+    begins: Moment | None
+    seconds: WindowSeconds
+    grace: int = Field(ge=1, le=MOST_SECONDS, description="in seconds")
 
 
 class Closed(Part):
@@ -253,6 +266,7 @@ class Told(Part):
 
 Decision: TypeAlias = (
     Opened
+    | Settings
     | Closed
     | Charging
     | Finished

@@ -14,6 +14,7 @@ from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
+from pipelines.log.calendar import Times
 from pipelines.log.closing import Segment
 from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Outgoing
 from pipelines.log.hops import HopName
@@ -30,6 +31,7 @@ class Fold:
         heads: newest entry of each party's log.
         ledger: id of the ledger in which the party charges; None: it has charged nothing yet.
         latest: when the newest entry was put that proves a time; None: there is none.
+        times: the lengths and graces of windows; empty: the log has none yet.
         closed: every window that ended by then is closed; None: none is.
         restored: when the log was begun anew because entries of it were lost; None: it never was.
         windows: with a manifest that was taken in, or closed by an entry of their own; by name.
@@ -48,6 +50,7 @@ class Fold:
     heads: Mapping[Party, Head] = field(default_factory=dict)
     ledger: str | None = None
     latest: datetime | None = None
+    times: tuple[Times, ...] = ()
     closed: datetime | None = None
     restored: datetime | None = None
     windows: Mapping[str, Collected] = field(default_factory=dict)
@@ -158,6 +161,7 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
         heads={party: head for fold in folds for party, head in fold.heads.items()},
         ledger=next((fold.ledger for fold in folds if fold.ledger is not None), None),
         latest=max(moments, default=None),
+        times=shuffling.times,
         closed=shuffling.closed,
         restored=shuffling.restored,
         windows=shuffling.windows,

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import COLLECTION_FILE, folder_name
-from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
-from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.handover.names import SegmentPath
 from pipelines.ledger.clock import shown
-from pipelines.log.closing import File, Segment
+from pipelines.log.closing import File, Rule, Segment
 from pipelines.log.fold import Fold
 
 Verdict = Literal["warning", "bad"]
@@ -47,13 +46,8 @@ class Waiting:
     says: str
 
 
-def waiting_of(
-    fold: Fold,
-    files: Mapping[File, Campaign],
-    windows: WindowsPart,
-    now: datetime,
-) -> list[Waiting]:
-    """Return what waits of a campaign, by its campaign files."""
+def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
+    """Return what waits of a campaign."""
     campaign = fold.campaign
     numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for path, segment in fold.waiting.items():
@@ -64,8 +58,8 @@ def waiting_of(
     for ((epoch, fingerprint), stream), segments in sorted(numbers.items()):
         first, total = min(one.window for one in segments), sum(one.records for one in segments)
         oldest = sum(one.records for one in segments if one.window == first)
-        ends = first.end + windows.grace
-        file = files.get((epoch, fingerprint))
+        ends = rule.calendar.grace_ends(first)
+        file = rule.files.get((epoch, fingerprint))
         taken = file is not None and stream in file.streams
         if file is None:
             why = f"their campaign file, {folder_name(epoch, fingerprint)}, is not published here: publish it"
@@ -84,7 +78,7 @@ def waiting_of(
                 unless = "a window that closes by then brings enough that can be forwarded"
             why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
         # The last window that takes them is the first that ends when their grace does, or later.
-        last = window_at(ends - timedelta(seconds=1), windows.length)
+        last = rule.calendar.window_at(ends - timedelta(seconds=1))
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
             f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.name} are dropped as "

@@ -18,6 +18,7 @@ from pipelines.log.closing import Listed
 from pipelines.log.entries import Confirmed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
+from pipelines.schedule.calendar import calendar_of
 
 CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
 
@@ -60,9 +61,15 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
         now: what the clock says.
     """
     windows, problems = deployment.windows, list[str]()
+    # What was written under longer windows and graces came as seldom as those say.
+    times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
     clock = Clock(
         now,
-        usual_bound(windows.length, windows.grace, windows.patience),
+        usual_bound(
+            max([windows.length, *(one.length for one in times)]),
+            max([windows.grace, *(one.grace for one in times)]),
+            windows.patience,
+        ),
         max((fold.latest for fold in folds if fold.latest is not None), default=None),
         (Witness("the newest manifest", tuple(one.written for one in listed)),),
     )

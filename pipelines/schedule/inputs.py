@@ -8,6 +8,7 @@ from pipelines.handover.batch_file import BatchFile, BatchSegment
 from pipelines.log.closing import Segment
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
+from pipelines.schedule.calendar import calendar_of
 
 
 def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
@@ -46,7 +47,8 @@ def _listed(segment: Segment) -> BatchSegment:
 
 def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
     """Return the names of the shuffled batches that may hold a copy of a report of this one."""
-    grace = deployment.windows.grace
+    # The longest that ever was in force: to compare with more batches costs time only.
+    grace = max(one.grace for one in calendar_of(deployment, fold).times)
     # Late segments are compared as if they had come in time.
     return tuple(
         name

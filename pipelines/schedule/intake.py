@@ -12,7 +12,6 @@ from hushcount.collection.epochs import folder_name
 from hushcount.collection.manifests import SUFFIX, Manifest
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
-from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
@@ -78,13 +77,6 @@ def intake_of(deployment: Deployment, fold: Fold) -> Intake:
     return Intake(tuple(listed), tuple(problems))
 
 
-def rule_of(deployment: Deployment, epochs: Epochs) -> Rule:
-    """Return the rule by which the windows of a campaign close."""
-    windows = deployment.windows
-    collectors = frozenset(deployment.file.collectors)
-    return Rule(windows.length, windows.grace, windows.patience, collectors, epochs.campaigns)
-
-
 def closed_next(
     deployment: Deployment,
     fold: Fold,
@@ -112,7 +104,7 @@ def closed_next(
         if fault is not None:
             faults[path] = fault
     while True:
-        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults, fold.restored)
+        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults, now, fold.restored)
         taken = [one for streams in closing.batches.values() for segments in streams.values() for one in segments]
         unseen = [segment for segment in taken if segment.path not in good]
         if not unseen:

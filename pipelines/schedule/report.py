@@ -10,6 +10,7 @@ class Done:
     """What a run did.
 
     Attributes:
+        announced: a sentence for each change of the windows that are to come.
         closed: windows, as CAMPAIGN/WINDOW.
         waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
             file, with what would prevent its loss; and one for alerts that could not be sent yet.
@@ -23,6 +24,7 @@ class Done:
         problems: sentences; with any of them the run has failed, though all else was done.
     """
 
+    announced: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     hops: list[str] = field(default_factory=list)

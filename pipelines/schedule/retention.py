@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from re import escape, fullmatch
 
@@ -28,6 +28,7 @@ from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
 from pipelines.log.log import Log, Logs
+from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.publishing import withdraw
 from pipelines.schedule.stating import handed_on
 
@@ -106,11 +107,13 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
             batch.name: _end(deployment, fold, batch)
             for batch in through
             if _has_left(fold, hop, what, batch.name)
-            if _end(deployment, fold, batch) + keep < horizon and not fold.deleted.get(f"{what} {batch.name}")
+            if _until(deployment, fold, batch, what, keep) < horizon and not fold.deleted.get(f"{what} {batch.name}")
         }
         waits = waiting if what == hop.folder else set()
         unreceived = {name for name in old if (hop.name, name) in waits}
-        over = {name for name in unreceived if part.at_most is not None and old[name] + part.at_most < horizon}
+        # It waits from when it was handed on, which may be long after its window.
+        since = {name: max(old[name], fold.hops_of(name)[hop.name].at) for name in unreceived}
+        over = {name for name in unreceived if part.at_most is not None and since[name] + part.at_most < horizon}
         if gone := sorted(old.keys() - unreceived | over):
             yield _Old(hop, what, tuple(gone), tuple(sorted(over)))
 
@@ -128,6 +131,16 @@ def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
     made = fold.batches.get(batch.name)
     # A party that reads no manifests takes windows to be as long as they are now.
     return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
+
+
+def _until(deployment: Deployment, fold: Fold, batch: Batch, what: str, keep: timedelta) -> datetime:
+    """Return until when something of a batch is kept: shuffled reports as long as late ones may be compared with them.
+
+    The deployment file may say a shorter grace by now than was in force when the batch was made.
+    """
+    end = _end(deployment, fold, batch)
+    compared = calendar_of(deployment, fold).compared_until(end) if what == CHAIN["shuffle"].folder else end
+    return max(end + keep, compared)
 
 
 def _through(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[Batch]:

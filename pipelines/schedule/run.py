@@ -25,10 +25,11 @@ from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.schedule.advancing import advance_all
+from pipelines.schedule.calendar import announced, calendar_of, changed, rule_of, strangers
 from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.intake import closed_next, intake_of, rule_of
+from pipelines.schedule.intake import closed_next, intake_of
 from pipelines.schedule.lease import leased
 from pipelines.schedule.publishing import publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.report import Done
@@ -158,6 +159,8 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
+    if work.shuffles and not work.is_ahead:
+        _follow_settings(work, campaign)
     failed = set[str]()
     # Before a window closes: what is left out of a batch can join the next one.
     advance_all(work, epochs, stated, failed)
@@ -180,7 +183,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
             what = "are too late, and in no result" if one.state == "too_late" else "are given up"
             work.done.dropped.append(f"{path}: {one.reports:,} reports {what}: {one.reason}")
     if work.shuffles:
-        waiting = waiting_of(fold, epochs.campaigns, deployment.windows, work.now)
+        waiting = waiting_of(fold, rule_of(deployment, epochs, fold), work.now)
         work.done.waiting += [one.says for one in waiting]
 
 
@@ -195,17 +198,30 @@ def _unpublished(log: Log, there: There) -> set[str]:
     }
 
 
+def _follow_settings(work: Work, campaign: str) -> None:
+    """Let windows be as the deployment file says from the next one on, and name who ended others."""
+    log, listed = work.of("shuffle", campaign), work.listed[campaign]
+
+    def wanted(fold: Fold) -> Decision | None:
+        return changed(work.deployment, fold, work.now) if fold.times or listed else None
+
+    with work.contained(campaign):
+        if log.decide(wanted, work.now) is not None and (says := announced(log.fold, work.now)):
+            work.done.announced.append(f"{campaign}: {says}")
+    work.done.problems += strangers(calendar_of(work.deployment, log.fold), listed)
+
+
 def _close_some(work: Work, epochs: Epochs) -> bool:
     """Close the windows that are due, as many as one graph takes; return whether there was one.
 
     What turns out to be too little for a batch goes back, and must find a window that ends within its grace. So a
     window that ends later waits until the batch is shuffled.
     """
-    grace, closed = work.deployment.windows.grace, 0
+    calendar, closed = calendar_of(work.deployment, work.logs.known(epochs.campaign)), 0
     before: datetime | None = None
     while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:
         closed += 1
-        ends = [one.window.end + grace for batch in made for one in batch.all_segments]
+        ends = [calendar.grace_ends(one.window) for batch in made for one in batch.all_segments]
         before = min([*ends, *([] if before is None else [before])], default=None)
     return closed > 0
 
@@ -213,12 +229,13 @@ def _close_some(work: Work, epochs: Epochs) -> bool:
 def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched] | None:
     """Close the next window that is due, if it ends before a moment; return its batches. None: there was none."""
     campaign = epochs.campaign
-    log, rule = work.of("shuffle", campaign), rule_of(work.deployment, epochs)
+    log = work.of("shuffle", campaign)
     chosen: list[tuple[Closed, list[str]]] = []
 
     def wanted(fold: Fold) -> Decision | None:
         files = fold.files
         listed = [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
+        rule = rule_of(work.deployment, epochs, fold)
         closing = closed_next(work.deployment, fold, listed, rule, work.now, before)
         if closing is None:
             return None

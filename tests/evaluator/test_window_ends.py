@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.collection.windows import window_at
 from service.refusals import Refused
 from tests.evaluator.in_process import answer, clock_ahead, waiting
 from tests.evaluator.running import make_asked_site, manifests
@@ -22,7 +23,7 @@ def test_an_answer_counts_in_the_window_in_which_it_is_sent(tmp_path: Path, monk
             asked, first = answer(evaluator, 30), evaluator.counting.window
             await pool.holds(1)
             ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: evaluator.counting.window == first.next)
+            await soon(lambda: evaluator.counting.window == window_at(first.end, LENGTH))
             pool.free.set()
             await asked
             with pytest.raises(Refused, match="too_many_questions"):
@@ -45,7 +46,7 @@ def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(
             late, first = answer(evaluator, 40), evaluator.counting.window
             await pool.holds(1)
             ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: evaluator.counting.window == first.next)
+            await soon(lambda: evaluator.counting.window == window_at(first.end, LENGTH))
             # The client asks all its questions of the next window meanwhile.
             asked = answer(evaluator, 40)
             await pool.holds(2)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hushcount.collection.windows import Window, window_at
+from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
 from hushcount.senders import WEAKEST, Authentication
@@ -143,10 +143,7 @@ class Writer:
 
     def _start(self) -> None:
         kept = window_folders.kept_windows(self._root)
-        now = self._clock.now()
-        present = self._window_at(now)
-        window_notes.note_ended(self._root, [name for name in kept if name != present.name])
-        entered = self._enter_window(now)
+        entered = self._enter_window(self._clock.now())
         for name in kept:
             for journal in window_files.journals(self._root, name):
                 self._hand_over(journal)
@@ -168,9 +165,6 @@ class Writer:
         for target in targets:
             note_target(self._root, window.name, target)
 
-    def _window_at(self, now: float) -> Window:
-        return window_at(datetime.fromtimestamp(now, timezone.utc), self._length)
-
     def _enter_window(self, now: float) -> Window:
         """Return the window of this moment, after ending an earlier one.
 
@@ -179,13 +173,13 @@ class Writer:
         if self.window is None or self._left or now >= self.window.end.timestamp():
             self._require_believable(now)
             if self.window is not None and not self._left:
-                window_notes.note_ended(self._root, [self.window.name])
+                window_notes.note_over(self._root, self.window.end)
                 self._journals.close_all()
                 self._hand_over(WindowEnd(self.window.name))
                 self._left = True
-            present = self._window_at(now)
-            window = window_notes.first_open_window(self._root, present, self._length)
-            if window != present:
+            moment = datetime.fromtimestamp(now, timezone.utc)
+            window = window_notes.open_window(self._root, moment, self._length)
+            if moment < window.start:
                 _LOG.warning("clock went back", extra={"window": window.name})
             window_notes.set_seconds(self._root, window)
             window_notes.note_authentication(self._root, window.name, self._authentication)

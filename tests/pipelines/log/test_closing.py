@@ -16,6 +16,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import Window, window_at
 from pipelines.log import closing as closing_module
+from pipelines.log.calendar import Calendar, Times
 from pipelines.log.closing import Closing, Listed, Rule, Segment, closing_of, next_window
 from tests.support.decisions import HOUR, MINUTE, START, hour
 
@@ -32,8 +33,15 @@ OF_BOTH = FREQUENCY.model_copy(
     }
 )
 FILE, OTHER = (1, "a" * 16), (2, "b" * 16)
-RULE = Rule(HOUR, 90 * MINUTE, 10 * MINUTE, frozenset({"c"}), {FILE: OF_BOTH})
+
+
+def calendar(length: timedelta, grace: timedelta = 90 * MINUTE) -> Calendar:
+    return Calendar((Times(None, length, grace),))
+
+
+RULE = Rule(calendar(HOUR), 10 * MINUTE, frozenset({"c"}), {FILE: OF_BOTH})
 DAY = Window(START, START + 24 * HOUR)
+LATER = START + 365 * DAY.length
 
 
 def listed(
@@ -121,7 +129,8 @@ DUE: dict[str, tuple[datetime | None, list[Segment], list[Listed], Rule, Window,
         HOURS[0].end, [waiting(HOURS[0], 9)], [], RULE, HOURS[2], HOURS[2].end + 10 * MINUTE,
     ),
     "grace that ends with a window ends in it": (
-        HOURS[0].end, [waiting(HOURS[0], 9)], [], replace(RULE, grace=HOUR), HOURS[1], HOURS[1].end + 10 * MINUTE,
+        HOURS[0].end, [waiting(HOURS[0], 9)], [], replace(RULE, calendar=calendar(HOUR, HOUR)), HOURS[1],
+        HOURS[1].end + 10 * MINUTE,
     ),
     "a new window before that takes what waits": (
         HOURS[0].end, [waiting(HOURS[0], 9)], [reports(HOURS[1], 60)], RULE, HOURS[1], HOURS[1].end,
@@ -136,17 +145,17 @@ DUE: dict[str, tuple[datetime | None, list[Segment], list[Listed], Rule, Window,
         HOURS[22].end, [], [reports(DAY, 60, collector="d")], RULE, HOURS[23], HOURS[23].end + 10 * MINUTE,
     ),
     "an hour of a collector with older settings is in the day": (
-        None, [], [reports(HOURS[4], 60)], replace(RULE, length=24 * HOUR), DAY, DAY.end,
+        None, [], [reports(HOURS[4], 60)], replace(RULE, calendar=calendar(24 * HOUR)), DAY, DAY.end,
     ),
     "after days an hour begins where the last day ended": (
         DAY.end, [], [reports(HOURS[24], 60)], RULE, HOURS[24], HOURS[24].end,
     ),
     "after hours a day begins where the last hour ended": (
-        HOURS[4].end, [], [reports(HOURS[5], 60)], replace(RULE, length=24 * HOUR),
+        HOURS[4].end, [], [reports(HOURS[5], 60)], replace(RULE, calendar=calendar(24 * HOUR)),
         Window(HOURS[4].end, DAY.end), DAY.end,
     ),
     "after hours that no day is a multiple of": (
-        HOURS[4].end, [], [reports(HOURS[5], 60)], replace(RULE, length=7 * HOUR),
+        HOURS[4].end, [], [reports(HOURS[5], 60)], replace(RULE, calendar=calendar(7 * HOUR)),
         Window(HOURS[4].end, window_at(HOURS[4].end, 7 * HOUR).end), window_at(HOURS[4].end, 7 * HOUR).end,
     ),
 }  # fmt: skip
@@ -215,7 +224,7 @@ def test_what_a_window_takes_and_drops(
     window: Window, waits: list[Segment], there: list[Listed], batches: list[tuple[int, str, list[str]]],
     over: dict[str, str],
 ) -> None:  # fmt: skip
-    closing = closing_of(window, window.start, waits, there, RULE, {})
+    closing = closing_of(window, window.start, waits, there, RULE, {}, LATER)
     assert named(closing) == batches
     assert dropped(closing).keys() == over.keys()
     assert all(said in dropped(closing)[name] for name, said in over.items())
@@ -224,14 +233,23 @@ def test_what_a_window_takes_and_drops(
 def test_grace_that_ends_with_a_window_ends_in_it() -> None:
     few = waiting(HOURS[0], 9)
     for grace, over in ((HOUR, ["w"]), (HOUR + SECOND, [])):
-        closing = closing_of(HOURS[1], HOURS[0].end, [few], [], replace(RULE, grace=grace), {})
+        rule = replace(RULE, calendar=calendar(HOUR, grace))
+        closing = closing_of(HOURS[1], HOURS[0].end, [few], [], rule, {}, LATER)
         assert [*dropped(closing)] == over
+
+
+def test_a_manifest_that_the_store_stamps_later_than_now_has_a_wrong_stamp_and_is_dropped_by_none() -> None:
+    late = reports(HOURS[0], FLOOR, after=5 * HOUR)
+    for now, names in ((late.written, []), (late.written - SECOND, ["c"])):
+        closing = closing_of(HOURS[0], None, [], [late], RULE, {}, now)
+        assert [name for _, _, streams in named(closing) for name in streams] == names
+        assert bool(dropped(closing)) == (names == [])
 
 
 def test_each_campaign_file_has_a_batch_of_its_own() -> None:
     rule = replace(RULE, files={FILE: OF_BOTH, OTHER: OF_BOTH})
     there = [reports(HOURS[0], 60), listed(HOURS[0], {"reports": [70]}, epoch=2), reports(HOURS[0], 9, collector="d")]
-    closing = closing_of(HOURS[0], None, [], there, rule, {})
+    closing = closing_of(HOURS[0], None, [], there, rule, {}, LATER)
     assert named(closing) == [(1, "reports", ["c", "d"]), (2, "reports", ["c"])]
 
 
@@ -239,26 +257,26 @@ def test_a_faulty_segment_waits_and_is_dropped_by_name_at_the_end_of_its_grace()
     there = [reports(HOURS[0], 60), reports(HOURS[0], 70, collector="d")]
     bad = there[1].segments[0]
     faults = {bad.path: "fails its digest"}
-    first = closing_of(HOURS[0], None, [], there, RULE, faults)
+    first = closing_of(HOURS[0], None, [], there, RULE, faults, LATER)
     assert (named(first), dropped(first), first.manifests) == ([(1, "reports", ["c"])], {}, tuple(there))
-    last = closing_of(HOURS[2], HOURS[1].end, [bad], [], RULE, faults)
+    last = closing_of(HOURS[2], HOURS[1].end, [bad], [], RULE, faults, LATER)
     assert (named(last), dropped(last)) == ([], {"d": "its file fails its digest"})
-    mended = closing_of(HOURS[2], HOURS[1].end, [bad], [], RULE, {})
+    mended = closing_of(HOURS[2], HOURS[1].end, [bad], [], RULE, {}, LATER)
     assert (named(mended), dropped(mended)) == ([(1, "reports", ["d"])], {})
     # A batch that is too small without it does not come.
     few = [reports(HOURS[0], 49), reports(HOURS[0], 70, collector="d")]
-    assert named(closing_of(HOURS[0], None, [], few, RULE, faults)) == []
+    assert named(closing_of(HOURS[0], None, [], few, RULE, faults, LATER)) == []
 
 
 def test_a_batch_takes_as_many_segments_as_its_file_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest; of one window the largest, so that those which stay are few reports."""
     monkeypatch.setattr(closing_module, "MOST_SEGMENTS", 3)
     old, new = waiting(HOURS[0], 5), reports(HOURS[1], 30, 7, 90, 8)
-    closing = closing_of(HOURS[1], HOURS[0].end, [old], [new], RULE, {})
+    closing = closing_of(HOURS[1], HOURS[0].end, [old], [new], RULE, {}, LATER)
     ((_, streams),) = closing.batches.items()
     assert [one.records for one in streams["reports"]] == [5, 90, 30]
     # All together would be enough; those that it lists are not.
-    assert named(closing_of(HOURS[1], HOURS[0].end, [], [reports(HOURS[1], *[10] * 9)], RULE, {})) == []
+    assert named(closing_of(HOURS[1], HOURS[0].end, [], [reports(HOURS[1], *[10] * 9)], RULE, {}, LATER)) == []
 
 
 @dataclass
@@ -284,7 +302,7 @@ class Kept:
             window = next_window(self.closed, self.waits.values(), new, rule, now)
             if window is None:
                 return
-            closing = closing_of(window, self.closed, [*self.waits.values()], new, rule, {})
+            closing = closing_of(window, self.closed, [*self.waits.values()], new, rule, {}, now)
             self._close(closing, rule, now, random)
 
     def _close(self, closing: Closing, rule: Rule, now: datetime, random: Random) -> None:
@@ -292,7 +310,7 @@ class Kept:
         assert window.end <= now
         assert self.closed is None or window.start >= self.closed
         assert window.name not in {one.name for one in self.windows}
-        late = {one.path for each in closing.manifests if each.written > each.window.end + rule.grace
+        late = {one.path for each in closing.manifests if each.written > rule.calendar.grace_ends(each.window)
                 for one in each.segments}  # fmt: skip
         for one in closing.manifests:
             assert one.window.end <= window.end
@@ -301,7 +319,7 @@ class Kept:
         for path in self.waits.keys() - late:
             self.offered[path] = self.offered.get(path, 0) + 1
         for segment, reason in closing.dropped.items():
-            assert segment.path in late or segment.window.end + rule.grace <= window.end, reason
+            assert segment.path in late or rule.calendar.grace_ends(segment.window) <= window.end, reason
             assert segment.path in late or self.offered[segment.path]
             self.state[segment.path] = "dropped"
             del self.waits[segment.path]
@@ -325,10 +343,11 @@ LENGTHS = [HOUR, 2 * HOUR, 7 * HOUR, 24 * HOUR, 25 * MINUTE]
 @settings(max_examples=150)
 @given(seed=st.integers(0, 1 << 40))
 def test_no_segment_is_lost_taken_twice_or_dropped_before_a_window_was_offered_it(seed: int) -> None:
-    """Collectors with lengths of their own, late manifests, looks at any time, and lengths that change both ways."""
+    """Collectors with lengths of their own, late manifests, looks at any time; lengths and graces that change."""
     random = Random(seed)
-    grace = random.choice([HOUR, 90 * MINUTE, 26 * HOUR])
-    rule = replace(RULE, grace=grace, collectors=frozenset(random.choice(["", "c", "cd"])))
+    graces = [HOUR, 90 * MINUTE, 26 * HOUR]
+    collectors = frozenset(random.choice(["", "c", "cd"]))
+    rule = replace(RULE, calendar=calendar(HOUR, random.choice(graces)), collectors=collectors)
     there: dict[str, Listed] = {}
     for _ in range(random.randrange(1, 30)):
         window = window_at(START + random.randrange(72 * 60) * MINUTE, random.choice(LENGTHS))
@@ -340,7 +359,10 @@ def test_no_segment_is_lost_taken_twice_or_dropped_before_a_window_was_offered_i
     for _ in range(random.randrange(1, 30)):
         now += random.randrange(1, 12 * 60) * MINUTE
         if random.random() < 0.2:
-            rule = replace(rule, length=random.choice(LENGTHS))
+            begins = rule.calendar.window_at(now).end
+            before = [one for one in rule.calendar.times if one.begins is None or one.begins < begins]
+            new = Times(begins, random.choice(LENGTHS), random.choice(graces))
+            rule = replace(rule, calendar=Calendar((*before, new)))
         kept.look([*there.values()], rule, now, random)
     end = START + 365 * 24 * HOUR
     for look in range(20):
@@ -350,6 +372,6 @@ def test_no_segment_is_lost_taken_twice_or_dropped_before_a_window_was_offered_i
     assert kept.taken == there.keys()
     assert kept.state.keys() == segments.keys()
     for path, manifest in segments.items():
-        in_time = manifest.written <= manifest.window.end + grace
+        in_time = manifest.written <= rule.calendar.grace_ends(manifest.window)
         assert bool(kept.offered.get(path)) == in_time
         assert in_time or kept.state[path] == "dropped"

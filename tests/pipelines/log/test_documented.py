@@ -19,7 +19,7 @@ def test_the_entry_on_the_page_is_one() -> None:
     (text,) = re.findall(r"^```\n(\{.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     entry = read_entry(text.encode(), "the page", lambda digest: b"")
     assert isinstance(entry.decision, Finished)
-    assert (entry.number, entry.decision.hop, entry.decision.folder) == (3, "shuffle", "4f0c62d1a7b3e895")
+    assert (entry.number, entry.decision.hop, entry.decision.folder) == (4, "shuffle", "4f0c62d1a7b3e895")
 
 
 def test_the_decision_explains_every_kind_of_entry() -> None:

@@ -48,6 +48,8 @@ DECISIONS: tuple[Decision, ...] = (
         held=(log.Held(batch=BATCH, hop="release", seconds=3600, summary="b" * 64),),
     )),
     log.Deleting(folder="shuffled", batches=(BATCH,), unreceived=(BATCH,)),
+    log.Settings(begins=None, seconds=3600, grace=7200),
+    log.Settings(begins=START, seconds=86_400, grace=1),
 )  # fmt: skip
 VECTORS = Path(__file__).parent / "entries.json"
 

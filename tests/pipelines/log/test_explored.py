@@ -21,6 +21,7 @@ from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.settings import Deployment
 from pipelines.log import changes
+from pipelines.log.calendar import Calendar, Times
 from pipelines.log.closing import Listed, Rule, segments_of
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.entry_files import Entry
@@ -33,7 +34,7 @@ from pipelines.schedule.intake import closed_next
 from tests.pipelines.log.test_closing import FILE, OF_BOTH
 from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
-RULE = Rule(HOUR, 2 * HOUR, 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
+RULE = Rule(Calendar((Times(None, HOUR, 2 * HOUR),)), 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
 RUNS, STEPS, SEEDS = 3, 80, 20
 
 

@@ -16,6 +16,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.ledger import own_time
 from pipelines.ledger.file import opened, put_newest, read_newest, writing
 from pipelines.log import entries
+from pipelines.log.calendar import Calendar, Times
 from pipelines.log.closing import Listed, Rule, next_window
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
@@ -125,7 +126,7 @@ def test_the_rule(case: Case, tmp_path: Path) -> None:
 
 def test_a_fast_clock_closes_none_of_its_windows() -> None:
     fast = listed(FORTY)
-    rule = Rule(DAY, 2 * DAY, DAY / 24, frozenset({"fast"}), {})
+    rule = Rule(Calendar((Times(None, DAY, 2 * DAY),)), DAY / 24, frozenset({"fast"}), {})
     assert next_window(None, (), fast, rule, at(40.1)) is not None
     assert (
         next_window(at(3), (), fast, rule, at(3)) is None or next_window(at(3), (), fast, rule, at(3)) == fast[2].window

@@ -18,7 +18,8 @@ from pipelines.log.closing import Rule
 from pipelines.log.entries import Closed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
-from pipelines.schedule.intake import closed_next, intake_of, rule_of
+from pipelines.schedule.calendar import rule_of
+from pipelines.schedule.intake import closed_next, intake_of
 from pipelines.schedule.run import run
 from tests.support.plain_jobs import PlainJobs, leave
 from tests.support.site import FLOOR, Site, at
@@ -31,7 +32,7 @@ def site(tmp_path: Path) -> Site:
 
 def rule(site: Site) -> Rule:
     ((epochs,), _) = read_epochs(site.deployment.campaigns)
-    return rule_of(site.deployment, epochs)
+    return rule_of(site.deployment, epochs, Fold("words"))
 
 
 def close(site: Site, day: float, fold: Fold | None = None) -> tuple[Closed, list[str]] | None:

@@ -6,27 +6,46 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.collection.windows import window_at
+from hushcount.collection.windows import Window, window_at
 from pipelines.audit.doctor import examine
+from pipelines.ledger.clock import shown
 from pipelines.log.facts import Head
 from pipelines.log.log import Logs
+from pipelines.schedule.calendar import calendar_of
 from tests.support.collecting import DAY, START, collect, window_name
-from tests.support.jobs import done
 from tests.support.site import FLOOR, Site, account_at, at, values
 
 HOURS = {"6h": 0.25, "12h": 0.5, "1d": 1.0, "2d": 2.0}
 """Days of each length."""
 
 
-def set_length(site: Site, length: str, grace: str = "2d") -> None:
-    before, _, after = site.config.read_text().partition("[windows]\n")
-    rest = after.partition("patience")[2]
-    site.config.write_text(f'{before}[windows]\nlength = "{length}"\ngrace = "{grace}"\npatience{rest}')
+def set_length(site: Site, length: str, grace: str = "2d", tail: str = "") -> None:
+    before = site.config.read_text().partition("[windows]\n")[0]
+    times = f'length = "{length}"\ngrace = "{grace}"\npatience = "1h"\n'
+    site.config.write_text(f"{before}[windows]\n{times}{tail}")
 
 
 def leave(site: Site, day: float, length: str, number: int, collector: str = "one", came: float | None = None) -> None:
     seconds = round(HOURS[length] * 86_400)
     collect(site.store, site.campaign, values(number), day, collector, seconds=seconds, came=came)
+
+
+def end(site: Site, window: Window, number: int) -> None:
+    """Let a collector end a window of the log."""
+    seconds = int(window.length.total_seconds())
+    collect(site.store, site.campaign, values(number), (window.start - START) / DAY, seconds=seconds)
+
+
+def running(site: Site, day: float) -> Window:
+    """Return the window of a moment by the log, after what a run would let it follow."""
+    fold = Logs(site.deployment).read("words")
+    return calendar_of(site.deployment, fold).window_at(at(day))
+
+
+def said_by_doctor(site: Site, day: float) -> str:
+    """Return what doctor says of windows that follow, behind what it says of the grid."""
+    says = "".join(one.says for one in examine(site.deployment, at(day)) if one.name == "windows of words")
+    return says[max(0, says.find("from 20")) :] if "windows have" in says else ""
 
 
 def counted(site: Site) -> int:
@@ -46,53 +65,127 @@ def names(site: Site) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("new", ["6h", "12h", "2d"])
-@pytest.mark.long(but=("6h", "2d"))
-def test_a_changed_length_stops_nothing_and_what_older_collectors_close_is_counted(tmp_path: Path, new: str) -> None:
-    """Collector "one" is not restarted for a day."""
+@pytest.mark.parametrize("new", ["6h", "2d"])
+@pytest.mark.long(but=("6h",))
+def test_another_length_is_announced_and_begins_where_the_running_window_ends(tmp_path: Path, new: str) -> None:
     site = Site(tmp_path)
     leave(site, 0, "1d", 100)
     assert site.run(1.1).closed == [f"words/{window_name(0)}"]
     set_length(site, new)
+    said = f"from {shown(at(2))} on windows have a length of {new} and a grace of 2d"
+    assert site.run(1.2).announced == [f"words: {said}"]
+    assert (site.run(1.3).announced, said_by_doctor(site, 1.3)) == ([], said)
     leave(site, 1, "1d", 60)
-    if HOURS[new] < 1:
-        # It ends within the day of the other collector's window, which does not hold it up.
-        leave(site, 1, new, 70, "two")
-        assert site.run(1 + HOURS[new] + 0.1).closed == [f"words/{window_name(1)}"]
-        leave(site, 2 - HOURS[new], new, 80, "two")
-    # The first window of the new length that ends with the old one or later.
-    end = window_at(at(2) - DAY / 100, DAY * HOURS[new]).end
-    over = (end - START) / DAY
-    assert site.run(over - 0.01).problems == []
-    assert counted(site) == (170 if HOURS[new] < 1 else 100)
-    assert site.run(over + 0.1).problems == []
-    assert counted(site) == (310 if HOURS[new] < 1 else 160)
-    leave(site, over, new, 90)
-    assert site.run(over + HOURS[new] + 0.1).problems == []
-    assert counted(site) == (400 if HOURS[new] < 1 else 250)
-    closed = names(site)
-    assert sorted(set(closed)) == closed
-    assert "all numbers agree" in done("status", "--config", site.config).out
-    bad = [check for check in examine(site.deployment, at(over + HOURS[new] + 0.2)) if check.verdict == "bad"]
-    assert bad == []
+    assert site.run(2.1).closed == [f"words/{window_name(1)}"]
+    assert said_by_doctor(site, 2.1) == ""
+    first = running(site, 2)
+    assert (first.start, first.end) == (at(2), window_at(at(2), DAY * HOURS[new]).end)
+    end(site, first, 70)
+    over = (first.end - START) / DAY
+    assert site.run(over).closed == []
+    assert site.run(over + 0.05).closed == [f"words/{window_name(2)}"]
+    assert counted(site) == 230
+    assert account_at(site, over + 0.1).differences == []
+
+
+def test_a_window_of_a_collector_that_was_not_started_again_is_named_and_counted(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    leave(site, 0, "1d", 100)
+    site.run(1.1)
+    set_length(site, "6h")
+    site.run(1.2)
+    leave(site, 1, "1d", 60)
+    assert site.run(2.1).problems == []
+    # It learned of the change on this day, and ends the window that it has begun.
+    leave(site, 2, "1d", 50)
+    assert site.run(3.1).problems == []
+    leave(site, 3, "1d", 80)
+    (said,) = site.run(4.1).problems
+    assert "collector one ended a window of 1d" in said
+    assert f"{window_name(3.75)} takes its reports" in said
+    assert counted(site) == 290
+    (check,) = [one for one in examine(site.deployment, at(4.2)) if one.name == "windows of one"]
+    assert (check.verdict, site.run(4.2).problems) == ("warning", [])
+    assert account_at(site, 4.2).differences == []
+
+
+def test_a_change_can_be_taken_back_until_it_begins_and_is_made_once_in_a_window(tmp_path: Path) -> None:
+    """Else two runs with two deployment files would write entry after entry."""
+    site = Site(tmp_path)
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "6h")
+    assert len(site.run(1.2).announced) == 1
+    set_length(site, "12h")
+    (said,) = site.run(1.3).problems
+    assert "length of 12h" in said
+    assert "must be length of 6h" in said
+    set_length(site, "1d")
+    assert site.run(1.4).announced == [f"words: from {shown(at(2))} on windows have a length of 1d and a grace of 2d"]
+    set_length(site, "6h")
+    assert len(site.run(1.5).problems) == 1
+    leave(site, 1, "1d", 60)
+    assert site.run(2.1).closed == [f"words/{window_name(1)}"]
+    assert running(site, 2.1).end == at(3)
+    # By then it is a change like any other.
+    assert running(site, 3).end == at(3.25)
+
+
+@pytest.mark.parametrize(("before", "after"), [("3d", "1d"), ("1d", "3d")])
+def test_a_segment_has_the_grace_that_was_in_force_when_its_window_ended(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    site = Site(tmp_path)
+    set_length(site, "1d", before)
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "1d", after)
+    assert len(site.run(1.2).announced) == 1
+    dropped: list[str] = []
+    for day in range(1, 7):
+        leave(site, day, "1d", 60)
+        # Of the last window before the change, and of the first behind it.
+        if day in (4, 5):
+            leave(site, day - 3, "1d", 20, "late", came=day + 0.5)
+        dropped += site.run(day + 1.1).dropped
+    assert [f"/{window_name(2 if before == '3d' else 1)}/" in line for line in dropped] == [True]
+    assert counted(site) == 60 * 7 + 20
+
+
+def test_what_late_reports_are_compared_with_stays_as_long_as_their_grace_was_promised(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail='[retention]\nshuffled = "7d"\n')
+    set_length(site, "1d", "3d", '[retention]\nshuffled = "7d"\n')
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "1d", "1d", '[retention]\nshuffled = "3d"\n')
+    site.run(1.2)
+    for day in (1, 2, 3):
+        leave(site, day, "1d", 60)
+    site.run(4.1)
+    for day in range(4, 9):
+        leave(site, day, "1d", 60)
+        deleted = site.run(day + 1.1).deleted
+        gone = {line.split("/")[1][:16] for line in deleted}
+        # 2 * 3 d and 1 d behind the end of windows with the old grace, 3 d behind that of one with the new.
+        assert (window_name(2) in gone) == (day == 5)
+        assert (window_name(0) in gone, window_name(1) in gone) == (day == 7, day == 8)
 
 
 def test_a_length_that_grows_within_a_day_gives_no_two_windows_one_name(tmp_path: Path) -> None:
-    """The collector that was restarted says that its window began at midnight, as the first of six hours did."""
+    """A collector without a journal says that its window began at midnight, as the first of six hours did."""
     site = Site(tmp_path)
     set_length(site, "6h")
     for quarter in (0, 1):
         leave(site, quarter * 0.25, "6h", 60)
         assert site.run(quarter * 0.25 + 0.3).closed == [f"words/{window_name(quarter * 0.25)}"]
     set_length(site, "1d")
+    assert len(site.run(0.6).announced) == 1
     leave(site, 0, "1d", 70, "two")
-    # One more of the old length, of a collector that was not restarted.
     leave(site, 0.5, "6h", 80)
-    assert site.run(0.9).closed == []
-    assert site.run(1.1).closed == [f"words/{window_name(0.5)}"]
-    assert site.result(0.5)["received"] == 150
+    assert site.run(0.9).closed == [f"words/{window_name(0.5)}"]
+    assert site.run(1.1).closed == [f"words/{window_name(0.75)}"]
+    assert site.result(0.75)["received"] == 70
     assert counted(site) == 270
-    assert names(site) == [window_name(0), window_name(0.25), window_name(0.5)]
     leave(site, 1, "1d", 90)
     assert site.run(2.1).closed == [f"words/{window_name(1)}"]
     assert counted(site) == 360
@@ -106,15 +199,13 @@ def test_a_length_that_shrinks_and_grows_again_gives_no_two_windows_one_name(tmp
     total, day = 60, 1.0
     for length in ("6h", "1d", "12h", "6h", "2d", "6h", "1d"):
         set_length(site, length)
-        for _ in range(2):
-            # Whoever is restarted begins with the window of the calendar that runs.
-            begun = window_at(START + day * DAY, DAY * HOURS[length])
-            leave(site, (begun.start - START) / DAY, length, 60, f"c{round(day * 100)}")
-            total, day = total + 60, (begun.end - START) / DAY
+        assert len(site.run(day + 0.1).announced) == 1
+        for _ in range(3):
+            window = running(site, day)
+            end(site, window, 60)
+            total, day = total + 60, (window.end - START) / DAY
             assert site.run(day + 0.05).problems == []
             assert counted(site) == total
-        # The change comes within a day.
-        day += 0.25 if length == "6h" else 0
     closed = names(site)
     assert sorted(set(closed)) == closed
     assert account_at(site, day + 0.1).differences == []

@@ -84,17 +84,18 @@ def test_reports_that_were_not_kept_count_for_no_client(tmp_path: Path) -> None:
 
 def test_an_allowance_is_of_one_window_and_counts_nothing_unasked() -> None:
     window = window_at(datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(days=365))
+    following = window_at(window.end, window.length)
     limit = ClientLimit(1, REPORTS)
     limit.reserve(b"client", 1, window)
     with pytest.raises(Refused):
         limit.reserve(b"client", 1, window)
     limit.give_back(b"client", 1, window)
     limit.reserve(b"client", 1, window)
-    limit.reserve(b"client", 1, window.next)
+    limit.reserve(b"client", 1, following)
     # What was reserved in a window that is over gives none back in this one.
     limit.give_back(b"client", 1, window)
     with pytest.raises(Refused):
-        limit.reserve(b"client", 1, window.next)
+        limit.reserve(b"client", 1, following)
     limit.reserve(None, 5, window)
     unlimited = ClientLimit(None, REPORTS)
     unlimited.reserve(b"client", 100, window)

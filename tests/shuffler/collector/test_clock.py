@@ -85,8 +85,8 @@ def test_a_tick_a_year_ahead_costs_the_reports_of_that_tick_only(site: Site) -> 
         assert writer.window.name == "20261121T140000Z"
 
     run_writer(site, time, steps)
-    assert sorted(path.name for path in site.journal.iterdir()) == ["20261121T120000Z", "20261121T140000Z", "ended"]
-    assert (site.journal / "ended").read_text() == "20261121T120000Z"
+    assert sorted(path.name for path in site.journal.iterdir()) == ["20261121T120000Z", "20261121T140000Z", "over"]
+    assert (site.journal / "over").read_text() == "20261121T130000Z"
 
 
 def test_windows_that_a_sleeping_machine_missed_are_passed_over(site: Site) -> None:
@@ -103,7 +103,7 @@ def test_windows_that_a_sleeping_machine_missed_are_passed_over(site: Site) -> N
 
 
 def test_a_clock_that_was_behind_at_the_start_and_was_set_since_ends_its_window_in_time(site: Site) -> None:
-    (site.journal / "ended").write_text("20261121T120000Z")
+    (site.journal / "over").write_text("20261121T130000Z")
     time = Time()
     time.clock -= YEAR
 
@@ -213,7 +213,7 @@ def test_a_collector_that_was_started_on_a_wrong_clock_is_repaired_as_documented
         asyncio.run(collect_at(site, [NOON + 60], report, keep=False))
     present = "20261121T120000Z"
     # As an editor leaves it.
-    (site.journal / "ended").write_text(f"{present}\n")
+    (site.journal / "over").write_text("20261121T130000Z\n")
     for window in site.journal.glob("2*"):
         assert window.name > present
         assert not [*window.rglob("*.journal"), *window.rglob("*.receipt")]

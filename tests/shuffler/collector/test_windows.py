@@ -7,12 +7,15 @@ import hashlib
 import os
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hushcount.collection.epochs import epoch_folder
-from hushcount.collection.windows import named_window, window_at
+from hushcount.collection.windows import Window, named_window, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import write_over
 from pipelines.files.durable import probe, write_durably
@@ -27,6 +30,7 @@ from shuffler.collector.uploads.uploader import Uploader
 from tests.shuffler.collector.running import LENGTH, LONG, Site, make_site, running, wait_for
 
 HOUR = timedelta(hours=1)
+DAY = datetime(2026, 11, 21, tzinfo=timezone.utc)
 NOON = 1_795_262_400.0
 """2026-11-21T12:00:00Z, in seconds since 1970."""
 
@@ -176,9 +180,55 @@ def test_what_is_no_name_of_a_window_in_the_place_of_the_newest_is_refused_in_a_
     for text in ["20261399T000000Z", "20261121T240000Z", "99991231T235959Z", "yesterday", ""]:
         with subtests.test(text=text):
             site.journal.mkdir(exist_ok=True)
-            (site.journal / "ended").write_text(f"{text}\n")
-            with pytest.raises(HushcountError, match=str(site.journal / "ended")):
+            (site.journal / "over").write_text(f"{text}\n")
+            with pytest.raises(HushcountError, match=str(site.journal / "over")):
                 asyncio.run(collect_at(site, [NOON], b""))
+
+
+def entered(root: Path, clock: str, length: timedelta) -> tuple[str, str]:
+    """Return begin and end of the window that a collector enters at a time of the day, as HHMM; it notes its length."""
+    window = window_notes.open_window(root, DAY + timedelta(hours=int(clock[:2]), minutes=int(clock[2:])), length)
+    window_notes.set_seconds(root, window)
+    return f"{window.start:%H%M}", f"{window.end:%d %H%M}"
+
+
+def test_a_window_ends_as_it_was_begun_and_the_next_one_of_another_length_begins_there(tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    assert entered(tmp_path, "1010", HOUR) == ("1000", "21 1100")
+    # Started again with another length, within the window and behind its end.
+    assert entered(tmp_path, "1020", day) == ("1000", "21 1100")
+    assert entered(tmp_path, "1100", day) == ("1100", "22 0000")
+    assert entered(tmp_path, "1220", HOUR) == ("1100", "22 0000")
+    window_folders.remove_window(tmp_path, "20261121T100000Z")
+    assert entered(tmp_path, "1230", timedelta(hours=7)) == ("1100", "22 0000")
+    assert (tmp_path / "over").read_text() == "20261121T110000Z"
+
+
+def test_an_hour_within_the_first_of_a_longer_window_gives_no_two_windows_one_name(tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    assert entered(tmp_path, "0010", HOUR) == ("0000", "21 0100")
+    window_folders.remove_window(tmp_path, "20261121T000000Z")
+    window_notes.note_over(tmp_path, DAY + HOUR)
+    assert entered(tmp_path, "0110", day) == ("0100", "22 0000")
+
+
+@settings(max_examples=200)
+@given(steps=st.lists(st.tuples(st.integers(-90, 400), st.sampled_from([1, 7, 25, 60, 1440]), st.booleans())))
+def test_no_two_windows_of_a_collector_overlap_whatever_settings_and_clock_do(
+    steps: list[tuple[int, int, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root, now, seen = tmp_path_factory.mktemp("journal"), DAY, dict[str, Window]()
+    for minutes, length, uploaded in steps:
+        now += timedelta(minutes=minutes)
+        window = window_notes.open_window(root, now, timedelta(minutes=length))
+        window_notes.set_seconds(root, window)
+        assert seen.setdefault(window.name, window) == window
+        if uploaded:
+            for name in window_folders.kept_windows(root):
+                if name != window.name:
+                    window_folders.remove_window(root, name)
+    windows = sorted(seen.values())
+    assert all(one.end <= other.start for one, other in pairwise(windows))
 
 
 def test_a_folder_that_is_named_almost_as_a_window_is_none(site: Site) -> None:
@@ -188,7 +238,7 @@ def test_a_folder_that_is_named_almost_as_a_window_is_none(site: Site) -> None:
         "20261121T120000Z",
         "20261121T130000Z",
     ]
-    assert (site.journal / "ended").read_text() == "20261121T120000Z"
+    assert (site.journal / "over").read_text() == "20261121T130000Z"
 
 
 def test_a_damaged_key_is_refused_not_replaced(tmp_path: Path) -> None:
@@ -205,7 +255,7 @@ def test_a_window_that_cannot_be_entered_refuses_its_reports_and_the_next_one_ta
     site = make_site(tmp_path / "site", window=LONG)
     report = os.urandom(site.campaign().sealed_bytes("reports"))
     with running(site) as collector:
-        following = window_at(datetime.now(timezone.utc), LENGTH).next
+        following = window_at(datetime.now(timezone.utc) + LENGTH, LENGTH)
         (site.journal / following.name).mkdir()
         (site.journal / following.name / "key").write_bytes(b"no key")
         collector.pass_by(LENGTH)
