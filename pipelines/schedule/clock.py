@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import product
 
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
+from pipelines.handover.statements import read
 from pipelines.ledger import own_time
 from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
 from pipelines.ledger.file import opened, read_newest
@@ -19,6 +21,7 @@ from pipelines.log.entries import Confirmed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.calendar import calendar_of
+from pipelines.schedule.stating import keys_of, others
 
 CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
 
@@ -81,7 +84,23 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
             clock = replace(clock, witnesses=(*clock.witnesses, ledger))
     with _asked("store", problems):
         clock = replace(clock, store=storage.store_time(deployment.folder("log")))
+    if clock.is_far and clock.store is None:
+        # Who reads what others hand on, and was down for long, has nothing else that tells the time.
+        with _asked("statements", problems):
+            stated = Witness("the newest statement of another party", tuple(_stated(deployment, folds)))
+            clock = replace(clock, witnesses=(*clock.witnesses, stated))
     return Told(clock, clock.present, tuple(problems))
+
+
+def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
+    """Yield when parties elsewhere stated what no hop here has read."""
+    for fold, party in product(folds, others(deployment)):
+
+        def unread(batch: str, _: str, done: Container[str] = fold.done) -> bool:
+            return batch not in done
+
+        said, _ = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), unread)
+        yield from (one.at for one in said.values())
 
 
 def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, *, confirmed: bool) -> Told:

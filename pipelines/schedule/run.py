@@ -75,12 +75,10 @@ def run(
         folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
-        is_ahead = time_.clock.is_far
+        ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, is_ahead, listed, done, engine, console, say or (lambda _: None)
+            deployment, logs, vouched, time_.present, ahead, listed, done, engine, console, say or (lambda _: None)
         )  # fmt: skip
-        if is_ahead and any(each for each in listed.values()) | any(fold.waiting for fold in folds):
-            done.problems.append(time_.says)
         for epochs in through:
             with work.contained(epochs.campaign):
                 _run_campaign(work, epochs, there[epochs.campaign])
@@ -159,7 +157,9 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
-    if work.shuffles and not work.is_ahead:
+    if work.ahead and work.ahead not in work.done.problems and (stated or before.waiting or work.listed.get(campaign)):
+        work.done.problems.append(work.ahead)
+    if work.shuffles and not work.ahead:
         _follow_settings(work, campaign)
     failed = set[str]()
     # Before a window closes: what is left out of a batch can join the next one.
@@ -264,7 +264,7 @@ def _export(work: Work, epochs: Epochs, before: Fold) -> None:
 def _follow(work: Work, epochs: Epochs) -> None:
     """Publish the campaign's next epoch if it is to be planned anew and anything changed."""
     part = work.deployment.file.next_epoch.get(epochs.campaign)
-    if part is None or work.is_ahead:
+    if part is None or work.ahead:
         # An epoch begins by the clock, and ends the one before.
         return
     try:

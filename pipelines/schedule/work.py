@@ -44,7 +44,7 @@ class Work:
 
     Attributes:
         now: the moment to work by: the clock's, unless that is far ahead.
-        is_ahead: whether it is.
+        ahead: a sentence on a clock that is far ahead; empty: it is not.
         listed: the manifests of a campaign that no closed window has taken in, by its id.
     """
 
@@ -52,7 +52,7 @@ class Work:
     logs: Logs
     vouched: Vouched
     now: datetime
-    is_ahead: bool
+    ahead: str
     listed: dict[str, tuple[Listed, ...]]
     done: Done
     engine: Engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import refused
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of
@@ -214,6 +218,32 @@ def test_doctor_says_by_how_much_the_clock_is_off_each_witness(site: Site) -> No
     behind = told(1.1)
     assert behind["clock beside the log"][0] == "bad"
     assert behind["clock beside the log"][1].startswith("2 d behind it: ")
+
+
+def parts(site: Site) -> tuple[Deployment, Deployment]:
+    """Return the shuffler's and the readers' deployments, on one store."""
+    whole = site.deployment
+    of = (whole.file.model_copy(update={"parties": parties}) for parties in (("shuffler",), ("aux-server", "analyzer")))
+    shuffler, readers = (replace(whole, file=file) for file in of)
+    return shuffler, readers
+
+
+def test_readers_that_were_down_for_long_learn_the_time_from_what_others_state(tmp_path: Path) -> None:
+    """On a disk nothing else tells it to them. One statement after a gap proves nothing, as one manifest does not."""
+    site = Site(tmp_path)
+    shuffler, readers = parts(site)
+    for day in range(10):
+        collect(site.store, site.campaign, values(100), day=day)
+        run(shuffler, now=at(day + 1.1))
+        if not day:
+            assert run(readers, now=at(1.2)).problems == []
+    came_back = run(readers, now=at(10.2))
+    assert (came_back.problems, len(came_back.hops)) == ([], 9)
+    collect(site.store, site.campaign, values(100), day=30)
+    run(shuffler, now=at(31.1), vouched=Vouched(clock_is_right=True))
+    (said,) = run(readers, now=at(31.2)).problems
+    assert "ahead of all else that tells the time" in said
+    assert "the newest statement of another party" in said
 
 
 def test_watching_does_not_trust_a_clock_for_ever(site: Site) -> None:
