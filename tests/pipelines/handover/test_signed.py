@@ -269,7 +269,7 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
         differences = account_of(view_of(shuffler, at(2.2))).differences
-        assert f"{folder / site.batch(1) / 'summary.json'} is not what entry 5 of the log says" in differences[0]
+        assert f"{folder / site.batch(1) / 'summary.json'} is not what entry 6 of the log says" in differences[0]
 
 
 # What the auxiliary server hands the analyzer.
