@@ -6,6 +6,7 @@ ledger speaks of an entry that it lacks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +42,12 @@ def followed(path: Path, campaign: str, party: str) -> Followed | None:
     return None if row is None else Followed(row["generation"], row["number"], row["entry"])
 
 
-def follow(path: Path, campaign: str, party: str, entry: Followed) -> None:
-    """Note the newest entry of a party's log; an older one than noted changes nothing; raises as `opened`."""
+def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:
+    """Note the newest entry of the log of each party; an older one than noted changes nothing; raises as `opened`."""
     with opened(path) as connection, writing(connection):
-        connection.execute(
+        connection.executemany(
             "INSERT INTO followed (campaign, party, generation, number, entry) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (campaign, party) DO UPDATE SET generation = excluded.generation, number = excluded.number, "
             "entry = excluded.entry WHERE (excluded.generation, excluded.number) > (generation, number)",
-            (campaign, party, entry.generation, entry.number, entry.entry),
+            [(campaign, party, one.generation, one.number, one.entry) for party, one in entries.items()],
         )

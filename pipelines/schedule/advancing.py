@@ -27,7 +27,7 @@ from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
 from pipelines.outputs.minimum_batch import is_withheld, sentence
 from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
-from pipelines.schedule.charges import charge_lacking, follow_log, name_ledger, require_charged
+from pipelines.schedule.charges import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
 from pipelines.schedule.hops import Task, next_step
 from pipelines.schedule.inputs import earlier
@@ -175,7 +175,7 @@ def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
         name_ledger(work.deployment, log, work.now)
         said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
         work.done.problems += [one for one in said if one not in work.done.problems]
-        follow_log(work.deployment, log)
+        follow_logs(work.deployment, work.logs, epochs.campaign)
 
 
 def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attempt]) -> bool:
@@ -209,7 +209,7 @@ def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attem
         # Another run was faster with this batch; or with one that it must be compared with: then once more.
         return False
     if hop in CHARGING:
-        follow_log(work.deployment, log)
+        follow_logs(work.deployment, work.logs, batch.campaign)
     publish(work.deployment, log, batch, hop, work.now)
     _said(work, one.task, hop, made)
     work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")

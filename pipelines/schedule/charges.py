@@ -23,7 +23,7 @@ from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, noted,
 from pipelines.ledger.records import Limit
 from pipelines.log.entries import Charging
 from pipelines.log.fold import Fold
-from pipelines.log.log import Log
+from pipelines.log.log import Log, Logs
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,18 @@ def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, An
         )
 
 
-def follow_log(deployment: Deployment, log: Log) -> None:
-    """Let the ledger note the newest entry of a log: an older copy of that log is noticed then."""
-    head = log.head
-    if deployment.ledger is not None and head.digest is not None:
-        follow(deployment.ledger, log.campaign, log.party, Followed(head.generation, head.number, head.digest))
+def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
+    """Let the ledger note the newest entry that was read of each log here: an older copy of one is noticed then.
+
+    Of the shuffler's too, which charges nothing: else its segments could be released again from an older copy.
+    """
+    if deployment.ledger is not None:
+        entries = dict[str, Followed]()
+        for party in deployment.file.parties:
+            head = logs.of(party, campaign).head
+            if head.digest is not None:
+                entries[party] = Followed(head.generation, head.number, head.digest)
+        follow(deployment.ledger, campaign, entries)
 
 
 def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[str]:

@@ -77,7 +77,7 @@ def test_a_ledger_follows_the_newest_entry_that_it_was_told(tmp_path: Path) -> N
     entries = [Followed(1, 5, "a" * 64), Followed(1, 4, "b" * 64), Followed(2, 1, "c" * 64), Followed(1, 9, "d" * 64)]
     seen = []
     for entry in entries:
-        follow(path, "words", "analyzer", entry)
+        follow(path, "words", {"analyzer": entry})
         seen.append(followed(path, "words", "analyzer"))
     assert seen == [entries[0], entries[0], entries[2], entries[2]]
     assert followed(path, "words", "aux-server") is None

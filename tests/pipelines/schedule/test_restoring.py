@@ -378,3 +378,26 @@ def test_what_others_have_by_their_receipts_is_not_made_anew(tmp_path: Path) -> 
     assert sum(one.reports for one in fold_of(parties["shuffler"]).dropped.values() if one.stream == "reports") == DAILY
     assert go(parties["shuffler"], 2.4, Vouched()).problems == []
     assert counted(site) == 2 * DAILY
+
+
+def test_segments_that_an_older_copy_of_the_store_holds_are_released_no_second_time(tmp_path: Path) -> None:
+    """The copy is of an evening on which some were stored: their window closed later. Only the ledger knows of that."""
+    site = Site(tmp_path / "today", discovery=True)
+    came(site, 0)
+    site.run(1.1)
+    collect(site.store, site.campaign, values(70), day=1, came=1.5)
+    copy = site.copied(tmp_path / "copy").root
+    collect(site.store, site.campaign, values(60), day=1, collector="two", came=2.001)
+    assert site.run(2.1).problems == []
+    before = charges(site)
+    restore(site, copy, "store")
+    (problem,) = go(site, 2.2, Vouched()).problems
+    assert "the log of shuffler was lost, or is an older copy: ledger" in problem
+    done = go(site, 2.3)
+    assert (done.closed, done.hops) == ([], [])
+    assert sum("70 reports" in one or "given up" in one for one in done.dropped) > 0
+    came(site, 2)
+    assert len(go(site, 3.1, Vouched()).hops) > 0
+    assert counted(site) == 2 * DAILY
+    assert {key for key, _ in before} < {key for key, _ in charges(site)}
+    assert fold_of(site).counts_by_state["reports", "given_up"] == 70
