@@ -64,7 +64,8 @@ class Calendar:
     def compared_until(self, end: datetime) -> datetime:
         """Return until when late reports may be compared with those of a window that ended then.
 
-        A report may come a grace period late, and its copy may be in a window that ended as long before.
+        A report may come a grace period late, and its copy may be in a window that ended as long before. It may be of
+        the last window with an earlier grace, which was longer.
         """
-        later = self.times[self.times.index(self.at(end - _SECOND)) :]
-        return end + max(2 * one.grace + one.length for one in later)
+        last = [min(end, one.begins or end) for one in self.times[1:]]
+        return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))

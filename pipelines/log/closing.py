@@ -161,14 +161,14 @@ def closing_of(
 
     Args:
         faults: what is wrong with each segment that is not as its manifest says, by path: it waits, or is dropped.
-        now: as for `next_window`. What the store stamps later has a wrong stamp, and is taken as in time.
+        now: as for `next_window`. It bounds what the store stamps: a drop by one clock that is ahead would be final.
         restored: when the log was begun anew; what the store had by then may have been counted before, and is given up.
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
         segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of {one.window.name}"
         for one in manifests
-        if rule.calendar.grace_ends(one.window) < one.written <= now
+        if rule.calendar.grace_ends(one.window) < min(one.written, now)
         for segment in one.segments
     }
     late |= {

@@ -48,6 +48,11 @@ class Told:
         )
 
     @property
+    def reached(self) -> datetime:
+        """The latest moment that is known to have come, or the one to work by, if that is later."""
+        return self.present if self.clock.reach is None else max(self.present, self.clock.reach)
+
+    @property
     def is_quiet(self) -> bool:
         """Whether the clock is right and so long ahead of the newest entry that a gap threatens."""
         clock = self.clock

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from hushcount.collection.windows import window_start
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.ledger.proofs import noted
@@ -18,6 +19,7 @@ from pipelines.log.hops import HopName, output_of
 from pipelines.log.log import Log
 from pipelines.outputs.received_summary import COUNTED, read_summary
 from pipelines.outputs.staging import SUMMARY
+from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.intake import taken_in
 from pipelines.schedule.witnesses import Missing
 
@@ -47,7 +49,7 @@ def replace_log(
         manifests=tuple(taken_in(one) for one in listed if one.path not in files),
         adopted=tuple(_adopted(deployment, log, hop, name) for hop, name in missing.outputs),
         held=tuple(
-            Held(batch=name, hop=hop, seconds=_seconds(deployment), summary=digest)
+            Held(batch=name, hop=hop, seconds=_seconds(deployment, log, name), summary=digest)
             for (hop, name), digest in sorted(missing.held.items())
         ),
     )
@@ -69,13 +71,14 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
     return Adopted(
         batch=name,
         hop=hop,
-        seconds=_seconds(deployment),
+        seconds=_seconds(deployment, log, name),
         folder=summary.folder or "",
         digest=summary.digest(),
         summary=kept | (noted(data) or {}),
     )
 
 
-def _seconds(deployment: Deployment) -> int:
-    """Return how long the window of a batch of the lost entries is taken to be."""
-    return int(deployment.windows.length.total_seconds())
+def _seconds(deployment: Deployment, log: Log, name: str) -> int:
+    """Return how long the window of a batch of the lost entries is taken to be: as what is left of the log says."""
+    start = window_start(log.fold.named(name).window)
+    return int((calendar_of(deployment, log.fold).window_at(start).end - start).total_seconds())

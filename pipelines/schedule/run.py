@@ -62,8 +62,9 @@ def run(
         AnotherRun: another run is at work.
         HushcountError: the store, the deployment or its campaigns cannot be used.
     """
-    moment, done, logs = now or datetime.now(timezone.utc), Done(), logs or Logs(deployment)
+    done, logs = Done(), logs or Logs(deployment)
     with leased(deployment, wait):
+        moment = now or datetime.now(timezone.utc)
         campaigns, faults = read_epochs(deployment.campaigns)
         done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
@@ -77,7 +78,8 @@ def run(
         done.problems += time_.problems
         ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, ahead, listed, done, engine, console, say or (lambda _: None)
+            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
+            say or (lambda _: None),
         )  # fmt: skip
         for epochs in through:
             with work.contained(epochs.campaign):
@@ -203,10 +205,10 @@ def _follow_settings(work: Work, campaign: str) -> None:
     log, listed = work.of("shuffle", campaign), work.listed[campaign]
 
     def wanted(fold: Fold) -> Decision | None:
-        return changed(work.deployment, fold, work.now) if fold.times or listed else None
+        return changed(work.deployment, fold, work.reached) if fold.times or listed else None
 
     with work.contained(campaign):
-        if log.decide(wanted, work.now) is not None and (says := announced(log.fold, work.now)):
+        if log.decide(wanted, work.now) is not None and (says := announced(log.fold, work.reached)):
             work.done.announced.append(f"{campaign}: {says}")
     work.done.problems += strangers(calendar_of(work.deployment, log.fold), listed)
 

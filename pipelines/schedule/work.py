@@ -44,6 +44,7 @@ class Work:
 
     Attributes:
         now: the moment to work by: the clock's, unless that is far ahead.
+        reached: the latest moment that is known to have come: it is later than `now` if the clock is behind.
         ahead: a sentence on a clock that is far ahead; empty: it is not.
         listed: the manifests of a campaign that no closed window has taken in, by its id.
     """
@@ -52,6 +53,7 @@ class Work:
     logs: Logs
     vouched: Vouched
     now: datetime
+    reached: datetime
     ahead: str
     listed: dict[str, tuple[Listed, ...]]
     done: Done

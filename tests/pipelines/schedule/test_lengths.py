@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from pipelines.ledger.clock import shown
 from pipelines.log.facts import Head
 from pipelines.log.log import Logs
 from pipelines.schedule.calendar import calendar_of
-from tests.support.collecting import DAY, START, collect, window_name
+from pipelines.schedule.run import run
+from pipelines.schedule.work import Vouched
+from tests.support.collecting import DAY, START, add_copies, collect, window_name
 from tests.support.site import FLOOR, Site, account_at, at, values
 
 HOURS = {"6h": 0.25, "12h": 0.5, "1d": 1.0, "2d": 2.0}
@@ -28,6 +32,12 @@ def set_length(site: Site, length: str, grace: str = "2d", tail: str = "") -> No
 def leave(site: Site, day: float, length: str, number: int, collector: str = "one", came: float | None = None) -> None:
     seconds = round(HOURS[length] * 86_400)
     collect(site.store, site.campaign, values(number), day, collector, seconds=seconds, came=came)
+
+
+def came(segment: Path, collector: str, day: float) -> None:
+    """Let the store have had a collector's manifest from a moment on."""
+    moment = at(day).timestamp()
+    os.utime(segment.parents[1] / f"{collector}.manifest.json", (moment, moment))
 
 
 def end(site: Site, window: Window, number: int) -> None:
@@ -166,9 +176,9 @@ def test_what_late_reports_are_compared_with_stays_as_long_as_their_grace_was_pr
         leave(site, day, "1d", 60)
         deleted = site.run(day + 1.1).deleted
         gone = {line.split("/")[1][:16] for line in deleted}
-        # 2 * 3 d and 1 d behind the end of windows with the old grace, 3 d behind that of one with the new.
-        assert (window_name(2) in gone) == (day == 5)
-        assert (window_name(0) in gone, window_name(1) in gone) == (day == 7, day == 8)
+        # 2 * 3 d and 1 d behind the end of each window with the old grace, and of the last of these.
+        assert (window_name(0) in gone) == (day == 7)
+        assert (window_name(1) in gone, window_name(2) in gone) == (day == 8, day == 8)
 
 
 def test_a_length_that_grows_within_a_day_gives_no_two_windows_one_name(tmp_path: Path) -> None:
@@ -255,3 +265,80 @@ def test_what_came_after_its_grace_is_dropped_by_name(tmp_path: Path) -> None:
     assert "two-000000.blocks: 30 reports are too late" in dropped
     assert f"after the grace of {window_name(0)}" in dropped
     assert site.result(2)["received"] == 100
+
+
+def test_a_late_segment_of_a_longer_grace_is_compared_with_what_came_since(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    set_length(site, "1d", "5d")
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "1d", "1d", '[retention]\nshuffled = "3d"\n')
+    site.run(1.2)
+    leave(site, 1, "1d", 60)
+    site.run(2.1)
+    (second,) = collect(site.store, site.campaign, values(60), 2)
+    site.run(3.1)
+    for day in (3, 4, 5):
+        leave(site, day, "1d", 60)
+        site.run(day + 1.1)
+    # Of the window of day 1, the last with the longer grace: until 7.
+    (late,) = collect(site.store, site.campaign, values(3), 1, "late")
+    add_copies(second, late, "late")
+    came(late, "late", 6.5)
+    leave(site, 6, "1d", 60)
+    assert site.run(7.1).dropped == []
+    assert counted(site) == 7 * 60 + 3
+
+
+def test_a_clock_that_is_behind_lets_no_shorter_grace_begin_for_windows_that_have_ended(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    set_length(site, "1d", "3d")
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    for day in (1, 2, 3, 4):
+        leave(site, day, "1d", 60)
+    leave(site, 3, "1d", 20, "late", came=5.1)
+    set_length(site, "1d", "1h")
+    # It is day 5.2.
+    assert site.run(2.2).announced == [f"words: from {shown(at(6))} on windows have a length of 1d and a grace of 1h"]
+    assert site.run(5.3).dropped == []
+    assert counted(site) == 5 * 60 + 20
+
+
+def test_what_comes_too_late_while_a_run_looks_is_dropped_though_its_stamp_is_later_than_the_run(
+    tmp_path: Path,
+) -> None:
+    site = Site(tmp_path)
+    set_length(site, "1d", "1d", '[retention]\nshuffled = "3d"\n')
+    (first,) = collect(site.store, site.campaign, values(60), 0)
+    for day in (1, 2, 3, 4):
+        site.run(day + 0.1)
+        leave(site, day, "1d", 60)
+    assert site.run(5.1).deleted != []
+    leave(site, 5, "1d", 60)
+    (late,) = collect(site.store, site.campaign, values(3), 0, "late")
+    add_copies(first, late, "late")
+    came(late, "late", 6.1 + 5 / 86_400)
+    site.run(6.1)
+    assert counted(site) == 6 * 60
+
+
+def test_a_log_that_is_restored_after_a_change_takes_batches_to_be_as_long_as_windows_were(tmp_path: Path) -> None:
+    """What came at the end of one is compared with the next ones."""
+    site = Site(tmp_path)
+    set_length(site, "1d", "2h")
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "6h", "2h")
+    site.run(1.2)
+    shutil.copytree(site.store / "log", tmp_path / "copy")
+    (first,) = collect(site.store, site.campaign, values(60), 1)
+    site.run(2.05)
+    shutil.rmtree(site.store / "log")
+    shutil.copytree(tmp_path / "copy", site.store / "log")
+    run(site.deployment, now=at(2.07), vouched=Vouched(log_was_restored=True))
+    (second,) = collect(site.store, site.campaign, values(60), 2, seconds=21_600)
+    add_copies(first, second)
+    came(second, "one", 2.25)
+    assert site.run(2.35).problems == []
+    assert counted(site) == 180
