@@ -67,11 +67,12 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return how long a window is; the configured length if there is no note or it is damaged."""
+    """Return how long a window is; if there is no whole note, until where one of the configured length ends."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):
-        seconds = int(length.total_seconds())
+        start = window_start(window)
+        seconds = int((window_from(start, start, length).end - start).total_seconds())
         _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
         return seconds
 

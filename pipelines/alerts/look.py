@@ -95,7 +95,10 @@ def _volume(view: View, part: AlertsPart) -> Iterator[Alert]:
 
 
 def volumes_of(view: View, stream: Stream) -> Sequence[operations.Volume]:
-    """Return what each window that is over brought of a stream, oldest first; windows without reports brought 0."""
+    """Return what each window that is over brought of a stream, oldest first; windows without reports brought 0.
+
+    Only windows as long as the newest one: others say nothing of how many are usual.
+    """
     numbers = Counter({name: one.reports.get(stream, 0) for name, one in view.fold.windows.items()})
     # Also of a window that no run could close yet: it is not silent.
     for one in view.intake.listed:
@@ -111,8 +114,8 @@ def volumes_of(view: View, stream: Stream) -> Sequence[operations.Volume]:
         if following.start >= known[-1].end:
             windows = [*windows, following]
         following = calendar.window_at(following.end)
-    over = [one.name for one in windows if one.end <= view.now and view.is_over(one.name)]
-    return [operations.Volume(name, numbers[name]) for name in over]
+    over = [one for one in windows if one.end <= view.now and view.is_over(one.name)]
+    return [operations.Volume(one.name, numbers[one.name]) for one in over if one.length == over[-1].length]
 
 
 def _changes(view: View, part: AlertsPart) -> Iterator[Alert]:

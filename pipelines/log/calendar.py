@@ -27,6 +27,10 @@ class Times:
     length: timedelta
     grace: timedelta
 
+    def same(self, other: Times) -> bool:
+        """Return whether windows are the same, whenever they begin."""
+        return (self.length, self.grace) == (other.length, other.grace)
+
 
 @dataclass(frozen=True)
 class Calendar:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from hushcount.campaigns.campaign import Stream
@@ -133,7 +134,9 @@ class Changes:
             # What was to begin later does not.
             before = tuple(one for one in before if one.begins is None or one.begins < begins)
         new = Times(begins, timedelta(seconds=settings.seconds), timedelta(seconds=settings.grace))
-        self._times = (*before, new)
+        # A change that was taken back has begun by now, and changed nothing.
+        kept = before[:1] + tuple(one for last, one in pairwise(before) if not one.same(last))
+        self._times = (*kept, new)
 
     def _close(self, closed: entries.Closed, at: datetime) -> None:
         start = window_start(closed.window)

@@ -39,11 +39,11 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
     new = Times(None, windows.length, windows.grace)
     if fold.times:
         calendar, newest = Calendar(fold.times), fold.times[-1]
-        if _same(newest, new):
+        if newest.same(new):
             return None
         moment = now if fold.closed is None else max(now, fold.closed)
         present = calendar.at(moment)
-        if newest.begins is not None and newest.begins > moment and (_same(newest, present) or not _same(new, present)):
+        if newest.begins is not None and newest.begins > moment and (newest.same(present) or not new.same(present)):
             raise HushcountError(
                 f"windows is {_of(new)} in {deployment.path}, must be {_of(newest)} until {shown(newest.begins)}: "
                 "that was announced; change it then"
@@ -70,10 +70,6 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
                 f"which is none of the log: {own.name} takes its reports; give it the deployment file that runs here, "
                 "and start it again"
             )
-
-
-def _same(one: Times, other: Times) -> bool:
-    return (one.length, one.grace) == (other.length, other.grace)
 
 
 def _of(times: Times) -> str:

@@ -19,6 +19,7 @@ from pipelines.ledger.file import opened, read_newest
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Confirmed
 from pipelines.log.fold import Fold
+from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
 from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.stating import keys_of, others
@@ -69,13 +70,13 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
         now: what the clock says.
     """
     windows, problems = deployment.windows, list[str]()
-    # What was written under longer windows and graces came as seldom as those say.
+    # As they were in force: a typo in the file must not let a clock be years ahead.
     times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
     clock = Clock(
         now,
         usual_bound(
-            max([windows.length, *(one.length for one in times)]),
-            max([windows.grace, *(one.grace for one in times)]),
+            max((one.length for one in times), default=windows.length),
+            max((one.grace for one in times), default=windows.grace),
             windows.patience,
         ),
         max((fold.latest for fold in folds if fold.latest is not None), default=None),
@@ -98,11 +99,12 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
 
 
 def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
-    """Yield when parties elsewhere stated what no hop here has read."""
+    """Yield when parties elsewhere stated what a hop here must read, and has not: nobody else's word moves a clock."""
+    inputs = {hop.input for hop in CHAIN.values() if hop.party in deployment.file.parties}
     for fold, party in product(folds, others(deployment)):
 
-        def unread(batch: str, _: str, done: Container[str] = fold.done) -> bool:
-            return batch not in done
+        def unread(batch: str, hop: str, done: Container[str] = fold.done) -> bool:
+            return hop in inputs and batch not in done
 
         said, _ = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), unread)
         yield from (one.at for one in said.values())

@@ -62,8 +62,8 @@ class Task:
     def known(self) -> Any:
         """A moment that has come whatever the clock says: the batch was made when its window had ended."""
         made = self.fold.batches.get(self.batch.name)
-        # A party that reads no manifests knows the window from the name of the batch.
-        return window_start(self.batch.window) + self.deployment.windows.length if made is None else made.window.end
+        # A party that reads no manifests knows when its window began, and not how long it was.
+        return window_start(self.batch.window) if made is None else made.window.end
 
 
 @dataclass(frozen=True)

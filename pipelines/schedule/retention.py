@@ -16,7 +16,7 @@ from re import escape, fullmatch
 
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.manifests import SUFFIX
-from hushcount.collection.windows import window_start
+from hushcount.collection.windows import Window, window_start
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
@@ -24,6 +24,7 @@ from pipelines.files import storage
 from pipelines.handover.names import Batch
 from pipelines.jobs.dead_letters import CURES
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
+from pipelines.log.calendar import Calendar
 from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
@@ -95,7 +96,7 @@ def delete_old(
 
 def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | None, now: datetime) -> Iterator[_Old]:
     part, parties = deployment.file.retention, deployment.file.parties
-    horizon = min(now, _earliest_needed(fold), listed or _NEVER)
+    horizon = min(now, _earliest_needed(fold), listed or _NEVER, _still_long(calendar_of(deployment, fold), fold, now))
     through = _through(deployment, epochs, fold)
     waiting = {(one.hop, one.batch) for one in handed_on(deployment, fold) if one.missing}
     wanted = [(hop, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
@@ -158,6 +159,19 @@ def _earliest_needed(fold: Fold) -> datetime:
     """Return the start of the earliest window with something still to shuffle."""
     undone = [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     return min([*undone, *(segment.window.start for segment in fold.waiting.values())], default=_NEVER)
+
+
+def _still_long(calendar: Calendar, fold: Fold, now: datetime) -> datetime:
+    """Return when the first window began that a collector may still have open, though windows are shorter by now.
+
+    It was not started again, and ends windows as long as before.
+    """
+    newest: dict[str, Window] = {}
+    for one in fold.windows.values():
+        for collector in one.collectors:
+            newest[collector] = max(newest.get(collector, one.window), one.window)
+    longer = (one for one in newest.values() if one.length > calendar.at(one.end).length)
+    return min((one.end for one in longer if now <= calendar.grace_ends(one) + one.length), default=_NEVER)
 
 
 def _deleting(old: _Old, fold: Fold) -> Decision | None:

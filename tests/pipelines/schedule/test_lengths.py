@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from hushcount.collection.windows import Window, window_at
+from pipelines.alerts.look import volumes_of
 from pipelines.audit.doctor import examine
+from pipelines.audit.orphans import relist
 from pipelines.ledger.clock import shown
+from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Head
 from pipelines.log.log import Logs
 from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import DAY, START, add_copies, collect, window_name
-from tests.support.site import FLOOR, Site, account_at, at, values
+from tests.support.site import FLOOR, Site, account_at, at, values, view_of
 
 HOURS = {"6h": 0.25, "12h": 0.5, "1d": 1.0, "2d": 2.0}
 """Days of each length."""
@@ -64,15 +68,17 @@ def counted(site: Site) -> int:
     return sum(hops["analyze"].counts.accepted for hops in fold.done.values() if "analyze" in hops)
 
 
+def decisions(site: Site, kind: str) -> list[Decision]:
+    """Return the decisions of a kind, in their order."""
+    log = Logs(site.deployment).of("shuffler", "words")
+    log.read()
+    every = (log.entry(Head(1, number)).decision for number in range(1, log.head.number + 1))
+    return [one for one in every if one.kind == kind]
+
+
 def names(site: Site) -> list[str]:
     """Return the names of the windows that were closed, in their order."""
-    log, found = Logs(site.deployment).of("shuffler", "words"), []
-    log.read()
-    for number in range(1, log.head.number + 1):
-        decision = log.entry(Head(1, number)).decision
-        if decision.kind == "closed":
-            found.append(decision.window)
-    return found
+    return [one.window for one in decisions(site, "closed") if isinstance(one, Closed)]
 
 
 @pytest.mark.parametrize("new", ["6h", "2d"])
@@ -342,3 +348,72 @@ def test_a_log_that_is_restored_after_a_change_takes_batches_to_be_as_long_as_wi
     came(second, "one", 2.25)
     assert site.run(2.35).problems == []
     assert counted(site) == 180
+
+
+def test_a_collector_with_longer_windows_is_compared_with_all_that_came_within_its_own(tmp_path: Path) -> None:
+    """It was not started again for two days after a change from a day to six hours."""
+    site = Site(tmp_path)
+    set_length(site, "1d", "1h")
+    leave(site, 0, "1d", 60, "old")
+    site.run(1.1)
+    set_length(site, "6h", "1h", '[retention]\nshuffled = "8h"\n')
+    site.run(1.2)
+    leave(site, 1, "1d", 60, "old")
+    site.run(2.05)
+    for quarter in (2, 2.25, 2.5, 2.75):
+        leave(site, quarter, "6h", 60)
+        site.run(quarter + 0.3)
+    leave(site, 2, "1d", 60, "old")
+    (first,) = collect(site.store, site.campaign, values(60), 3, seconds=21_600)
+    site.run(3.3)
+    for quarter in (3.25, 3.5):
+        leave(site, quarter, "6h", 60)
+        site.run(quarter + 0.3)
+    before = counted(site)
+    (own,) = collect(site.store, site.campaign, values(60), 3, "old", seconds=86_400)
+    add_copies(first, own, "old")
+    came(own, "old", 4.0)
+    site.run(4.05)
+    assert counted(site) == before + 60
+
+
+def test_a_manifest_that_is_made_anew_after_a_change_has_the_window_of_its_day(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    set_length(site, "1d", "12h")
+    leave(site, 0, "1d", 60)
+    site.run(1.1)
+    set_length(site, "6h", "12h")
+    site.run(1.2)
+    (segment,) = collect(site.store, site.campaign, values(60), 1)
+    (segment.parents[1] / "one.manifest.json").unlink()
+    relist(view_of(site.deployment, at(2.1)))
+    (manifest,) = segment.parents[1].glob("*.manifest.json")
+    assert json.loads(manifest.read_text())["seconds"] == 86_400
+
+
+def test_windows_of_another_length_say_nothing_of_how_many_reports_are_usual(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for day in range(3):
+        leave(site, day, "1d", 240)
+        site.run(day + 1.1)
+    set_length(site, "6h")
+    site.run(3.2)
+    leave(site, 3, "1d", 240)
+    leave(site, 4, "6h", 60)
+    site.run(4.35)
+    (volume,) = volumes_of(view_of(site.deployment, at(4.4)), "reports")
+    assert (volume.window, volume.reports) == (window_name(4), 60)
+
+
+def test_two_runs_with_two_files_put_two_entries_a_window_at_most_and_the_log_keeps_one_change(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    set_length(site, "6h")
+    leave(site, 0, "6h", 60)
+    site.run(0.3)
+    before = len(decisions(site, "settings"))
+    for number in range(1, 5):
+        for length in ("12h", "6h", "12h", "6h"):
+            set_length(site, length)
+            site.run(number * 0.25 + 0.1)
+    assert len(decisions(site, "settings")) <= before + 2 * 4
+    assert len(Logs(site.deployment).read("words").times) <= 2

@@ -16,6 +16,7 @@ from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect, window_name
@@ -244,6 +245,22 @@ def test_readers_that_were_down_for_long_learn_the_time_from_what_others_state(t
     (said,) = run(readers, now=at(31.2)).problems
     assert "ahead of all else that tells the time" in said
     assert "the newest statement of another party" in said
+
+
+def test_what_others_state_that_nobody_here_reads_moves_no_clock(tmp_path: Path) -> None:
+    """Whoever writes there could else have a shuffler with a wrong clock delete what it keeps."""
+    site = Site(tmp_path, settings='parties = ["shuffler"]', tail='[retention]\nshuffled = "5d"\nat_most = "5d"\n')
+    for day in range(3):
+        collect(site.store, site.campaign, values(60), day=day)
+        site.run(day + 1.1)
+    for number in range(20):
+        batch = f"{window_name(100 + number)}-000001-{'0' * 16}"
+        said = Statement(
+            kind="statement", party="aux-server", campaign="words", batch=batch, hop="release", at=at(3 + 2 * number),
+            summary="ab" * 32, after=NamedEntry(generation=1, number=number + 1, entry="cd" * 32),
+        )  # fmt: skip
+        put(site.deployment, said, None)
+    assert site.run(3.1 + 38).deleted == []
 
 
 def test_watching_does_not_trust_a_clock_for_ever(site: Site) -> None:

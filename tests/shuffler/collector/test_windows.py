@@ -212,6 +212,13 @@ def test_an_hour_within_the_first_of_a_longer_window_gives_no_two_windows_one_na
     assert entered(tmp_path, "0110", day) == ("0100", "22 0000")
 
 
+def test_a_window_without_a_whole_note_ends_where_one_of_the_configured_length_does(tmp_path: Path) -> None:
+    """A kill may come between its folder and its note."""
+    (tmp_path / "20261121T110000Z").mkdir()
+    (tmp_path / "over").write_text("20261121T110000Z")
+    assert entered(tmp_path, "1110", timedelta(days=1)) == ("1100", "22 0000")
+
+
 @settings(max_examples=200)
 @given(steps=st.lists(st.tuples(st.integers(-90, 400), st.sampled_from([1, 7, 25, 60, 1440]), st.booleans())))
 def test_no_two_windows_of_a_collector_overlap_whatever_settings_and_clock_do(
