@@ -22,7 +22,7 @@ from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
-from pipelines.files import storage
+from pipelines.log.stored import manifests_in
 from pipelines.schedule.charges import lacking, require_named
 
 _SOON = timedelta(days=14)
@@ -211,8 +211,7 @@ def senders(view: View) -> Iterator[Finding]:
 def campaign_files(view: View) -> Iterator[Finding]:
     """Check that collectors store reports only of campaign files that are known here."""
     known = {epoch_folder(campaign) for campaign in view.epochs.campaigns.values()}
-    found = storage.list_tree(view.deployment.folder("segments", view.campaign), "*/*/*.manifest.json")
-    strange = sorted({path.split("/")[-3] for path, _ in found} - known)
+    strange = sorted({one.path.split("/")[1] for one in manifests_in(view.files)} - known)
     says, cure = f"{strange[0]} is none of its epochs" if strange else "as published", "publish that campaign file here"
     yield Finding(f"campaign files of {view.campaign}", "bad" if strange else "good", says, cure)
 

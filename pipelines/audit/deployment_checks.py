@@ -19,6 +19,7 @@ from pipelines.files.storage_errors import cause
 from pipelines.ledger.clock import span
 from pipelines.ledger.report import check
 from pipelines.log.probe import WRITERS, fault
+from pipelines.log.stored import stored_files
 from pipelines.log.waiting import unclaimed
 from pipelines.schedule.clock import CONFIRM, told_time
 from pipelines.schedule.stating import others
@@ -141,7 +142,9 @@ def collectors(view: View) -> Iterator[Finding]:
 def segments(view: View) -> Iterator[Finding]:
     """Say which segments are of campaigns without a file; if no campaign could be read, that is not known."""
     known = {epochs.campaign for epochs in view.campaigns} | view.faults.keys()
-    for name, says in unclaimed(view.deployment, known).items() if known else ():
+    if not known or "shuffler" not in view.deployment.file.parties:
+        return
+    for name, says in unclaimed(view.deployment, stored_files(view.deployment, {}), known).items():
         yield Finding(f"segments of {name}", "warning", says)
 
 

@@ -15,12 +15,14 @@ from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
+from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
+from pipelines.log.stored import oldest_open
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule.witnesses import missing_of, outputs_there
+from pipelines.schedule.witnesses import Beside, There, beside_log, missing_of
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -65,25 +67,25 @@ def missing(view: View, past: bool) -> Iterator[str]:
     for party in view.deployment.file.parties:
         log = view.log_of(party)
         try:
-            if missing_of(view.deployment, log, _there(view, party, past)):
+            if missing_of(view.deployment, log, _beside(view, party, past)):
                 # A run may have written it since the log was read.
                 log.read()
-                if found := missing_of(view.deployment, log, _there(view, party, past)):
+                if found := missing_of(view.deployment, log, _beside(view, party, past)):
                     yield found.says(log)
         except (HushcountError, OSError) as error:
             yield f"{view.campaign}: whether the log of {party} is whole is not known: {told(error)}"
 
 
-def _there(view: View, party: Party, past: bool) -> dict[HopName, set[str]]:
-    """Return the names of batches with an output of each hop of a party."""
+def _beside(view: View, party: Party, past: bool) -> Beside:
+    """Return what lies in the store beside a party's log, `past`: of all windows."""
     log = view.log_of(party)
     if past:
-        return outputs_there(view.deployment, log)
+        return beside_log(view.deployment, log)
     new = {(one.window.name, segment.file) for one in view.intake.listed for segment in one.segments}
     names = {Batch(view.campaign, window, *file).name for window, file in new} | view.fold.batches.keys()
     recent = [name for name in sorted(names) if name.partition("-")[0] in view.latest]
     marks = {hop.name: hop.folder for hop in CHAIN.values() if hop.party == party}
-    return {
+    outputs: There = {
         hop: {
             name
             for name in recent
@@ -92,6 +94,10 @@ def _there(view: View, party: Party, past: bool) -> dict[HopName, set[str]]:
         }
         for hop, folder in marks.items()
     }
+    # A log that was restored to an older copy lacks entries on windows that it has not closed, or not shuffled.
+    first = oldest_open(view.fold, view.deployment.windows)
+    said = {kind: names_from(view.deployment, kind, party, view.campaign, first) for kind in FOLDERS}
+    return Beside(outputs, said)
 
 
 def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:

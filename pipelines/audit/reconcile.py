@@ -18,6 +18,7 @@ from pipelines.files import storage
 from pipelines.ledger.clock import shown
 from pipelines.log.closing import next_window
 from pipelines.log.hops import CHAIN, READERS
+from pipelines.log.stored import oldest_open
 from pipelines.log.waiting import Waiting, waiting_of
 from pipelines.schedule.intake import fault_in
 
@@ -45,6 +46,7 @@ class Account:
         waiting: what no batch has taken yet though its window has closed, and when it is dropped.
         given_up: a sentence on what was given up with a lost log; it stays as long as the campaign.
         differences: a sentence for each place where the numbers, or the files, disagree; it names the file.
+        listed_from: the first window whose files were listed; empty: all were.
         latest: when a run wrote the newest entry of a log, in ISO 8601; None: none has.
     """
 
@@ -57,6 +59,7 @@ class Account:
     latest: str | None = None
     parties: list[Line] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
+    listed_from: str = ""
 
     @property
     def stored(self) -> int:
@@ -97,7 +100,13 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
         None if latest is None else latest.isoformat(),
         lines,
         [*given_up(view)],
+        _listed_from(view),
     )
+
+
+def _listed_from(view: View) -> str:
+    first = oldest_open(view.fold, view.deployment.windows) if view.recent else ""
+    return first if any(name < first for name in view.fold.windows) else ""
 
 
 def _windows(view: View) -> list[WindowCounts]:

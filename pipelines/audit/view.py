@@ -20,7 +20,7 @@ from pipelines.log.calendar import Calendar
 from pipelines.log.closing import Rule
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
-from pipelines.log.waiting import stored_segments
+from pipelines.log.stored import Stored, StoredFile, segments_in, stored_files
 from pipelines.schedule.calendar import calendar_of, rule_of
 from pipelines.schedule.intake import Intake, intake_of
 from pipelines.schedule.stating import HandOver, hand_overs
@@ -75,6 +75,8 @@ class View:
         faults: what is wrong with each other campaign.
         one: the campaign that is looked at; None: the deployment as a whole.
         logs: what this process has read of the logs; None: nothing yet.
+        listed: the files of segments, listed after the logs were read; None: the first check that needs them lists all.
+        recent: whether these lack windows that are finished.
     """
 
     deployment: Deployment
@@ -83,6 +85,8 @@ class View:
     faults: Mapping[str, str] = field(default_factory=dict)
     one: Epochs | None = None
     logs: Logs | None = None
+    listed: Stored | None = None
+    recent: bool = False
 
     def each(self) -> Iterator[View]:
         """Yield a view of each campaign: the same ones every time."""
@@ -125,7 +129,7 @@ class View:
     @cached_property
     def fold(self) -> Fold:
         """What the logs of the parties here say of the campaign."""
-        return self._logs.read(self.campaign)
+        return self._logs.known(self.campaign)
 
     @cached_property
     def _logs(self) -> Logs:
@@ -189,7 +193,7 @@ class View:
         """The manifests that no closed window has taken in; nothing where the shuffler does not run."""
         # The fold comes first: what a run takes in meanwhile may be in both, and is not in neither.
         fold = self.fold
-        return intake_of(self.deployment, fold) if self.shuffles else Intake((), ())
+        return intake_of(self.deployment, fold, self.files) if self.shuffles else Intake((), ())
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -217,8 +221,15 @@ class View:
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
-        """The bytes of every segment in the store."""
-        return dict(stored_segments(self.deployment, self.campaign))
+        """The bytes of every segment in the store; of a recent window, if only those were listed."""
+        return segments_in(self.files)
+
+    @cached_property
+    def files(self) -> Sequence[StoredFile]:
+        """Its files in the folder of segments."""
+        fold = self.fold
+        listed = stored_files(self.deployment, {self.campaign: fold}) if self.listed is None else self.listed
+        return listed.get(self.campaign, ())
 
     @cached_property
     def unlisted(self) -> dict[SegmentPath, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +43,7 @@ def status(
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
+    from pipelines.log.stored import stored_files
     from pipelines.log.waiting import unclaimed
 
     deployment = Deployment.read(config)
@@ -53,10 +54,14 @@ def status(
     now = datetime.now(timezone.utc)
     wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
     whole = View(deployment, now, wanted, faults, logs=logs).readable()
+    shuffles, recent = "shuffler" in deployment.file.parties, not digests
+    folds = {view.campaign: view.fold for view in whole.each()}
+    listed = stored_files(deployment, folds, recent=recent) if shuffles else {}
+    whole = replace(whole, listed=listed, recent=recent and shuffles)
     faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
     lost = undelivered(deployment, logs, now)
-    strange = unclaimed(deployment, {*names, *faults}) if campaign is None else {}
+    strange = unclaimed(deployment, listed, {*names, *faults}) if campaign is None else {}
     seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
         note(f"error: {name}: {fault}", "bold red")
@@ -66,12 +71,15 @@ def status(
         if (lacks := lacks_evaluator(view)) is not None:
             note(f"warning: {view.campaign}: {lacks}; set evaluator under [analyzer]", "yellow")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
-    data = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
     asked = {view.campaign: found for view in views if (found := questions_of(view, last)) is not None}
-    for row in data:
-        if row["campaign"] in asked:
-            row["questions"] = asdict(asked[row["campaign"]])
-    data += [asdict(Account(name, differences=[said])) for name, said in strange.items()]
+
+    def data() -> list[dict[str, Any]]:
+        rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
+        for row in rows:
+            if row["campaign"] in asked:
+                row["questions"] = asdict(asked[row["campaign"]])
+        return rows + [asdict(Account(name, differences=[said])) for name, said in strange.items()]
+
     return Answer(
         data,
         _shown(seen, asked, strange, last),
@@ -167,6 +175,11 @@ def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
         yield Text(f"WAITS {one.says}", "yellow" if one.verdict == "warning" else "bold red")
     if not account.differences:
         yield Text(f"{account.campaign}: all numbers agree", "green")
+    if account.listed_from:
+        yield (
+            f"  files that came late for windows before {account.listed_from} were not looked for: hushcount run does, "
+            "and hushcount status --digests"
+        )
 
 
 def _parties_shown(account: Account) -> Table:

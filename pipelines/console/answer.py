@@ -30,7 +30,7 @@ class Answer:
     """What a command found.
 
     Attributes:
-        data: for machines, printed with --json.
+        data: for machines, printed with --json; or what makes it, if it is long.
         people: lines and tables for people; --json never asks for them.
         failure: sentence that ends the command with exit status 1; empty if all is well.
         status: exit status without a failure sentence.
@@ -107,7 +107,10 @@ def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
         try:
             answer = command(**options)
             if answer is not None:
-                show_json(answer.data) if as_json else show(answer.people)
+                if as_json:
+                    show_json(answer.data() if callable(answer.data) else answer.data)
+                else:
+                    show(answer.people)
                 if answer.failure:
                     fail(answer.failure, 1)
                 raise typer.Exit(answer.status)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 
 from hushcount.errors import UsageError
@@ -37,6 +38,27 @@ def listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
             elif not below and fnmatchcase(entry.name, name):
                 status = entry.stat()
                 yield entry.path, status.st_size, status.st_mtime
+
+
+def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
+    """As `storage.list_from`; what cannot be read is left out, as in `listed`."""
+    for folder in _folders(directory, depth):
+        wanted = first(os.path.relpath(folder, directory))
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if name >= wanted:
+                    place = f"{folder}/{name}"
+                    yield from listed(place, "**") if os.path.isdir(place) else listed(folder, escape(name))
+
+
+def _folders(directory: str, depth: int) -> Iterator[str]:
+    """Yield the folders so deep below a directory, also those behind links: there is no circle of that depth."""
+    if depth == 0:
+        yield directory
+        return
+    with suppress(OSError), os.scandir(directory) as entries:
+        for path in [entry.path for entry in entries if entry.is_dir()]:
+            yield from _folders(path, depth - 1)
 
 
 def put_absent(path: str, data: bytes) -> bool:

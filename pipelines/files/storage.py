@@ -8,7 +8,7 @@ import os
 import posixpath
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -88,6 +88,17 @@ def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
     # What a star matches differs from store to store.
     return sorted(found for found in _listed(directory, pattern) if len(found[0].split("/")) == depth)
+
+
+def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
+    """Yield all files so deep below a directory, or deeper, as `list_dated`, and may skip early names in its folders.
+
+    Args:
+        depth: of the folders in which names are skipped; 1: those in the directory.
+        first: returns the first name that is wanted in a folder, whose path below the directory it is given; empty: all
+            are. Earlier names may be among those that are yielded.
+    """
+    yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
 
 def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:

@@ -16,7 +16,16 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hushcount.errors import UsageError
 from pipelines.files.s3_clients import share
 from pipelines.files.storage_errors import StorageError, WriteError, cause, client, silent_clients
-from pipelines.files.store_requests import date_of_gcs, date_of_s3, open_in_gcs, open_in_s3, put_to_gcs, put_to_s3
+from pipelines.files.store_requests import (
+    date_of_gcs,
+    date_of_s3,
+    open_in_gcs,
+    open_in_s3,
+    page_of_gcs,
+    page_of_s3,
+    put_to_gcs,
+    put_to_s3,
+)
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
 """The extra of apache-beam that each store needs."""
@@ -71,6 +80,22 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
         yield from ((file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in match.metadata_list)
 
 
+def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
+    """As `storage.list_from`: at the end of each page it jumps over the names that are not wanted."""
+    prefix = after = f"{directory.rstrip('/')}/"
+    pages = PAGES.get(FileSystems.get_scheme(directory))
+    with asked(directory):
+        if pages is None:
+            yield from listed(directory, "**")
+            return
+        while page := pages(prefix, after):
+            yield from page
+            after = page[-1][0]
+            names = after[len(prefix) :].split("/")
+            if len(names) > depth and (wanted := first("/".join(names[:depth]))) > names[depth]:
+                after = prefix + "/".join([*names[:depth], wanted])
+
+
 def opened(path: str) -> IO[bytes]:
     """Open an object as it is, without decompressing it by its name."""
     stream: IO[bytes] = reached(path).open(path, compression_type=CompressionTypes.UNCOMPRESSED)
@@ -93,6 +118,8 @@ PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_g
 """How each kind of store puts an object unless its name is taken, and says whether this call put it."""
 READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
 """How each kind of store opens an object that may not be there."""
+PAGES: dict[str, Callable[[str, str], list[tuple[str, int, float]]]] = {"s3": page_of_s3, "gs": page_of_gcs}
+"""How each kind of store lists some objects behind a name, in their order; others list all."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
 """How each kind of store tells the time."""
 

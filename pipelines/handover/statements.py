@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import AwareDatetime, Field
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 Kind = Literal["statement", "receipt"]
 FOLDERS: dict[Kind, str] = {"statement": "stated", "receipt": "receipts"}
 SUFFIX, SIGNATURE = ".json", ".sig"
-_NAME = re.compile(rf"({BATCH_NAME})\.(?P<hop>[a-z]+)\.(?P<generation>[0-9]{{6}})-(?P<number>[0-9]{{10}}){SUFFIX}")
+_NAME = re.compile(
+    rf"({BATCH_NAME})\.(?P<hop>[a-z]+)\.(?P<generation>[0-9]{{6}})-(?P<number>[0-9]{{10}})-(?P<entry>[0-9a-f]{{16}}){SUFFIX}"
+)
 
 
 class NamedEntry(Part):
@@ -73,22 +75,28 @@ class Statement(Part):
     @property
     def name(self) -> str:
         """Of its file: a later statement about the same hop has another name, and replaces none."""
-        return f"{self.batch}.{self.hop}.{self.after.generation:06d}-{self.after.number:010d}{SUFFIX}"
+        after = self.after
+        return f"{self.batch}.{self.hop}.{after.generation:06d}-{after.number:010d}-{after.entry[:16]}{SUFFIX}"
 
 
 class Named(NamedTuple):
-    """What the name of a statement says: what it is about, and after which entry it is said."""
+    """What the name of a statement says: what it is about, and after which entry it is said.
+
+    Attributes:
+        entry: the first 16 digits of that entry's digest.
+    """
 
     batch: str
     hop: str
     generation: int
     number: int
+    entry: str
 
     @classmethod
     def parse(cls, name: str) -> Named | None:
         """Return what a file's name says; None: it is another file's."""
         match = _NAME.fullmatch(name)
-        return match and cls(match[1], match["hop"], int(match["generation"]), int(match["number"]))
+        return match and cls(match[1], match["hop"], int(match["generation"]), int(match["number"]), match["entry"])
 
     @property
     def order(self) -> tuple[int, int]:
@@ -109,7 +117,25 @@ def put(deployment: Deployment, said: Statement, signer: KeyReference | None) ->
 def names(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> dict[str, Named]:
     """Return the names of a party's statements about a campaign, each with what it says."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
-    found = (path.rpartition("/")[2] for path, _ in storage.list_files(folder, SUFFIX))
+    return _named(path for path, _ in storage.list_files(folder, SUFFIX))
+
+
+def names_from(deployment: Deployment, kind: Kind, party: Party, campaign: str, window: str) -> dict[str, Named]:
+    """Return what `names` does, without some or all of the names on batches of earlier windows."""
+    folder = deployment.folder(FOLDERS[kind], party, campaign)
+    return _named(path for path, *_ in storage.list_from(folder, 0, lambda _: window))
+
+
+def all_names(deployment: Deployment, kind: Kind, party: Party) -> dict[str, dict[str, Named]]:
+    """Return what `names` does of every campaign, by its id, by one listing."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, _ in storage.list_tree(deployment.folder(FOLDERS[kind], party), f"*/*{SUFFIX}"):
+        found[path.split("/")[-2]].append(path)
+    return {campaign: _named(paths) for campaign, paths in found.items()}
+
+
+def _named(paths: Iterable[str]) -> dict[str, Named]:
+    found = (path.rpartition("/")[2] for path in paths)
     return {name: named for name in found if (named := Named.parse(name)) is not None}
 
 
@@ -205,11 +231,3 @@ def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
         except SignatureError as error:
             raise SignatureError(f"{path}: {error}") from None
     return parse_model(Statement, data, path, f"is no {kind} of a party")
-
-
-def last_named(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> NamedEntry | None:
-    """Return the latest entry of its own log that a party's statements name; None: there is none."""
-    ordered = sorted((named.order, name) for name, named in names(deployment, kind, party, campaign).items())
-    if not ordered:
-        return None
-    return _read(deployment.folder(FOLDERS[kind], party, campaign, ordered[-1][1]), (), kind).after

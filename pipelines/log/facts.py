@@ -28,6 +28,12 @@ class Head:
     number: int = 0
     digest: str | None = None
 
+    def is_named(self, entry: Head) -> bool:
+        """Return whether something that names an entry, perhaps by the first digits of its digest, names this one."""
+        return (entry.generation, entry.number) == (self.generation, self.number) and (self.digest or "").startswith(
+            entry.digest or ""
+        )
+
 
 @dataclass(frozen=True)
 class Hopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from pipelines.deployment.settings import Deployment
@@ -16,3 +17,13 @@ def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tupl
         batch = Batch.named(campaign, path.split("/")[-2])
         if batch is not None:
             yield batch, path
+
+
+def all_outputs(deployment: Deployment, folder: str) -> dict[str, list[Batch]]:
+    """Return the batches with an output in a folder, by campaign, by one listing."""
+    found: dict[str, list[Batch]] = defaultdict(list)
+    for path, _ in storage.list_tree(deployment.folder(folder), f"*/*/{SUMMARY}"):
+        campaign, name = path.split("/")[-3:-1]
+        if (batch := Batch.named(campaign, name)) is not None:
+            found[campaign].append(batch)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -14,12 +14,12 @@ from hushcount.collection.epochs import COLLECTION_FILE, folder_name
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
 from pipelines.deployment.settings import Deployment
-from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.handover.names import SegmentPath
 from pipelines.ledger.clock import shown
 from pipelines.log.closing import File, Rule, Segment
 from pipelines.log.fold import Fold
+from pipelines.log.stored import Stored, segments_in
 
 Verdict = Literal["warning", "bad"]
 
@@ -102,22 +102,10 @@ def _was_full(fold: Fold, waiting: list[Segment]) -> bool:
     )
 
 
-def stored_segments(deployment: Deployment, campaign: str | None = None) -> Iterator[tuple[SegmentPath, int]]:
-    """Yield every segment in the store, of one campaign or of all, with its bytes, sorted by path."""
-    root = deployment.folder("segments")
-    here = root if campaign is None else storage.join(root, campaign)
-    for path, size in storage.list_tree(here, "*/*/*/*.blocks" if campaign else "*/*/*/*/*.blocks"):
-        if (segment := SegmentPath.parse(storage.relative(path, root))) is not None:
-            yield segment, size
-
-
-def unclaimed(deployment: Deployment, campaigns: Container[str]) -> dict[str, str]:
+def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str]) -> dict[str, str]:
     """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them."""
-    found: dict[str, list[SegmentPath]] = defaultdict(list)
-    for segment, _ in stored_segments(deployment) if "shuffler" in deployment.file.parties else ():
-        if segment.campaign not in campaigns:
-            found[segment.campaign].append(segment)
-    return {campaign: _sentence(deployment, campaign, segments) for campaign, segments in sorted(found.items())}
+    found = {campaign: [*segments_in(files)] for campaign, files in stored.items() if campaign not in campaigns}
+    return {campaign: _sentence(deployment, campaign, found[campaign]) for campaign in sorted(found) if found[campaign]}
 
 
 def _sentence(deployment: Deployment, campaign: str, segments: list[SegmentPath]) -> str:

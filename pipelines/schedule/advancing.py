@@ -56,7 +56,7 @@ def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) ->
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
     """Return the batches of a campaign that a hop here has not passed, oldest first: made here, or stated elsewhere."""
-    fold, parties = work.logs.read(epochs.campaign), work.deployment.file.parties
+    fold, parties = work.logs.known(epochs.campaign), work.deployment.file.parties
     batches = fold.made_batches if work.shuffles else shuffled_elsewhere(epochs.campaign, stated)
     campaigns = epochs.campaigns
     return [

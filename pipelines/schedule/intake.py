@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
-from hushcount.collection.manifests import SUFFIX, Manifest
+from hushcount.collection.manifests import Manifest
 from hushcount.errors import FormatError, UsageError
 from hushcount.formats.reading import LISTING_BYTES
 from pipelines.deployment.settings import Deployment
@@ -21,6 +21,7 @@ from pipelines.handover.upstream import placed_manifest
 from pipelines.log.closing import Listed, Rule, Segment, closing_of, next_window
 from pipelines.log.entries import Closed, TakenManifest
 from pipelines.log.fold import Fold
+from pipelines.log.stored import StoredFile, manifests_in
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,16 @@ class Intake:
 
 
 def _new_manifests(
-    deployment: Deployment, campaign: str, known: Container[str]
+    deployment: Deployment, files: Sequence[StoredFile], known: Container[str]
 ) -> Iterator[tuple[str, float, Manifest | Exception]]:
     """Yield each manifest that is not known, or why it cannot be read.
 
     Each comes with its path in the folder of segments, and the time at which the store had it.
     """
     root = deployment.folder("segments")
-    for path, _, written in storage.list_dated(storage.join(root, campaign), f"*/*/*{SUFFIX}"):
-        # CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/COLLECTOR-ID.manifest.json
-        relative = storage.relative(path, root)
+    for relative, _, written in manifests_in(files):
         if relative not in known:
+            path = storage.join(root, relative)
             try:
                 data = storage.read_bytes(path, LISTING_BYTES)
                 manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
@@ -55,12 +55,12 @@ def _new_manifests(
             yield relative, written, manifest
 
 
-def intake_of(deployment: Deployment, fold: Fold) -> Intake:
-    """Return the manifests that no closed window has taken in yet."""
+def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -> Intake:
+    """Return the manifests among a campaign's files that no closed window has taken in yet."""
     listed: list[Listed] = []
     problems = []
     known = fold.files
-    for relative, written, manifest in _new_manifests(deployment, fold.campaign, known):
+    for relative, written, manifest in _new_manifests(deployment, files, known):
         if not isinstance(manifest, Manifest):
             problems.append(f"{relative}: {told(manifest)}")
             continue

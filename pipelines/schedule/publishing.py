@@ -7,6 +7,7 @@ summary last, and then the output's summary.json is written, which names the ent
 from __future__ import annotations
 
 import errno
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
@@ -97,14 +98,24 @@ def withdraw_deleted(deployment: Deployment, log: Log, there: Mapping[HopName, C
                 withdraw(output_of(deployment, hop, log.fold.named(name)))
 
 
-def sweep(deployment: Deployment, log: Log, fold: Fold) -> None:
+def attempts_of(deployment: Deployment, party: Party) -> dict[str, set[str]]:
+    """Return the folders of a party's attempts, BATCH.HOP, by campaign."""
+    root, found = deployment.folder("attempts", party), defaultdict[str, set[str]](set)
+    for path in storage.list_objects(root):
+        campaign, folder, *_ = f"{storage.relative(path, root)}/".split("/")
+        found[campaign].add(folder)
+    return found
+
+
+def sweep(deployment: Deployment, log: Log, fold: Fold, folders: Collection[str]) -> None:
     """Remove attempts that can be no output any more: their hop is done and published, or their batch was given back.
 
     Args:
         fold: of the log when `publish_missing` began; what is done since, another run may be about to publish.
+        folders: of the party's attempts of the campaign.
     """
     root = deployment.folder("attempts", log.party, log.campaign)
-    for folder in sorted({storage.relative(path, root).partition("/")[0] for path in storage.list_objects(root)}):
+    for folder in sorted(folders):
         name, _, hop = folder.rpartition(".")
         made = fold.batches.get(name)
         if hop in fold.hops_of(name) or (made is not None and made.given_back):

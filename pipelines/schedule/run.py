@@ -17,12 +17,13 @@ from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
-from pipelines.log.closing import Listed
+from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
+from pipelines.log.stored import Stored, stored_files
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.schedule.advancing import advance_all
 from pipelines.schedule.calendar import announced, calendar_of, changed, rule_of, strangers
@@ -31,12 +32,12 @@ from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import stated_elsewhere
 from pipelines.schedule.intake import closed_next, intake_of
 from pipelines.schedule.lease import leased
-from pipelines.schedule.publishing import publish_missing, sweep, withdraw_deleted
+from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
-from pipelines.schedule.witnesses import There, missing_of, outputs_there
+from pipelines.schedule.witnesses import Beside, There, beside_logs, missing_of
 from pipelines.schedule.work import NOTHING, Say, Vouched, Work
 
 
@@ -68,7 +69,7 @@ def run(
         campaigns, faults = read_epochs(deployment.campaigns)
         done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        through, listed = _looked(deployment, logs, campaigns, done)
+        through, listed, stored = _looked(deployment, logs, campaigns, done)
         folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
         there = _whole(deployment, logs, vouched, through, listed, time_.present, done)
@@ -81,31 +82,41 @@ def run(
             deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
             say or (lambda _: None),
         )  # fmt: skip
+        attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
         for epochs in through:
-            with work.contained(epochs.campaign):
-                _run_campaign(work, epochs, there[epochs.campaign])
+            campaign = epochs.campaign
+            swept = {party: folders.get(campaign, set()) for party, folders in attempts.items()}
+            with work.contained(campaign):
+                _run_campaign(work, epochs, there[campaign], swept)
         with work.contained("segments"):
-            done.waiting += unclaimed(deployment, {epochs.campaign for epochs in campaigns} | faults.keys()).values()
+            done.waiting += unclaimed(
+                deployment, stored, {epochs.campaign for epochs in campaigns} | faults.keys()
+            ).values()
     return done
 
 
 def _looked(
     deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
-) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]]]:
-    """Read the log and list the manifests of each campaign; return the campaigns of which both could be done."""
-    through: list[Epochs] = []
+) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]], Stored]:
+    """Read the logs and list the segments; return the campaigns of which both could be done, and what was found."""
+    folds: dict[str, Fold] = {}
     listed: dict[str, tuple[Listed, ...]] = {}
-    for epochs in campaigns:
+    for campaign in (epochs.campaign for epochs in campaigns):
         try:
-            fold = logs.read(epochs.campaign)
-            if "shuffler" in deployment.file.parties:
-                intake = intake_of(deployment, fold)
-                done.problems += intake.problems
-                listed[epochs.campaign] = intake.listed
-            through.append(epochs)
+            folds[campaign] = logs.read(campaign)
         except Exception as error:
-            done.problems.append(f"{epochs.campaign}: {told(error)}")
-    return through, listed
+            done.problems.append(f"{campaign}: {told(error)}")
+    if "shuffler" not in deployment.file.parties:
+        return [epochs for epochs in campaigns if epochs.campaign in folds], {}, {}
+    stored = stored_files(deployment, folds)
+    for campaign, fold in folds.items():
+        try:
+            intake = intake_of(deployment, fold, stored.get(campaign, ()))
+            done.problems += intake.problems
+            listed[campaign] = intake.listed
+        except Exception as error:
+            done.problems.append(f"{campaign}: {told(error)}")
+    return [epochs for epochs in campaigns if epochs.campaign in listed], listed, stored
 
 
 def _whole(
@@ -116,40 +127,39 @@ def _whole(
     listed: dict[str, tuple[Listed, ...]],
     present: datetime,
     done: Done,
-) -> dict[str, dict[Party, There]]:
-    """Return the outputs in the store, by party, of each campaign with logs that lack nothing of which anything speaks.
+) -> dict[str, dict[Party, Beside]]:
+    """Return what lies beside the logs, by party, of each campaign with logs that lack nothing of which that speaks.
 
     Logs that lack something are replaced, if the operator says that they are lost.
     """
-    found: dict[str, dict[Party, There]] = {}
-    for campaign in (epochs.campaign for epochs in campaigns):
+    names, found = [epochs.campaign for epochs in campaigns], dict[str, dict[Party, Beside]]()
+    there = {party: beside_logs(deployment, party, names) for party in deployment.file.parties}
+    for campaign in names:
         try:
-            parties = {}
             for log in [logs.of(party, campaign) for party in deployment.file.parties]:
-                there = parties[log.party] = outputs_there(deployment, log)
-                while missing := missing_of(deployment, log, there):
+                while missing := missing_of(deployment, log, there[log.party][campaign]):
                     if not vouched.log_was_restored:
                         raise HushcountError(missing.says(log))
                     manifests = listed.get(campaign, ()) if log.party == "shuffler" else ()
                     if (said := replace_log(deployment, log, missing, manifests, present)) is not None:
                         done.dropped.append(said)
-            found[campaign] = parties
+            found[campaign] = {party: beside[campaign] for party, beside in there.items()}
         except Exception as error:
             done.stopped.append(campaign)
             done.problems.append(f"{campaign}: {told(error)}")
     return found
 
 
-def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None:
+def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attempts: dict[Party, set[str]]) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.known(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
     for log in logs:
-        fold = log.fold
-        withdraw_deleted(deployment, log, there[log.party])
-        work.done.problems += publish_missing(deployment, log, _unpublished(log, there[log.party]), work.now)
-        sweep(deployment, log, fold)
-        state(deployment, log)
+        fold, beside = log.fold, there[log.party]
+        withdraw_deleted(deployment, log, beside.outputs)
+        work.done.problems += publish_missing(deployment, log, _unpublished(log, beside.outputs), work.now)
+        sweep(deployment, log, fold, attempts[log.party])
+        state(deployment, log, beside.said)
     said = [log.head for log in logs]
     stated, problems = stated_elsewhere(deployment, epochs, before)
     work.done.problems += problems
@@ -173,7 +183,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, There]) -> None
         _export(work, epochs, before)
     _follow(work, epochs)
     for log, head in zip(logs, said, strict=True):
-        if log.read().heads[log.party] != head:
+        if log.head != head:
             state(deployment, log)
         with work.contained(f"{campaign}: receipts were not read"):
             work.done.problems += receive(deployment, log, work.now)
@@ -208,7 +218,9 @@ def _follow_settings(work: Work, campaign: str) -> None:
         return changed(work.deployment, fold, work.reached) if fold.times or listed else None
 
     with work.contained(campaign):
-        if log.decide(wanted, work.now) is not None and (says := announced(log.fold, work.reached)):
+        # A look that decides nothing reads nothing again.
+        is_new = wanted(log.fold) is not None and log.decide(wanted, work.now) is not None
+        if is_new and (says := announced(log.fold, work.reached)):
             work.done.announced.append(f"{campaign}: {says}")
     work.done.problems += strangers(calendar_of(work.deployment, log.fold), listed)
 
@@ -234,17 +246,26 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     log = work.of("shuffle", campaign)
     chosen: list[tuple[Closed, list[str]]] = []
 
-    def wanted(fold: Fold) -> Decision | None:
+    def left(fold: Fold) -> list[Listed]:
         files = fold.files
-        listed = [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
+        return [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
+
+    def wanted(fold: Fold) -> Decision | None:
         rule = rule_of(work.deployment, epochs, fold)
-        closing = closed_next(work.deployment, fold, listed, rule, work.now, before)
+        closing = closed_next(work.deployment, fold, left(fold), rule, work.now, before)
         if closing is None:
             return None
         chosen[:] = [closing]
         work.say(f"{campaign}: closing {closing[0].window}")
         return closing[0]
 
+    fold = log.fold
+    if (
+        next_window(fold.closed, fold.waiting.values(), left(fold), rule_of(work.deployment, epochs, fold), work.now)
+        is None
+    ):
+        # What another run decided since can make one due: the next look closes it.
+        return None
     if log.decide(wanted, work.now) is None:
         return None
     ((entry, aside),) = chosen

@@ -6,7 +6,7 @@ Whoever finds one missing writes it: a run may be killed between an entry and wh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -55,14 +55,18 @@ def others(deployment: Deployment) -> tuple[Party, ...]:
     return tuple(party for party in PARTIES if party not in deployment.file.parties)
 
 
-def state(deployment: Deployment, log: Log) -> None:
+def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
     """Write what a party has not said yet of what is done by its log. Call it after outputs are published.
 
     Also where no other party would read it: what was stated stays when retention deletes outputs, so that a log that is
     lost then is noticed.
+
+    Args:
+        there: the names of what it has said; None: these are listed.
     """
     said = _said_of(deployment, log)
-    there = {kind: names(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
+    if there is None:
+        there = {kind: names(deployment, kind, log.party, log.campaign) for kind in {one.kind for one in said}}
     missing = [one for one in said if one.name not in there[one.kind]]
     if missing:
         signer = signer_of(deployment.sign_with, SIGNERS[log.party])

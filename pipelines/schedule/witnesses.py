@@ -7,23 +7,35 @@ back, or is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pipelines.deployment.settings import Deployment
-from pipelines.handover.statements import FOLDERS, last_named, read
+from pipelines.deployment.settings import Deployment, Party
+from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
 from pipelines.ledger.following import followed
 from pipelines.log.facts import Head
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log
-from pipelines.log.outputs import outputs
+from pipelines.log.outputs import all_outputs, outputs
 from pipelines.schedule.stating import keys_of, others
 
 There: TypeAlias = dict[HopName, set[str]]
 """The batches with an output of each hop of a party in the store."""
 Receipts: TypeAlias = dict[tuple[HopName, str], str]
 """Digest of the summary that others read, by hop and batch."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What lies in the store beside the log of a party and campaign.
+
+    Attributes:
+        said: the names of its statements and receipts, each with what it says.
+    """
+
+    outputs: There
+    said: Mapping[Kind, Mapping[str, Named]]
 
 
 @dataclass(frozen=True)
@@ -54,16 +66,16 @@ class Missing:
         )
 
 
-def missing_of(deployment: Deployment, log: Log, there: There) -> Missing:
+def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
     """Return what speaks of entries that a log lacks.
 
     Args:
-        there: the outputs of each hop of the party in the store.
+        beside: what lies in the store beside the log.
     """
-    spoken = []
+    spoken, there = [], beside.outputs
     for kind, folder in FOLDERS.items():
-        if (entry := last_named(deployment, kind, log.party, log.campaign)) is not None:
-            spoken.append((f"{folder}/{log.party}", Head(entry.generation, entry.number, entry.entry)))
+        if (last := max(beside.said[kind].values(), key=lambda one: one.order, default=None)) is not None:
+            spoken.append((f"{folder}/{log.party}", Head(last.generation, last.number, last.entry)))
     if deployment.ledger is not None and (row := followed(deployment.ledger, log.campaign, log.party)) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)
@@ -96,10 +108,26 @@ def _receipts(deployment: Deployment, log: Log, there: There) -> Receipts:
     return found
 
 
-def outputs_there(deployment: Deployment, log: Log) -> There:
-    """Return the names of the batches with an output of each hop of a party in the store."""
+def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]) -> dict[str, Beside]:
+    """Return what lies in the store beside the logs of a party, by campaign: one listing of each folder."""
+    there = {hop.name: all_outputs(deployment, hop.folder) for hop in CHAIN.values() if hop.party == party}
+    said = {kind: all_names(deployment, kind, party) for kind in FOLDERS}
     return {
-        hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
-        for hop in CHAIN.values()
-        if hop.party == log.party
+        campaign: Beside(
+            {hop: {batch.name for batch in batches.get(campaign, ())} for hop, batches in there.items()},
+            {kind: names.get(campaign, {}) for kind, names in said.items()},
+        )
+        for campaign in campaigns
     }
+
+
+def beside_log(deployment: Deployment, log: Log) -> Beside:
+    """Return what lies in the store beside one log."""
+    return Beside(
+        {
+            hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
+            for hop in CHAIN.values()
+            if hop.party == log.party
+        },
+        {kind: names(deployment, kind, log.party, log.campaign) for kind in FOLDERS},
+    )

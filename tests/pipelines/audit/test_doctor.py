@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apache_beam.io.filesystems import FileSystems
@@ -302,18 +303,34 @@ def test_a_check_that_may_not_read_says_which_file(site: Site, monkeypatch: pyte
 
 def test_a_check_that_cannot_be_made_is_bad_and_silences_no_other(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {check.name for check in examine(site.deployment, at(1.2))}
-    asked: list[str] = []
-    monkeypatch.setattr("pipelines.files.storage.list_dated", refuse_manifests(asked, storage.list_dated))
+
+    def refused(directory: str, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", directory)
+
+    monkeypatch.setattr("pipelines.files.storage.list_from", refused)
     found = {check.name: check.verdict for check in examine(site.deployment, at(1.2))}
     of_manifests = {
-        "campaign files of words", "numbers of words", "runs of words", "segments of words", "clock",
-        "collectors", "collectors of words", "senders of words",
+        "campaign files of words", "numbers of words", "runs of words", "segments of words", "clock", "segments",
+        "collectors", "collectors of words", "senders of words", "age of segments of words",
     }  # fmt: skip
     assert {name for name, verdict in found.items() if verdict == "bad"} == of_manifests
     said_otherwise = {"clock of one", "clock beside the log", "clock beside the ledger", "senders of words at one"}
     assert found.keys() - of_manifests == names - of_manifests - said_otherwise
-    # Every check of a campaign looks at one listing of its segments.
-    assert asked.count("*/*/*/*.blocks") == 1
+
+
+def test_every_check_of_a_campaign_looks_at_one_listing_of_its_segments(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, real = [], storage.list_from
+
+    def noted(directory: str, *rest: Any) -> Iterator[tuple[str, int, float]]:
+        asked.append(directory)
+        return real(directory, *rest)
+
+    monkeypatch.setattr("pipelines.files.storage.list_from", noted)
+    examine(site.deployment, at(1.2))
+    # And one is of all campaigns, also of those without a file.
+    assert asked.count(site.deployment.folder("segments")) == 2
 
 
 def test_a_log_that_cannot_be_read_is_bad_and_silences_no_check_of_settings(site: Site) -> None:
@@ -357,18 +374,6 @@ def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> N
     assert "hushcount epoch publish makes one" in found["campaigns"].says
     assert {name for name, check in found.items() if check.verdict == "bad"} == {"campaigns"}
     assert "write to released" in found
-
-
-def refuse_manifests(
-    asked: list[str], list_dated: Callable[[str, str], list[tuple[str, int, float]]]
-) -> Callable[..., object]:
-    def listed(directory: str, pattern: str) -> list[tuple[str, int, float]]:
-        asked.append(pattern)
-        if pattern.endswith(".manifest.json"):
-            raise PermissionError(13, "Permission denied", directory)
-        return list_dated(directory, pattern)
-
-    return listed
 
 
 def test_a_store_is_looked_for_where_the_engines_options_say(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from keys.roles import SigningRole
 from keys.store import active_key, create, verify_keys
 from pipelines.deployment.settings import Deployment
 from pipelines.handover import statements
-from pipelines.handover.statements import Kind, NamedEntry, Statement, last_named, put, read
+from pipelines.handover.statements import Kind, NamedEntry, Statement, all_names, names, put, read
 from pipelines.outputs.counts import StreamCounts
 from tests.support.collecting import START
 
 BATCH, NEXT = (f"2026112{day}T000000Z-000001-{'a' * 16}" for day in (1, 2))
-NAME = f"{BATCH}.shuffle.000001-0000000003.json"
+NAME = f"{BATCH}.shuffle.000001-0000000003-{'c' * 16}.json"
 ROLES: tuple[SigningRole, ...] = ("shuffler", "aux_signer", "analyzer_signer")
 
 
@@ -91,8 +91,13 @@ def test_of_several_the_one_after_the_latest_entry_counts(here: Deployment) -> N
     latest = said(generation=2, number=1, digest="e")
     written(here, said(), said(number=11, digest="d"), latest)
     assert found(here) == ({(BATCH, "shuffle"): latest}, [])
-    assert last_named(here, "receipt", "analyzer", "words") == latest.after
-    assert last_named(here, "receipt", "shuffler", "words") is None
+    assert [one.order for _, one in sorted(names(here, "receipt", "analyzer", "words").items())] == [
+        (1, 3),
+        (1, 11),
+        (2, 1),
+    ]
+    assert all_names(here, "receipt", "analyzer") == {"words": names(here, "receipt", "analyzer", "words")}
+    assert all_names(here, "receipt", "shuffler") == {}
 
 
 def test_what_nobody_asks_for_is_not_read(here: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from pipelines.log.closing import Rule
 from pipelines.log.entries import Closed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
+from pipelines.log.stored import stored_files
 from pipelines.schedule.calendar import rule_of
 from pipelines.schedule.intake import closed_next, intake_of
 from pipelines.schedule.run import run
@@ -38,7 +39,8 @@ def rule(site: Site) -> Rule:
 def close(site: Site, day: float, fold: Fold | None = None) -> tuple[Closed, list[str]] | None:
     """Return what closing the next window says, for a log that nothing is in yet or for this fold."""
     before = fold or Fold("words")
-    return closed_next(site.deployment, before, intake_of(site.deployment, before).listed, rule(site), at(day))
+    files = stored_files(site.deployment, {"words": before})["words"]
+    return closed_next(site.deployment, before, intake_of(site.deployment, before, files).listed, rule(site), at(day))
 
 
 def batched(closed: Closed) -> list[str]:

@@ -16,7 +16,7 @@ from pipelines.handover.names import Batch
 from pipelines.log.entries import Decision, Deleting, Finished
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule.publishing import new_attempt, publish, publish_missing, sweep
+from pipelines.schedule.publishing import attempts_of, new_attempt, publish, publish_missing, sweep
 from tests.support.decisions import CAMPAIGN, START, batch_of, closed, deployment_in, finished, path_of, taken
 from tests.support.stub_store import StubStore
 
@@ -257,7 +257,7 @@ def test_attempts_that_can_be_no_output_are_swept(place: Place) -> None:
     for decision in decisions:
         place.log.decide(lambda _, decision=decision: decision, START)  # type: ignore[misc]
     place.publish()
-    sweep(place.deployment, place.log, place.log.fold)
+    sweep(place.deployment, place.log, place.log.fold, attempts_of(place.deployment, "shuffler")[CAMPAIGN])
     assert {path.split("/")[3].partition(".")[0] for path in place.files() if path.startswith("attempts")} == {
         batch_of(1),
         batch_of(2),
@@ -272,9 +272,10 @@ def test_an_attempt_is_not_swept_that_another_run_publishes_meanwhile(place: Pla
     attempt = f"{place.deployment.folder('attempts', 'shuffler', CAMPAIGN)}/{batch_of(1)}.shuffle/{'5' * 16}"
     write(attempt)
     log.decide(lambda _: finished(1, "shuffle", "5" * 16, reports=60), START)
-    sweep(place.deployment, log, fold)
+    folders = attempts_of(place.deployment, "shuffler")[CAMPAIGN]
+    sweep(place.deployment, log, fold, folders)
     assert len(storage.list_objects(attempt)) == len(FILES)
-    sweep(place.deployment, log, log.fold)
+    sweep(place.deployment, log, log.fold, folders)
     assert storage.list_objects(attempt) == []
 
 

@@ -1,0 +1,75 @@
+"""What collectors left in the folder of segments: one listing for all campaigns, or only of open windows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from hushcount.collection.manifests import SUFFIX
+from hushcount.collection.windows import Window
+from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.files import storage
+from pipelines.handover.names import SegmentPath
+from pipelines.log.fold import Fold
+
+_MARGIN = timedelta(days=1)
+_IN_WINDOW = 4
+"""So many names has the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
+
+
+class StoredFile(NamedTuple):
+    """A file in the folder of segments.
+
+    Attributes:
+        path: in that folder.
+        written: when the store had it, in seconds since 1970, by its own clock.
+    """
+
+    path: str
+    bytes: int
+    written: float
+
+
+Stored = Mapping[str, Sequence[StoredFile]]
+"""By campaign."""
+
+
+def stored_files(deployment: Deployment, folds: Mapping[str, Fold], *, recent: bool = False) -> Stored:
+    """Return what lies in the folder of segments, also of campaigns that nobody knows. Read the logs first.
+
+    Args:
+        recent: whether windows are left out of which nothing can join a batch any more, and nothing is needed.
+    """
+    root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
+    first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in folds.items()} if recent else {}
+    for path, size, written in storage.list_from(root, 2, lambda place: first.get(place.partition("/")[0], "")):
+        relative = storage.relative(path, root)
+        found[relative.partition("/")[0]].append(StoredFile(relative, size, written))
+    return found
+
+
+def oldest_open(fold: Fold, windows: WindowsPart) -> str:
+    """Return the name of the oldest window that can still take a manifest in time; empty: any can.
+
+    Nothing older waits or is in a batch that is not shuffled. A manifest that comes later for an older window is too
+    late, and may be found by the next whole listing.
+    """
+    if fold.closed is None:
+        return ""
+    longest = max([windows.length, *(one.window.length for one in fold.windows.values())])
+    needed = [segment.window.start for segment in fold.waiting.values()]
+    needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
+    oldest = min([fold.closed - longest - windows.grace, *needed]) - _MARGIN
+    return Window(oldest, oldest + windows.length).name
+
+
+def manifests_in(files: Sequence[StoredFile]) -> list[StoredFile]:
+    """Return the manifests among a campaign's files, sorted by path."""
+    return sorted(one for one in files if one.path.endswith(SUFFIX) and len(one.path.split("/")) == _IN_WINDOW)
+
+
+def segments_in(files: Sequence[StoredFile]) -> dict[SegmentPath, int]:
+    """Return the bytes of each segment among a campaign's files, sorted by path."""
+    return {segment: one.bytes for one in sorted(files) if (segment := SegmentPath.parse(one.path)) is not None}
