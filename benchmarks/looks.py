@@ -1,0 +1,96 @@
+"""What one look costs: `status` over a year of hourly windows, and `run` at 200 campaigns with nothing due.
+
+`python -m benchmarks.looks status` or `run`. Each look is a command in a process of its own, with its imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from benchmarks.copies import LENGTH, Copies, hours_before, make_deployment, party_alone
+from benchmarks.moto_store import BUCKET, moto, requests
+from pipelines.deployment.settings import PARTIES, Deployment
+
+_LOOKS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("look", choices=("status", "run"))
+    parser.add_argument("--campaigns", type=int, help="1 of status and 200 of run, if it is not said")
+    parser.add_argument("--windows", type=int, help="of each campaign; 8,760 of status and 3 of run")
+    parser.add_argument("--folder", type=Path, help="where to keep what is made, for the next time")
+    asked = parser.parse_args()
+    campaigns = asked.campaigns or (1 if asked.look == "status" else 200)
+    windows = asked.windows or (8760 if asked.look == "status" else 3)
+    with tempfile.TemporaryDirectory(prefix="hushcount-looks-") as made:
+        folder = asked.folder or Path(made)
+        if not (folder / "copies" / "deployment.toml").exists():
+            make(folder, campaigns, windows)
+        deployment = Deployment.read(folder / "copies" / "deployment.toml")
+        apart = PARTIES if asked.look == "status" else ()
+        deployments = [deployment, *(party_alone(deployment, party) for party in apart)]
+        sys.stdout.write(f"{asked.look}: {campaigns:,} campaigns, {windows:,} windows of each\n")
+        for one in deployments:
+            measure(f"disk, {one.path.stem}", asked.look, one, dict(os.environ))
+        with moto(folder / "copies" / "store") as (address, environment):
+            for one in deployments:
+                measure(f"moto, {one.path.stem}", asked.look, in_store(one), environment, address)
+
+
+def in_store(deployment: Deployment) -> Deployment:
+    """Write and return the same deployment with its store in moto."""
+    path = deployment.path.with_suffix(".s3.toml")
+    path.write_text(deployment.path.read_text().replace('store = "store"', f'store = "s3://{BUCKET}"'))
+    return Deployment.read(path)
+
+
+def make(folder: Path, campaigns: int, windows: int) -> None:
+    """Write a deployment with so many windows of each campaign; the last one ended an hour ago and more."""
+    first, copies = folder / "first", folder / "copies"
+    first.mkdir(parents=True)
+    copies.mkdir()
+    written = Copies(make_deployment(first), copies)
+    end = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0) - LENGTH
+    for number in range(campaigns):
+        written.write(f"campaign-{number:03d}", [*hours_before(end, windows)])
+
+
+def measure(name: str, look: str, deployment: Deployment, environment: Mapping[str, str], address: str = "") -> None:
+    """Print what a look costs: the first, which may have something to do, and the best of those after it."""
+    command = [sys.executable, "-m", "pipelines", look, "--config", str(deployment.path)]
+    took = []
+    for number in range(_LOOKS):
+        if address:
+            requests(address)
+        # The first run may find something to do, such as to charge what the ledger lacks.
+        took.append(_once(command, environment, strict=number > 0))
+    wall, cpu = min(took[1:])
+    asked = ""
+    if address:
+        asked = "; requests: " + ", ".join(f"{number:,} {kind}" for kind, number in sorted(requests(address).items()))
+    sys.stdout.write(f"{name}: {wall:.2f} s, {cpu:.2f} of CPU, {took[0][0]:.2f} s the first time{asked}\n")
+
+
+def _once(command: Sequence[str], environment: Mapping[str, str], strict: bool) -> tuple[float, float]:
+    began, before = time.monotonic(), os.times()
+    done = subprocess.run(  # noqa: S603  # our own command
+        command, env=dict(environment), capture_output=True, text=True, check=False
+    )
+    after = os.times()
+    if done.returncode and strict:
+        raise SystemExit(f"{command} ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.monotonic() - began, cpu
+
+
+if __name__ == "__main__":
+    main()
