@@ -59,9 +59,10 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     if fold.closed is None:
         return ""
     longest = max([windows.length, *(one.window.length for one in fold.windows.values())])
+    grace = max([windows.grace, *(one.grace for one in fold.times)])
     needed = [segment.window.start for segment in fold.waiting.values()]
     needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
-    oldest = min([fold.closed - longest - windows.grace, *needed]) - _MARGIN
+    oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
     return Window(oldest, oldest + windows.length).name
 
 
