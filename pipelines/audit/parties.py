@@ -19,7 +19,7 @@ from pipelines.handover.statements import Statement
 from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName
-from pipelines.schedule.stating import others, overdue
+from pipelines.schedule.stating import others, overdue, recipients_of
 
 STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""
@@ -212,12 +212,18 @@ def _unreceived(view: View) -> Iterator[str]:
     for what in view.fold.unreceived:
         folder, _, batch = what.rpartition(" ")
         (hop,) = (hop for hop in CHAIN.values() if hop.folder == folder)
-        done = view.fold.hops_of(batch).get(hop.name)
-        number = 0 if done is None else done.counts.accepted
-        yield (
-            f"{batch}: retention deleted {view.deployment.folder(folder, view.campaign, batch)} without a receipt of "
-            f"all who read it: nobody here knows whether its {number:,} reports were counted"
-        )
+        done = view.fold.done[batch][hop.name]
+        silent = [
+            party
+            for party in recipients_of(view.deployment, hop.name, done)
+            if f"{party} {hop.name} {batch}" not in view.fold.received
+        ]
+        number = sum(_handed(done, hop.name, party) for party in silent)
+        if silent:
+            yield (
+                f"{batch}: retention deleted {view.deployment.folder(folder, view.campaign, batch)} without a receipt "
+                f"of {' and '.join(silent)}: nobody here knows whether {number:,} reports of it were counted"
+            )
 
 
 def given_up(view: View) -> Iterator[str]:

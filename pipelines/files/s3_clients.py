@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from copy import copy
@@ -35,4 +36,6 @@ def boto3_client_of(options: PipelineOptions) -> Any:
 
 def share() -> None:
     """Let Beam use one client for many calls."""
+    # More calls at once than it keeps connections are no fault of anybody.
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     boto3_client.Client = _shared

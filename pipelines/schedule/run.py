@@ -169,8 +169,9 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         require_named(deployment, log.fold)
     if deployment.ledger is not None:
         work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
-    if work.ahead and work.ahead not in work.done.problems and (stated or before.waiting or work.listed.get(campaign)):
-        work.done.problems.append(work.ahead)
+    waits = stated or before.waiting or work.listed.get(campaign)
+    if work.ahead and (waits or any(one.missing for one in handed_on(deployment, before))):
+        work.done.problems += [work.ahead] if work.ahead not in work.done.problems else []
     if work.shuffles and not work.ahead:
         _follow_settings(work, campaign)
     failed = set[str]()

@@ -104,8 +104,8 @@ def test_what_goes_after_at_most_is_named_by_both_parties_for_ever(apart: Apart)
         assert ran.hops == []
         shown = apart.status("shuffler")
         gone = apart.site.store / "shuffled" / "words" / batch
-        assert f"DIFFERENCE {batch}: retention deleted {gone} without a receipt of all who read it" in shown.out
-        assert "its 200 reports" in shown.out
+        assert f"DIFFERENCE {batch}: retention deleted {gone} without a receipt of analyzer" in shown.out
+        assert "whether 200 reports of it" in shown.out
         assert "deleted_unreceived 200" in shown.out
         assert shown.status == 1
         shown = apart.status("analyzer")

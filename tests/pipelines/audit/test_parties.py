@@ -202,7 +202,7 @@ def test_what_was_deleted_without_a_receipt_is_red_for_ever(site: Site) -> None:
         found = account(shuffler, day)
         (difference,) = found.differences
         assert difference.startswith(f"{batch}: retention deleted {site.store / 'shuffled' / 'words' / batch} without")
-        assert "its 200 reports" in difference
+        assert "whether 200 reports of it" in difference
         line = lines(found)["shuffler", "reports"]
         assert (line.went_on, line.dropped, line.on_its_way) == (0, {"deleted_unreceived": 200}, 0)
     (problem,) = run(analyzer, now=at(22.1), vouched=SURE).problems
