@@ -11,7 +11,7 @@ import logging
 import sys
 from secrets import randbits
 
-from tests.model.actions import FAULTS
+from tests.model.faults import FAULTS
 from tests.model.removed import MENDS
 from tests.model.search import search
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.collection.windows import window_at
 from hushcount.policy import Policy
 from hushcount.wire.sealing import Octets
-from tests.support.collecting import START
+from tests.support.collecting import DAY
 from tests.support.jobs import new_campaign, new_keys, write_lines
 from tests.support.records import rows_of
 
+BEGIN = window_at(datetime.now(timezone.utc) + DAY, 2 * DAY).start
+"""The first day of every world: a window of two days begins with it. Keys that are made now are active at its end."""
 FLOOR = 8
 """Minimum batch."""
 SEGMENT = 10
@@ -26,12 +30,30 @@ _MOST_SEGMENTS = 60
 DEPLOYMENT = """
 store = "{store}"
 ledger = "ledger.db"
+collectors = {collectors}
 [windows]
-length = "1d"
-grace = "{grace}d"
-patience = "1h"
+length = "{length}h"
+grace = "{grace}h"
+patience = "{patience}h"
 {tail}
 """
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a deployment file says of windows, in hours, and who its collectors are."""
+
+    length: int = 24
+    grace: int = 24
+    patience: int = 1
+    collectors: tuple[str, ...] = ()
+
+    def deployment(self, store: str, tail: str) -> str:
+        """Return the text of the deployment file."""
+        return DEPLOYMENT.format(
+            store=store, collectors=[*self.collectors], length=self.length, grace=self.grace, patience=self.patience,
+            tail=tail,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +84,7 @@ def made() -> Made:
         home / "words.json", keys, "--discovery-delta", 0.1, "--delta", 0.001, dictionary=words, discovery=2.0,
         min_batch=FLOOR,
     ).rename(home / "epoch-000001.json")  # fmt: skip
-    epoch = {"epoch": 1, "file": path.name, "begins": START.isoformat(), "ends": None, "grace_ends": None}
+    epoch = {"epoch": 1, "file": path.name, "begins": BEGIN.isoformat(), "ends": None, "grace_ends": None}
     (home / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
     client = Client(Campaign.read(path), policy=Policy.trusting(), uncapped=True)
     number = _MOST_SEGMENTS * SEGMENT

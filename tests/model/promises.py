@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from hushcount.collection.windows import window_start
 from hushcount.errors import HushcountError
 from pipelines.files import storage
-from tests.model.seen import Fate, Output, accounts, charges, deletes, fates, is_received, outputs
+from tests.model import window_promises
+from tests.model.memory import Broken, Memory, is_forgotten, is_old, require
+from tests.model.seen import Fate, Output, accounts, charges, deletes, fates, note_ends, outputs, unread
 from tests.model.world import World
-from tests.support.collecting import DAY, START
 
 LOST = "was lost, or is an older copy"
 """What a run says of a log that lacks entries."""
-
-
-class Broken(BaseException):
-    """A promise was broken; no exception that a run may catch."""
-
-
-@dataclass
-class Memory:
-    """What was seen until now.
-
-    Attributes:
-        outputs: the first that was seen of each, by place.
-        forwarded: the batch that each report was forwarded in.
-        keys: of charges that an output names, by place.
-        draws: the values that were handed out, by the key that their release was charged under.
-    """
-
-    outputs: dict[str, Output] = field(default_factory=dict)
-    forwarded: dict[bytes, str] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-    draws: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 def look(world: World, memory: Memory) -> None:
@@ -46,6 +24,7 @@ def look(world: World, memory: Memory) -> None:
         Broken: a promise is.
     """
     with world.points.outside(), _every_log_can_be_read():
+        note_ends(world)
         # A run that slept may write a summary of what retention deleted, until the next run.
         there = [one for one in outputs(world) if not (is_old(world, one.place) and deletes(world, one))]
         for one in there:
@@ -59,6 +38,7 @@ def look(world: World, memory: Memory) -> None:
 
 def remember(world: World, memory: Memory) -> None:
     """Look before something is deleted; whether it should be is for later."""
+    note_ends(world)
     for one in outputs(world):
         note_receipts(world, one)
         if not deletes(world, one):
@@ -69,9 +49,9 @@ def remember(world: World, memory: Memory) -> None:
 
 
 def note_receipts(world: World, one: Output) -> None:
-    """Note whether all who read what the shuffler handed on said so; from then on it may be deleted."""
-    if world.kind.apart and one.folder == "shuffled" and is_received(world, one):
-        world.received.add(one.place)
+    """Note who left no receipt of what the shuffler handed on: it may be deleted when all did."""
+    if world.kind.apart and one.folder == "shuffled":
+        world.unread[one.place] = unread(world, one)
 
 
 def look_after_a_run(world: World, memory: Memory) -> None:
@@ -94,17 +74,15 @@ def _outputs_are_whole(world: World, memory: Memory, one: Output) -> None:
     for stream, counts in one.summary["streams"].items():
         if one.folder == "shuffled":
             records = len(one.records(stream))
-            _require(
-                records == counts["accepted"], f"{one.place}: {records} of {counts['accepted']} {stream} are there"
-            )
+            require(records == counts["accepted"], f"{one.place}: {records} of {counts['accepted']} {stream} are there")
         damaged = {"corrupt_block", "truncated"} & counts["rejected"].keys()
-        _require(not damaged, f"{one.place}: {counts['rejected']} though nobody damaged what was handed on")
+        require(not damaged, f"{one.place}: {counts['rejected']} though nobody damaged what was handed on")
 
 
 def _what_is_published_stays(world: World, memory: Memory, one: Output) -> None:
     """No result changes after it was published."""
     before = memory.outputs.get(one.place)
-    _require(before is None or before.digest == one.digest, f"{one.place}: its files changed after it was published")
+    require(before is None or before.digest == one.digest, f"{one.place}: its files changed after it was published")
 
 
 def _each_report_is_forwarded_once(world: World, memory: Memory, one: Output) -> None:
@@ -113,7 +91,7 @@ def _each_report_is_forwarded_once(world: World, memory: Memory, one: Output) ->
         for stream in one.summary["streams"]:
             for record in one.records(stream):
                 first = memory.forwarded.setdefault(record, one.batch)
-                _require(first == one.batch, f"a report of {first} was forwarded again in {one.batch}")
+                require(first == one.batch, f"a report of {first} was forwarded again in {one.batch}")
 
 
 def _nothing_is_released_uncharged(world: World, memory: Memory, one: Output) -> None:
@@ -121,10 +99,10 @@ def _nothing_is_released_uncharged(world: World, memory: Memory, one: Output) ->
     if one.folder == "shuffled" or not one.summary["accepted"]:
         return
     key = one.key
-    _require(key is not None, f"{one.place}: it is charged nowhere")
+    require(key is not None, f"{one.place}: it is charged nowhere")
     if world.old_ledger:
         return
-    _require(key in {charge.key for charge in charges(world)}, f"{one.place}: the ledger has no charge of it")
+    require(key in {charge.key for charge in charges(world)}, f"{one.place}: the ledger has no charge of it")
     memory.keys[one.place] = key or ""
 
 
@@ -133,7 +111,7 @@ def _one_input_has_one_draw(world: World, memory: Memory, one: Output) -> None:
     key = one.key
     if one.folder == "found" and key is not None:
         first = memory.draws.setdefault(key, one.values)
-        _require(first == one.values, f"{one.place}: another draw of the same reports was handed out before")
+        require(first == one.values, f"{one.place}: another draw of the same reports was handed out before")
 
 
 def _nothing_published_is_lost(world: World, memory: Memory, there: list[Output]) -> None:
@@ -141,7 +119,7 @@ def _nothing_published_is_lost(world: World, memory: Memory, there: list[Output]
     places = {one.place for one in there}
     for place in memory.outputs:
         if place not in places and place not in world.gone and place not in world.unmarked:
-            _require(is_old(world, place), f"{place}: it was published, and is gone")
+            require(is_old(world, place), f"{place}: it was published, and is gone")
 
 
 def _each_release_is_charged_once(world: World, memory: Memory, there: list[Output]) -> None:
@@ -150,7 +128,7 @@ def _each_release_is_charged_once(world: World, memory: Memory, there: list[Outp
     for folder in ("found", "results"):
         number = sum(1 for of in charged.values() if of == folder)
         batches = {one.batch for one in memory.outputs.values()}
-        _require(number <= len(batches), f"{number} charges for {folder} of {len(batches)} batches")
+        require(number <= len(batches), f"{number} charges for {folder} of {len(batches)} batches")
 
 
 def _no_limit_is_passed(world: World, memory: Memory, there: list[Output]) -> None:
@@ -159,19 +137,19 @@ def _no_limit_is_passed(world: World, memory: Memory, there: list[Output]) -> No
         return
     epsilon, since = world.limited
     spent = sum(charge.epsilon for charge in charges(world) if charge.committed_at and charge.committed_at >= since)
-    _require(spent <= epsilon * (1 + 1e-9), f"{spent:.3g} were spent under a limit of {epsilon:.3g}")
+    require(spent <= epsilon * (1 + 1e-9), f"{spent:.3g} were spent under a limit of {epsilon:.3g}")
 
 
 def _no_log_is_called_lost(world: World, memory: Memory) -> None:
     """A run refuses to go on without entries of its log only if it lacks some."""
     is_said = any(LOST in one for one in world.said)
-    _require(world.log_restored or not is_said, "a run said that the log was lost, and it is not")
+    require(world.log_restored or not is_said, "a run said that the log was lost, and it is not")
 
 
 def _what_is_deleted_stays_so(world: World, memory: Memory) -> None:
     """What retention deleted is not there again."""
     for one in outputs(world):
-        _require(not deletes(world, one), f"{one.place}: it was deleted, and is there again")
+        require(not deletes(world, one), f"{one.place}: it was deleted, and is there again")
 
 
 def _every_report_has_one_state(world: World, memory: Memory) -> None:
@@ -185,36 +163,38 @@ def _every_report_has_one_state(world: World, memory: Memory) -> None:
             forwarded = sum(record in memory.forwarded for record in sent.sealed[stream])
             if fate.shuffled:
                 missing = len(sent.sealed[stream]) - forwarded
-                _require(not missing, f"{missing} {stream} are in batch {fate.batch} by the log, and in no output")
+                require(not missing, f"{missing} {stream} are in batch {fate.batch} by the log, and in no output")
             elif not sent.copied and fate.state != "given_up":
                 # Of what is given up nobody knows whether it was counted, least the log.
-                _require(not forwarded, f"{forwarded} {stream} were forwarded, and are {fate.state} by the log")
+                require(not forwarded, f"{forwarded} {stream} were forwarded, and are {fate.state} by the log")
 
 
 def _the_account_agrees(world: World, memory: Memory) -> None:
     """Status says of every acknowledged report what became of it, and counts none twice."""
     told, root = fates(world), world.deployment.folder("segments")
     own: dict[tuple[str, str], Counter[str]] = {}
-    for path, (window, stream, reports) in world.acknowledged.items():
-        if is_forgotten(world, path, told):
-            continue
-        state = told.get(storage.relative(path, root), Fate("stored")).state
-        own.setdefault((window, stream), Counter())[state] += reports
+    for path, one in world.acknowledged.items():
+        if not is_forgotten(world, path, told):
+            state = told.get(storage.relative(path, root), Fate("stored")).state
+            own.setdefault((one.window.name, one.stream), Counter())[state] += one.reports
     said = {(one.window, one.stream): Counter(one.states) for one in accounts(world)[0].windows}
     for place, states in own.items():
-        _require(said.get(place) == states, f"{place}: status says {dict(said.get(place, {}))}, must be {dict(states)}")
+        require(said.get(place) == states, f"{place}: status says {dict(said.get(place, {}))}, must be {dict(states)}")
 
 
 def _what_is_wrong_is_said(world: World, memory: Memory) -> None:
     """Status has a difference for each file that is not as it was, and no other."""
     differences = [one for account in accounts(world) for one in account.differences]
+    # It is shown for ever, however well runs end.
+    shown = [one.batch for one in window_promises.lost(world, memory)]
+    differences = [one for one in differences if not ("without a receipt" in one and one.partition(":")[0] in shown)]
     if world.log_restored:
         # A log of before retention deleted an output takes that for lost, until it is old by that log too.
         lost = memory.outputs.keys() - {one.place for one in outputs(world)}
         old = [world.deployment.folder(*_parts_of(place)) for place in lost if is_old(world, place)]
         differences = [one for one in differences if not any(where in one for where in old)]
     if not world.harmed and not world.gone and not (world.last and world.last.problems):
-        _require(not differences, f"a run ended well, and status has differences: {differences[:1]}")
+        require(not differences, f"a run ended well, and status has differences: {differences[:1]}")
     told, root = fates(world), world.deployment.folder("segments")
     for path, how in world.harmed.items():
         fate = told.get(storage.relative(path, root), Fate("stored"))
@@ -222,35 +202,16 @@ def _what_is_wrong_is_said(world: World, memory: Memory) -> None:
         needed = fate.state in ("stored", "waiting", "quarantined") and (
             how != "replace" or fate.state == "quarantined"
         )
-        _require(not needed or any(path in one for one in differences), f"{path}: {how}, and status does not say so")
+        require(not needed or any(path in one for one in differences), f"{path}: {how}, and status does not say so")
     for place in world.gone:
         where = world.deployment.folder(*_parts_of(place))
         is_said = is_old(world, place) or any(where in one for one in differences)
-        _require(is_said, f"{place} is deleted, and status does not say so")
+        require(is_said, f"{place} is deleted, and status does not say so")
 
 
 def _parts_of(place: str) -> tuple[str, str, str]:
     folder, _, batch = place.partition("/")
     return folder, "words", batch
-
-
-def is_forgotten(world: World, path: str, told: Mapping[str, Fate]) -> bool:
-    """Return whether retention deleted a segment with its manifest before the log was lost that knew it."""
-    known = storage.relative(path, world.deployment.folder("segments")) in told
-    return world.log_restored and not known and path not in world.harmed and not storage.exists(path)
-
-
-def is_old(world: World, place: str) -> bool:
-    """Return whether retention may have deleted an output."""
-    folder, _, batch = place.partition("/")
-    age = (START + world.day * DAY - window_start(batch.partition("-")[0])) / DAY - 1
-    waits = world.kind.apart and folder == "shuffled" and place not in world.received
-    return folder in ("shuffled", "released") and bool(world.kind.retention) and age > 3 and not waits
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise Broken(sentence)
 
 
 OF_AN_OUTPUT: tuple[Callable[[World, Memory, Output], None], ...] = (
@@ -264,6 +225,10 @@ ALWAYS: tuple[Callable[[World, Memory, list[Output]], None], ...] = (
     _nothing_published_is_lost,
     _each_release_is_charged_once,
     _no_limit_is_passed,
+    window_promises.windows_follow_each_other,
+    window_promises.nothing_is_closed_ahead,
+    window_promises.segments_stay,
+    window_promises.what_is_dropped_had_its_grace,
 )
 AFTER_A_RUN: tuple[Callable[[World, Memory], None], ...] = (
     _no_log_is_called_lost,
@@ -271,4 +236,6 @@ AFTER_A_RUN: tuple[Callable[[World, Memory], None], ...] = (
     _every_report_has_one_state,
     _the_account_agrees,
     _what_is_wrong_is_said,
+    window_promises.every_window_closes,
+    window_promises.what_goes_unreceived_is_shown,
 )

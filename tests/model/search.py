@@ -7,11 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from tests.model.actions import FAULTS, IN_A_RUN, ORDINARY, Action, Collect, Heal, Pass, Run
-from tests.model.promises import Broken, Memory, remember
+from tests.model.actions import ORDINARY, Action, Collect, Pass, Run
+from tests.model.faults import CHANGES, FAULTS, IN_A_RUN
+from tests.model.losses import Heal
+from tests.model.memory import Broken, Memory
+from tests.model.promises import remember
 from tests.model.world import Kind, world
 
-RETENTIONS = ("", '[retention]\nshuffled = "3d"\nreleased = "3d"\n', '[retention]\nsegments = "3d"\nshuffled = "3d"\n')
+RETENTIONS = (
+    "",
+    '[retention]\nshuffled = "3d"\nreleased = "3d"\n',
+    '[retention]\nsegments = "3d"\nshuffled = "3d"\n',
+    '[retention]\nshuffled = "3d"\nat_most = "4d"\n',
+)
 _AT_THE_END: tuple[Action, ...] = (Heal(), Run())
 """What every trace ends with: all that can be restored is, and a run does what is due."""
 
@@ -77,8 +85,12 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
     Faults that come alone are found in fewer steps, and most need nothing but ordinary days around them.
     """
     faults = [fault] if draw.random() < 0.6 else [fault, draw.choice(others)]
+    changes = [name for name in faults if name in CHANGES]
+    faults += [name for name in changes if draw.random() < 0.4]
     apart = "receipt late" in faults or draw.random() < 0.2
-    kind = Kind(draw.random() < 0.5, draw.choice(RETENTIONS), apart)
+    kind = Kind(draw.random() < 0.5 or "store's clock" in faults, draw.choice(RETENTIONS), apart)
+    if "receipt never" in faults:
+        kind = replace(kind, retention=RETENTIONS[-1], apart=True)
     # Retention keeps what is within twice the grace.
     kind = replace(kind, grace=3 if not kind.retention and draw.random() < 0.5 else 1)
     days: list[Action] = [Collect(), Pass(), Run(), Collect(1, draw.random() < 0.3), Pass(draw.choice([1, 5])), Run()]
@@ -87,6 +99,8 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
     if kind.grace > 1:
         # Two windows are due at once.
         days[2:3] = []
+    for _ in changes:
+        days += [draw.choice(ORDINARY)(draw), Collect(), Pass(draw.choice([1, 1, 3])), Run()]
     days += _AT_THE_END
     for name in faults:
         runs = [index for index, action in enumerate(days) if action == Run()]

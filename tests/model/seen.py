@@ -10,8 +10,10 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from hushcount.collection.windows import Window, window_start
 from hushcount.wire.blocks import read_block, read_header
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.deployment.settings import Party
@@ -119,21 +121,41 @@ def accounts(world: World) -> list[Account]:
     return [account_of(view_of(part, world.now()), digests=True) for part in world.parts]
 
 
-def is_received(world: World, one: Output) -> bool:
-    """Return whether every party that reads what the shuffler handed on left a receipt of it."""
+def unread(world: World, one: Output) -> set[str]:
+    """Return the streams of what the shuffler handed on of which no receipt is there."""
     readers = {"reports": "analyzer", "discovery": "aux-server"}
-    return all(
-        any(
+    return {
+        stream
+        for stream in one.summary["streams"]
+        if not any(
             path.rpartition("/")[2].startswith(f"{one.batch}.shuffle.")
             for path, _ in storage.list_files(world.deployment.folder("receipts", readers[stream], "words"), ".json")
         )
-        for stream in one.summary["streams"]
-    )
+    }
 
 
 def deletes(world: World, one: Output) -> bool:
     """Return whether the logs say that an output is being deleted, or is."""
     return Logs(world.deployment).read("words").is_deleting(one.folder, one.batch)
+
+
+def handed_on_at(world: World, batch: str) -> datetime:
+    """Return when a batch was shuffled, by the log; now, if that does not know it."""
+    done = Logs(world.deployment).read("words").hops_of(batch).get("shuffle")
+    return world.moment() if done is None else done.at
+
+
+def note_ends(world: World) -> None:
+    """Note when the windows ended that the log closed."""
+    for entry in decisions(world, "shuffler"):
+        if isinstance(entry, entries.Closed):
+            world.ends[entry.window] = window_of(entry).end
+
+
+def window_of(closed: entries.Closed) -> Window:
+    """Return the window that an entry closes."""
+    start = window_start(closed.window)
+    return Window(start, start + timedelta(seconds=closed.seconds))
 
 
 @dataclass(frozen=True)

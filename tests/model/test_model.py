@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.actions import Action, Collect, Harm, HarmInARun, Heal, Kill, LoseKey, Pass, RestoreLogs, Run, Sleep
+from tests.model.actions import Action, Collect, Kill, Pass, Run, Sleep
+from tests.model.losses import Harm, HarmInARun, Heal, LoseKey, RestoreLogs
 from tests.model.removed import MENDS, Mend
 from tests.model.search import RETENTIONS, played, search
 from tests.model.world import Kind
@@ -71,6 +72,6 @@ def test_a_trace_is_played_as_it_is_printed() -> None:
     trace = played(Kind(), actions)
     assert (trace.actions, trace.broken) == (actions, "")
     assert str(trace) == (
-        "on a disk: Collect(days_ago=0, copies=False, few=False); Pass(days=1); "
+        "on a disk: Collect(days_ago=0, copies=False, few=False, left=False, wrong=0.0); Pass(days=1); "
         "Harm(how='cut'); Kill(at=30); Run(wrong=0.0)"
     )

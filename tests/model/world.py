@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.segment_names import mark
+from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
@@ -33,10 +34,11 @@ from pipelines.log import log
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import NOTHING, Vouched
-from tests.model.made import DEPLOYMENT, SEGMENT, made
+from tests.model.made import BEGIN, SEGMENT, Settings, made
 from tests.model.points import Answer, Killed, Points, Process
+from tests.model.timeline import Graces, Timeline
 from tests.support import plain_engine
-from tests.support.collecting import DAY, START, window_name
+from tests.support.collecting import DAY
 from tests.support.records import ENVELOPES, envelopes, file_bytes
 from tests.support.stub_store import StubStore
 
@@ -65,18 +67,32 @@ class Sent:
     """A segment of reports that a collector acknowledged.
 
     Attributes:
-        window: its day.
+        window: in which they came.
         paths: by stream.
         content: bytes of its files, by path.
         sealed: digests of its reports, by stream.
         copied: whether clients sent them again.
     """
 
-    window: int
+    window: Window
     paths: dict[Stream, str]
     content: dict[str, bytes]
     sealed: dict[Stream, set[bytes]]
     copied: bool = False
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A file of a segment.
+
+    Attributes:
+        came: when the store had its manifest, in truth.
+    """
+
+    window: Window
+    stream: Stream
+    reports: int
+    came: datetime
 
 
 @dataclass
@@ -89,16 +105,23 @@ class World:
         points: where runs may be interrupted.
         day: the true time, in days.
         wrong: by how many days the clock of the next run is wrong.
+        store_wrong: by how many the clock of a store of objects is.
+        settings: what the deployment file says.
+        collecting: windows of the collectors that were started anew after the last change.
+        left: those of collectors that were not; None: all were.
+        graces: what runs found in the deployment file.
+        ends: when the windows ended that the log closed, by name.
         sent: what collectors acknowledged.
-        acknowledged: window, stream and number of the reports of each segment, copies too, by path.
+        acknowledged: each segment, copies too, by path.
         gone: outputs, or their summaries, that somebody deleted and nobody restored yet, with what they held, by path.
         old_ledger: whether the ledger is an older copy, and no run has come to its end since.
         unmarked: outputs of which somebody deleted the summary, before the next run came to its end.
         harmed: segments that somebody damaged, and that are not restored yet, with how, by path.
+        once_harmed: those that were.
         restored: whether the ledger was ever restored or lost.
         log_restored: whether the logs ever were.
         logs_then: the files of the logs as they were last night, by path.
-        received: outputs of which all who read them left a receipt, by place.
+        unread: streams of what was handed on that nobody left a receipt of, by place.
         limited_then: the limit of the ledger's copy.
         lost_keys: key files that are damaged or away, with what they hold.
         retired: whose key was destroyed for good.
@@ -112,17 +135,23 @@ class World:
     points: Points
     day: float = 0.0
     wrong: float = 0.0
+    store_wrong: float = 0.0
+    settings: Settings = field(default_factory=Settings)
+    left: Timeline | None = None
+    graces: Graces = field(default_factory=Graces)
+    ends: dict[str, datetime] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
-    acknowledged: dict[str, tuple[str, Stream, int]] = field(default_factory=dict)
+    acknowledged: dict[str, Acknowledged] = field(default_factory=dict)
     gone: dict[str, dict[str, bytes]] = field(default_factory=dict)
     unmarked: set[str] = field(default_factory=set)
     old_ledger: bool = False
     restored: bool = False
     log_restored: bool = False
     logs_then: dict[str, bytes] = field(default_factory=dict)
-    received: set[str] = field(default_factory=set)
+    unread: dict[str, set[str]] = field(default_factory=dict)
     limited_then: tuple[float, str] | None = None
     harmed: dict[str, str] = field(default_factory=dict)
+    once_harmed: set[str] = field(default_factory=set)
     lost_keys: dict[Path, bytes] = field(default_factory=dict)
     retired: set[str] = field(default_factory=set)
     limited: tuple[float, str] | None = None
@@ -131,42 +160,70 @@ class World:
 
     def __post_init__(self) -> None:
         shutil.copytree(made().folder, self.root, dirs_exist_ok=True)
-        store = IN_A_STORE if self.kind.remote else "store"
-        self.config = self.root / "deployment.toml"
-        text = DEPLOYMENT.format(store=store, grace=self.kind.grace, tail=self.kind.retention)
-        self.config.write_text(text)
         if not self.kind.remote:
             (self.root / "store").mkdir()
-        self.deployment = Deployment.read(self.config)
-        self.parts = [self.deployment]
-        if self.kind.apart:
-            self.parts = [self._part("shuffler.toml", '"shuffler"', text)]
-            self.parts += [self._part("readers.toml", '"aux-server", "analyzer"', text)]
+        self.settings = Settings(grace=24 * self.kind.grace)
+        self.collecting = Timeline(DAY)
+        self._configure()
         self.campaign_path = self.deployment.campaigns / "words" / "epoch-000001.json"
         self.campaign = Campaign.read(self.campaign_path)
         self._serial = itertools.count()
 
-    def _part(self, name: str, parties: str, text: str) -> Deployment:
-        (self.root / name).write_text(f"parties = [{parties}]\n{text}")
+    def _configure(self) -> None:
+        """Write the deployment files, and read them."""
+        store = IN_A_STORE if self.kind.remote else "store"
+        text = self.settings.deployment(store, self.kind.retention)
+        self.deployment = self._written("deployment.toml", text)
+        self.parts = [self.deployment]
+        if self.kind.apart:
+            self.parts = [self._written("shuffler.toml", f'parties = ["shuffler"]\n{text}')]
+            self.parts += [self._written("readers.toml", f'parties = ["aux-server", "analyzer"]\n{text}')]
+
+    def _written(self, name: str, text: str) -> Deployment:
+        (self.root / name).write_text(text)
         return Deployment.read(self.root / name)
+
+    def change(self, settings: Settings, *, restarted: bool) -> None:
+        """Change the settings, and start the collectors anew, or only some; what is refused changes nothing."""
+        before, self.settings = self.settings, settings
+        try:
+            self._configure()
+        except HushcountError as error:
+            self.said.append(str(error))
+            self.settings = before
+            self._configure()
+            return
+        if not restarted and self.left is None:
+            self.left = self.collecting.copy()
+        self.collecting.change(self.moment(), timedelta(hours=settings.length))
+
+    def moment(self) -> datetime:
+        """Return the true time."""
+        return BEGIN + self.day * DAY
 
     def now(self) -> datetime:
         """Return what the clock says."""
-        return START + (self.day + self.wrong) * DAY
+        return self.moment() + self.wrong * DAY
 
-    def true_time(self) -> float:
-        """Return what the time is, in seconds since 1970."""
-        return (START + self.day * DAY).timestamp()
+    def store_time(self) -> float:
+        """Return what the clock of a store of objects says, in seconds since 1970."""
+        return (self.moment() + self.store_wrong * DAY).timestamp()
 
     def lost_roles(self) -> set[str]:
         """Return whose keys cannot be used."""
         return self.retired | {path.name.partition("-")[0] for path in self.lost_keys}
 
-    def collect(self, window: int, reports: int = SEGMENT, copies: Sent | None = None) -> Sent:
-        """Let a collector close a window: a segment of each stream, with copies of an earlier one's reports beside."""
+    def collect(
+        self, window: Window, reports: int = SEGMENT, copies: Sent | None = None, *, wrong: float = 0.0
+    ) -> Sent:
+        """Let a collector close a window: a segment of each stream, with copies of an earlier one's reports beside.
+
+        Args:
+            wrong: by how many days its clock is.
+        """
         serial = next(self._serial)
         collector = f"c{serial}"
-        home = self.window(window)
+        home = self.folder_of(window)
         sent = Sent(window, {}, {}, {})
         segments: dict[Stream, tuple[SegmentPart, ...]] = {}
         for stream in self.campaign.streams:
@@ -179,36 +236,45 @@ class World:
                 contents.append((copies.content[copies.paths[stream]], len(copies.sealed[stream])))
                 copies.copied = True
             for number, (content, held) in enumerate(contents):
-                key = f"{collector} {window}".encode()
+                key = f"{collector} {window.name}".encode()
                 name = f"{collector}-{number:06d}-00000000-{mark('client-token', key)}.blocks"
                 path = storage.join(home, stream, name)
                 storage.write_whole(path, [content])
                 digest = hashlib.blake2b(content, digest_size=32).hexdigest()
                 parts.append(SegmentPart(name=name, records=held, bytes=len(content), digest=digest))
-                self.acknowledged[path] = window_name(window), stream, held
+                self.acknowledged[path] = Acknowledged(window, stream, held, self.moment())
                 if not number:
                     sent.paths[stream], sent.content[path] = path, content
             segments[stream] = tuple(parts)
             sent.sealed[stream] = {digest_of(row.tobytes()) for row in rows}
-        self.close(window, collector, segments)
+        self.close(window, collector, segments, wrong=wrong)
         self.sent.append(sent)
         return sent
 
-    def close(self, window: int, collector: str, segments: dict[Stream, tuple[SegmentPart, ...]]) -> None:
-        """Write a collector's manifest of a window."""
+    def close(
+        self,
+        window: Window,
+        collector: str,
+        segments: dict[Stream, tuple[SegmentPart, ...]],
+        *,
+        wrong: float = 0.0,
+    ) -> None:
+        """Write a collector's manifest of a window; on a disk its clock stamps it."""
         manifest = Manifest(
             collector=collector, campaign="words", epoch=1, fingerprint=self.campaign.fingerprint.hex(),
-            window=window_name(window), seconds=86_400, authentication="client-token", segments=segments, refused={},
+            window=window.name, seconds=int(window.length.total_seconds()), authentication="client-token",
+            segments=segments, refused={},
         )  # fmt: skip
-        path = storage.join(self.window(window), f"{collector}.manifest.json")
+        path = storage.join(self.folder_of(window), f"{collector}.manifest.json")
         storage.write_json(path, manifest.model_dump(mode="json"))
         if not self.kind.remote:
-            os.utime(path, (self.true_time(), self.true_time()))
+            written = (self.moment() + wrong * DAY).timestamp()
+            os.utime(path, (written, written))
 
-    def window(self, window: int) -> str:
+    def folder_of(self, window: Window) -> str:
         """Return where collectors put what comes in a window."""
         folder = self.deployment.folder("segments")
-        return storage.join(folder, "words", epoch_folder(self.campaign), window_name(window))
+        return storage.join(folder, "words", epoch_folder(self.campaign), window.name)
 
     def run(
         self,
@@ -223,6 +289,8 @@ class World:
     ) -> Done | None:
         """Run once, one part after the other; `what` happens before change `at`. None: it did not come to its end."""
         done: Done | None = Done()
+        grace, started = timedelta(hours=self.settings.grace), self.moment()
+        self.graces.begin(started, grace)
         with self.points.process(Process(at, what, answer, at_entry, turn)):
             try:
                 for part in parts or self.parts:
@@ -241,6 +309,7 @@ class World:
             if not any("--log-was-restored" in one or "--ledger-was-lost" in one for one in done.problems):
                 self.old_ledger = False
             self.unmarked.clear()
+            self.graces.end(started, grace)
         self.last = done
         return done
 
@@ -269,7 +338,7 @@ def world(kind: Kind) -> Iterator[World]:
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
             here = World(root, kind, points)
             points.put(patch.setattr)
-            StubStore.clock = here.true_time
+            StubStore.clock = here.store_time
             # All processes here are one.
             patch.setattr(runs, "_is_under_way", lambda _: bool(points.at_work))
             patch.setattr(leases, "_is_gone", lambda _: points.at_work < 2)
