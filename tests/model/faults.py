@@ -25,7 +25,7 @@ FAULTS: dict[str, Callable[[Random], Action]] = {
     "logs": lambda draw: RestoreLogs(
         draw.random() < 0.2, draw.random() < 0.4, draw.choice([0, 0, draw.randint(1, 60)])
     ),
-    "length": lambda draw: Change("length", draw.choice([6, 12, 24, 48]), draw.random() < 0.6),
+    "length": lambda draw: Change("length", draw.choice([6, 12, 12, 24, 48]), draw.random() < 0.6),
     "grace": lambda draw: Change("grace", draw.choice([6, 12, 24, 48, 72])),
     "waits": lambda draw: draw.choice([Change("patience", 6), Change("collectors", draw.choice(_COLLECTORS))]),
     "receipt never": lambda draw: Down(draw.randint(5, 8)),

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pipelines.files import moving, storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws
+from pipelines.log.hops import CHAIN
 from pipelines.outputs import staging
 
 Answer = Literal["lost", "taken", "refused"]
@@ -30,6 +31,7 @@ _CHANGES = (
     (charging, "opened"),
     (draws, "write_new"),
 )
+_OUTPUTS = [hop.folder for hop in CHAIN.values()]
 _SHARE = 0.25
 """How often one run lets the other go on before a change."""
 _SECONDS = 120.0
@@ -72,6 +74,7 @@ class Points:
 
     def __init__(self) -> None:
         self.at_work = 0
+        # Of something in an output.
         self.before_removal: Callable[[], None] = lambda: None
         self._own = threading.local()
 
@@ -123,7 +126,7 @@ class Points:
             return
         if process.dead:
             raise Killed
-        if name.startswith("remove"):
+        if name.startswith("remove") and any(f"/{folder}/" in name for folder in _OUTPUTS):
             with self.outside():
                 self.before_removal()
         if process.in_transaction:

@@ -10,7 +10,7 @@ from hushcount.errors import HushcountError
 from pipelines.files import storage
 from tests.model import window_promises
 from tests.model.memory import Broken, Memory, is_forgotten, is_old, require
-from tests.model.seen import Fate, Output, accounts, charges, deletes, fates, note_ends, outputs, unread
+from tests.model.seen import Fate, Output, accounts, charges, fates, folded, note_ends, outputs, unread
 from tests.model.world import World
 
 LOST = "was lost, or is an older copy"
@@ -25,8 +25,11 @@ def look(world: World, memory: Memory) -> None:
     """
     with world.points.outside(), _every_log_can_be_read():
         note_ends(world)
+        fold = folded(world)
         # A run that slept may write a summary of what retention deleted, until the next run.
-        there = [one for one in outputs(world) if not (is_old(world, one.place) and deletes(world, one))]
+        there = [
+            one for one in outputs(world) if not (is_old(world, one.place) and fold.is_deleting(one.folder, one.batch))
+        ]
         for one in there:
             note_receipts(world, one)
             for check in OF_AN_OUTPUT:
@@ -39,9 +42,10 @@ def look(world: World, memory: Memory) -> None:
 def remember(world: World, memory: Memory) -> None:
     """Look before something is deleted; whether it should be is for later."""
     note_ends(world)
+    fold = folded(world)
     for one in outputs(world):
         note_receipts(world, one)
-        if not deletes(world, one):
+        if not fold.is_deleting(one.folder, one.batch):
             _outputs_are_whole(world, memory, one)
         if one.place not in memory.outputs:
             _each_report_is_forwarded_once(world, memory, one)
@@ -148,8 +152,9 @@ def _no_log_is_called_lost(world: World, memory: Memory) -> None:
 
 def _what_is_deleted_stays_so(world: World, memory: Memory) -> None:
     """What retention deleted is not there again."""
+    fold = folded(world)
     for one in outputs(world):
-        require(not deletes(world, one), f"{one.place}: it was deleted, and is there again")
+        require(not fold.is_deleting(one.folder, one.batch), f"{one.place}: it was deleted, and is there again")
 
 
 def _every_report_has_one_state(world: World, memory: Memory) -> None:
@@ -193,7 +198,7 @@ def _what_is_wrong_is_said(world: World, memory: Memory) -> None:
         lost = memory.outputs.keys() - {one.place for one in outputs(world)}
         old = [world.deployment.folder(*_parts_of(place)) for place in lost if is_old(world, place)]
         differences = [one for one in differences if not any(where in one for where in old)]
-    if not world.harmed and not world.gone and not (world.last and world.last.problems):
+    if not world.harmed and not world.gone and not window_promises.has_problems(world):
         require(not differences, f"a run ended well, and status has differences: {differences[:1]}")
     told, root = fates(world), world.deployment.folder("segments")
     for path, how in world.harmed.items():
@@ -229,6 +234,7 @@ ALWAYS: tuple[Callable[[World, Memory, list[Output]], None], ...] = (
     window_promises.nothing_is_closed_ahead,
     window_promises.segments_stay,
     window_promises.what_is_dropped_had_its_grace,
+    window_promises.collectors_have_the_windows_of_the_log,
 )
 AFTER_A_RUN: tuple[Callable[[World, Memory], None], ...] = (
     _no_log_is_called_lost,

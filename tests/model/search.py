@@ -86,28 +86,38 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
     """
     faults = [fault] if draw.random() < 0.6 else [fault, draw.choice(others)]
     changes = [name for name in faults if name in CHANGES]
-    faults += [name for name in changes if draw.random() < 0.4]
+    faults += [name for name in changes if draw.random() < 0.3]
     apart = "receipt late" in faults or draw.random() < 0.2
     kind = Kind(draw.random() < 0.5 or "store's clock" in faults, draw.choice(RETENTIONS), apart)
     if "receipt never" in faults:
         kind = replace(kind, retention=RETENTIONS[-1], apart=True)
-    # Retention keeps what is within twice the grace.
-    kind = replace(kind, grace=3 if not kind.retention and draw.random() < 0.5 else 1)
+    elif "grace" in faults and draw.random() < 0.5:
+        kind = replace(kind, retention="", grace=3)
+    elif not kind.retention and draw.random() < 0.5:
+        # Retention keeps what is within twice the grace.
+        kind = replace(kind, grace=3)
     days: list[Action] = [Collect(), Pass(), Run(), Collect(1, draw.random() < 0.3), Pass(draw.choice([1, 5])), Run()]
     if draw.random() < 0.3:
         days[draw.choice([1, 3]) : 0] = [draw.choice(ORDINARY)(draw) for _ in range(draw.randint(1, 2))]
     if kind.grace > 1:
         # Two windows are due at once.
         days[2:3] = []
-    for _ in changes:
-        days += [draw.choice(ORDINARY)(draw), Collect(), Pass(draw.choice([1, 1, 3])), Run()]
+    if changes:
+        # What a change does shows in the days around it.
+        days += [*_day(draw), *_day(draw)]
     days += _AT_THE_END
     for name in faults:
         runs = [index for index, action in enumerate(days) if action == Run()]
-        where, happens = draw.choice(runs), FAULTS[name](draw)
+        where, happens = draw.choice(runs[1:-2] if name in CHANGES else runs), FAULTS[name](draw)
         # What happens in a run takes its place, or comes before it.
         days[where : where + (isinstance(happens, IN_A_RUN) and draw.random() < 0.5)] = [happens]
     return kind, days
+
+
+def _day(draw: Random) -> list[Action]:
+    late = Collect(draw.choice([1, 2]), few=draw.random() < 0.5, left=draw.random() < 0.5)
+    today = Collect(few=draw.random() < 0.3, left=draw.random() < 0.4)
+    return [*([late] if draw.random() < 0.5 else []), today, Pass(draw.choice([1, 1, 3])), Run()]
 
 
 def search(

@@ -25,6 +25,7 @@ from pipelines.log import entries
 from pipelines.log.closing import GIVEN_UP, segments_of
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import read_entry
+from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
 from pipelines.outputs.staging import SUMMARY
@@ -134,14 +135,14 @@ def unread(world: World, one: Output) -> set[str]:
     }
 
 
-def deletes(world: World, one: Output) -> bool:
-    """Return whether the logs say that an output is being deleted, or is."""
-    return Logs(world.deployment).read("words").is_deleting(one.folder, one.batch)
+def folded(world: World) -> Fold:
+    """Return what the logs of all parties come to."""
+    return Logs(world.deployment).read("words")
 
 
 def handed_on_at(world: World, batch: str) -> datetime:
     """Return when a batch was shuffled, by the log; now, if that does not know it."""
-    done = Logs(world.deployment).read("words").hops_of(batch).get("shuffle")
+    done = folded(world).hops_of(batch).get("shuffle")
     return world.moment() if done is None else done.at
 
 

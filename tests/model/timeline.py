@@ -45,26 +45,40 @@ class Timeline:
 
 
 @dataclass
-class Graces:
-    """The grace that runs found in the deployment file.
+class Followed:
+    """What runs took up of the deployment file, and when.
 
     Attributes:
-        found: moment and grace.
+        graces: moment and grace.
+        unseen: until when a run must take up a changed length for the log to have the windows of the collectors.
+        in_step: whether it has had them until now.
     """
 
-    found: list[tuple[datetime, timedelta]] = field(default_factory=list)
+    graces: list[tuple[datetime, timedelta]] = field(default_factory=list)
+    unseen: datetime | None = None
+    in_step: bool = True
+
+    def change(self, until: datetime) -> None:
+        """Note a changed length; it is not known what holds until then if no run has come to its end yet."""
+        self.in_step = self.in_step and bool(self.graces)
+        self.unseen = self.unseen or until
 
     def begin(self, moment: datetime, grace: timedelta) -> None:
         """Note that a run begins, which perhaps never takes up a longer grace."""
-        if self.found:
-            self.found.append((moment, min(grace, self.found[-1][1])))
+        if self.graces:
+            self.graces.append((moment, min(grace, self.graces[-1][1])))
 
     def end(self, moment: datetime, grace: timedelta) -> None:
-        """Note that a run which began at a moment came to its end."""
-        self.found.append((moment, grace))
+        """Note that a run which began at a moment has taken all up."""
+        self.graces.append((moment, grace))
+        self.in_step = self.is_in_step(moment)
+        self.unseen = None
+
+    def is_in_step(self, moment: datetime) -> bool:
+        """Return whether the log has the windows of the collectors."""
+        return self.in_step and (self.unseen is None or moment < self.unseen)
 
     def promised(self, window: Window) -> timedelta:
-        """Return the grace of a window: the least that a run found in it, or the last before it."""
-        before = [grace for at, grace in self.found if at <= window.start][-1:]
-        within = [grace for at, grace in self.found if window.start < at <= window.end]
-        return min(before + within, default=self.found[0][1] if self.found else timedelta())
+        """Return the grace of a window: that of the last run before it began, or of the first."""
+        before = [grace for at, grace in self.graces if at <= window.start] or [grace for _, grace in self.graces[:1]]
+        return before[-1] if before else timedelta()

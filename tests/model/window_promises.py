@@ -11,7 +11,7 @@ from pipelines.files import storage
 from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Closed
 from pipelines.log.log import Logs
-from tests.model.made import FLOOR
+from tests.model.made import BEGIN, FLOOR
 from tests.model.memory import Memory, require
 from tests.model.seen import Fate, Output, accounts, decisions, fates, outputs, window_of
 from tests.model.world import World
@@ -56,7 +56,7 @@ def what_is_dropped_had_its_grace(world: World, memory: Memory, there: list[Outp
         dropped: Counter[str] = Counter()
         for path, reason in entry.dropped.items():
             one = known[path]
-            until = one.window.end + world.graces.promised(one.window)
+            until = one.window.end + world.followed.promised(one.window)
             if reason == GIVEN_UP or one.came > until or reason.startswith("its file"):
                 continue
             require(reason.startswith("grace ended"), f"{path} came at {one.came}, in time until {until}: {reason}")
@@ -67,17 +67,37 @@ def what_is_dropped_had_its_grace(world: World, memory: Memory, there: list[Outp
             require(reports < FLOOR and not taken, f"{reports} {stream} were dropped by {entry.window}, enough for it")
 
 
+def collectors_have_the_windows_of_the_log(world: World, memory: Memory, there: list[Output]) -> None:
+    """A window of collectors that came in time is one of the log, if a run sees each change while its window runs."""
+    if world.log_restored or not world.followed.is_in_step(world.moment()):
+        return
+    closed = [window_of(one) for one in decisions(world, "shuffler") if isinstance(one, Closed)]
+    first = min((one.start for one in closed), default=None)
+    for window in world.collecting.begun:
+        if closed and first is not None and first <= window.start and window.end <= closed[-1].end:
+            others = [one for one in closed if one.start < window.end and window.start < one.end and one != window]
+            require(not others, f"collectors ended window {window.name} of {window.length}, the log {others[:1]}")
+
+
+def has_problems(world: World) -> bool:
+    """Return whether the last run named a problem, other than a collector that was not started anew."""
+    return world.last is not None and any("which is none of the log" not in one for one in world.last.problems)
+
+
 def every_window_closes(world: World, memory: Memory) -> None:
-    """What is stored joins a window that closes in time, of whatever length its own is."""
-    if world.store_wrong or (world.last and world.last.problems):
+    """What is stored joins the next window that closes, of whatever length its own is, and one closes in time."""
+    if world.store_wrong or has_problems(world):
         return
     told, root = fates(world), world.deployment.folder("segments")
-    closed = max(world.ends.values(), default=None)
+    (began, before), closed = world.began, max(world.ends.values(), default=BEGIN)
     for path, one in world.acknowledged.items():
-        if told.get(storage.relative(path, root), Fate("stored")).state == "stored" and storage.exists(path):
-            last = max(filter(None, (one.window.end, closed))) + _LONGEST
-            is_due = last + timedelta(hours=world.settings.patience) < world.moment()
-            require(not is_due, f"{path} is stored, and no window takes it, though one ended by {last}")
+        if told.get(storage.relative(path, root), Fate("stored")).state != "stored" or not storage.exists(path):
+            continue
+        last = max(one.window.end, closed) + _LONGEST
+        is_due = last + timedelta(hours=world.settings.patience) < world.moment()
+        require(not is_due, f"{path} is stored, and no window takes it, though one ended by {last}")
+        was_passed = one.came <= began and one.window.end <= closed and before < closed
+        require(not was_passed, f"{path} is stored, and no window took it, though one closed at {closed}")
 
 
 def lost(world: World, memory: Memory) -> list[Output]:

@@ -31,12 +31,13 @@ from pipelines.files import leases, storage
 from pipelines.jobs import shuffle
 from pipelines.ledger import records, runs
 from pipelines.log import log
+from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import NOTHING, Vouched
 from tests.model.made import BEGIN, SEGMENT, Settings, made
 from tests.model.points import Answer, Killed, Points, Process
-from tests.model.timeline import Graces, Timeline
+from tests.model.timeline import Followed, Timeline
 from tests.support import plain_engine
 from tests.support.collecting import DAY
 from tests.support.records import ENVELOPES, envelopes, file_bytes
@@ -109,7 +110,7 @@ class World:
         settings: what the deployment file says.
         collecting: windows of the collectors that were started anew after the last change.
         left: those of collectors that were not; None: all were.
-        graces: what runs found in the deployment file.
+        followed: what runs took up of them.
         ends: when the windows ended that the log closed, by name.
         sent: what collectors acknowledged.
         acknowledged: each segment, copies too, by path.
@@ -127,6 +128,7 @@ class World:
         retired: whose key was destroyed for good.
         limited: the limit that was set, as (epsilon, days).
         last: what the last run did, and whether it came to its end.
+        began: when it began, and by when all windows had closed then.
         said: sentences of all runs.
     """
 
@@ -138,7 +140,7 @@ class World:
     store_wrong: float = 0.0
     settings: Settings = field(default_factory=Settings)
     left: Timeline | None = None
-    graces: Graces = field(default_factory=Graces)
+    followed: Followed = field(default_factory=Followed)
     ends: dict[str, datetime] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     acknowledged: dict[str, Acknowledged] = field(default_factory=dict)
@@ -156,6 +158,7 @@ class World:
     retired: set[str] = field(default_factory=set)
     limited: tuple[float, str] | None = None
     last: Done | None = None
+    began: tuple[datetime, datetime] = (BEGIN, BEGIN)
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -195,6 +198,8 @@ class World:
             return
         if not restarted and self.left is None:
             self.left = self.collecting.copy()
+        if settings.length != before.length:
+            self.followed.change(self.collecting.at(self.moment()).end)
         self.collecting.change(self.moment(), timedelta(hours=settings.length))
 
     def moment(self) -> datetime:
@@ -290,7 +295,8 @@ class World:
         """Run once, one part after the other; `what` happens before change `at`. None: it did not come to its end."""
         done: Done | None = Done()
         grace, started = timedelta(hours=self.settings.grace), self.moment()
-        self.graces.begin(started, grace)
+        closed = max(self.ends.values(), default=BEGIN)
+        self.followed.begin(started, grace)
         with self.points.process(Process(at, what, answer, at_entry, turn)):
             try:
                 for part in parts or self.parts:
@@ -309,9 +315,20 @@ class World:
             if not any("--log-was-restored" in one or "--ledger-was-lost" in one for one in done.problems):
                 self.old_ledger = False
             self.unmarked.clear()
-            self.graces.end(started, grace)
-        self.last = done
+            if not (self.wrong or self.store_wrong) and self._has_times(done):
+                self.followed.end(started, grace)
+        # A clock that is wrong may let a change begin when no collector does.
+        self.followed.in_step = self.followed.in_step and not (
+            self.followed.unseen and (self.wrong or self.store_wrong)
+        )
+        self.last, self.began = done, (started, closed)
         return done
+
+    def _has_times(self, done: Done) -> bool:
+        """Return whether the log says how long windows are, and a run did not say that another change is to come."""
+        if any("that was announced" in one or "restored" in one for one in done.problems):
+            return False
+        return bool(Logs(self.parts[0]).read("words").times)
 
     def end_lease(self) -> None:
         """Delete the lease, as another run does that has seen it stand still, and as anybody may."""
