@@ -55,7 +55,9 @@ def remember(world: World, memory: Memory) -> None:
 def note_receipts(world: World, one: Output) -> None:
     """Note who left no receipt of what the shuffler handed on: it may be deleted when all did."""
     if world.kind.apart and one.folder == "shuffled":
-        world.unread[one.place] = unread(world, one)
+        # A receipt that was there once counts, wherever it is now.
+        missing = unread(world, one)
+        world.unread[one.place] = world.unread.get(one.place, missing) & missing
 
 
 def look_after_a_run(world: World, memory: Memory) -> None:

@@ -147,10 +147,11 @@ def handed_on_at(world: World, batch: str) -> datetime:
 
 
 def note_ends(world: World) -> None:
-    """Note when the windows ended that the log closed."""
+    """Note when the windows ended that the log closed, and when they are seen to be closed."""
     for entry in decisions(world, "shuffler"):
         if isinstance(entry, entries.Closed):
             world.ends[entry.window] = window_of(entry).end
+            world.closed_at.setdefault(entry.window, world.moment())
 
 
 def window_of(closed: entries.Closed) -> Window:

@@ -57,7 +57,9 @@ def what_is_dropped_had_its_grace(world: World, memory: Memory, there: list[Outp
         for path, reason in entry.dropped.items():
             one = known[path]
             until = one.window.end + world.followed.promised(one.window)
-            if reason == GIVEN_UP or one.came > until or reason.startswith("its file"):
+            # Who looks after its grace at what has a stamp that is to come cannot know whether it is late.
+            known_by = max(one.came, min(one.stamped, world.closed_at[entry.window]))
+            if reason == GIVEN_UP or known_by > until or reason.startswith("its file"):
                 continue
             require(reason.startswith("grace ended"), f"{path} came at {one.came}, in time until {until}: {reason}")
             require(until <= window_of(entry).end, f"{path} was dropped by {entry.window}, in time until {until}")

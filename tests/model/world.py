@@ -88,12 +88,14 @@ class Acknowledged:
 
     Attributes:
         came: when the store had its manifest, in truth.
+        stamped: the same, as the file is stamped.
     """
 
     window: Window
     stream: Stream
     reports: int
     came: datetime
+    stamped: datetime
 
 
 @dataclass
@@ -112,6 +114,7 @@ class World:
         left: those of collectors that were not; None: all were.
         followed: what runs took up of them.
         ends: when the windows ended that the log closed, by name.
+        closed_at: when that was first seen.
         sent: what collectors acknowledged.
         acknowledged: each segment, copies too, by path.
         gone: outputs, or their summaries, that somebody deleted and nobody restored yet, with what they held, by path.
@@ -142,6 +145,7 @@ class World:
     left: Timeline | None = None
     followed: Followed = field(default_factory=Followed)
     ends: dict[str, datetime] = field(default_factory=dict)
+    closed_at: dict[str, datetime] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     acknowledged: dict[str, Acknowledged] = field(default_factory=dict)
     gone: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -247,7 +251,9 @@ class World:
                 storage.write_whole(path, [content])
                 digest = hashlib.blake2b(content, digest_size=32).hexdigest()
                 parts.append(SegmentPart(name=name, records=held, bytes=len(content), digest=digest))
-                self.acknowledged[path] = Acknowledged(window, stream, held, self.moment())
+                self.acknowledged[path] = Acknowledged(
+                    window, stream, held, self.moment(), self.moment() + self._wrong_stamp(wrong)
+                )
                 if not number:
                     sent.paths[stream], sent.content[path] = path, content
             segments[stream] = tuple(parts)
@@ -273,8 +279,12 @@ class World:
         path = storage.join(self.folder_of(window), f"{collector}.manifest.json")
         storage.write_json(path, manifest.model_dump(mode="json"))
         if not self.kind.remote:
-            written = (self.moment() + wrong * DAY).timestamp()
+            written = (self.moment() + self._wrong_stamp(wrong)).timestamp()
             os.utime(path, (written, written))
+
+    def _wrong_stamp(self, wrong: float) -> timedelta:
+        """Return by how much the stamp of a file is wrong: a store of objects has a clock of its own."""
+        return (self.store_wrong if self.kind.remote else wrong) * DAY
 
     def folder_of(self, window: Window) -> str:
         """Return where collectors put what comes in a window."""
