@@ -22,7 +22,7 @@ from pipelines.log.stored import oldest_open
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule.witnesses import Beside, There, beside_log, missing_of
+from pipelines.schedule.witnesses import Beside, There, beside_log, followed_by, missing_of
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -35,7 +35,8 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
         past: whether to look at those of all windows; otherwise of the latest, and of batches that are not done.
         digests: whether to read every file that was handed on and signed; otherwise only new ones.
     """
-    here = {name: hop for name, hop in CHAIN.items() if hop.party in view.deployment.file.parties}
+    parties = view.deployment.file.parties
+    here = {name: hop for name, hop in CHAIN.items() if hop.party in parties}
     keys: dict[str, Sequence[VerifyKeyPart]] = {}
     for name, hops in sorted(view.fold.done.items()):
         if not past and _is_past(view, name, hops):
@@ -52,9 +53,12 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
             elif signer is not None:
                 if hop not in keys:
                     keys[hop] = _keys(view.deployment, signer)
-                readers = [("bins", "discover")] if hop == "release" else [*READERS.items()]
+                readers: list[tuple[str, HopName]] = [("bins", "discover")] if hop == "release" else [*READERS.items()]
                 unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
                 where = storage.join(directory, done.folder)
+                if not past and not unread and all(CHAIN[reader].party in parties for _, reader in readers):
+                    # Whoever read it has compared it with its summary.
+                    continue
                 yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
 
 
@@ -97,7 +101,7 @@ def _beside(view: View, party: Party, past: bool) -> Beside:
     # A log that was restored to an older copy lacks entries on windows that it has not closed, or not shuffled.
     first = oldest_open(view.fold, view.deployment.windows)
     said = {kind: names_from(view.deployment, kind, party, view.campaign, first) for kind in FOLDERS}
-    return Beside(outputs, said)
+    return Beside(outputs, said, followed_by(view.deployment, log))
 
 
 def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:

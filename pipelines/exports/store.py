@@ -8,7 +8,7 @@ version of the oldest stands for all, and a run reads that one alone.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from datetime import datetime
 
 import pyarrow as pa
@@ -56,16 +56,26 @@ def write(result: Result, root: str) -> str | None:
     return path
 
 
+def exported(deployment: Deployment) -> set[str]:
+    """Return the paths of the files of the data set, of all campaigns."""
+    return {path for path, _ in storage.list_tree(deployment.folder(FOLDER), "campaign=*/window=*/*.parquet")}
+
+
 def keep_up(
-    fold: Fold, deployment: Deployment, epochs: Epochs, before: Collection[Batch], say: Callable[[str], None]
+    fold: Fold,
+    deployment: Deployment,
+    epochs: Epochs,
+    before: Collection[Batch],
+    there: Container[str],
+    say: Callable[[str], None],
 ) -> list[str]:
     """Write the files that the data set lacks or has in an older version; return a sentence for each that it cannot.
 
     Args:
         before: batches that were analyzed before this run; the files of the others are written in any case.
+        there: paths of the files of the data set, as `exported` returns them.
         say: is told each batch before its file is written.
     """
-    there = {path for path, _ in storage.list_tree(_folder(deployment, epochs), "window=*/*.parquet")}
     paths = {batch: _path(deployment, batch) for batch in sorted(fold.analyzed, reverse=True)}
     oldest = min((path for path in paths.values() if path in there), default=None)
     current = oldest is not None and _version(oldest) >= VERSION
@@ -113,10 +123,6 @@ def _written(
         except (HushcountError, OSError, pa.ArrowException) as error:
             faults.append(f"{batch.campaign}/{batch.name}: its {FOLDER} were not written: {told(error)}")
     return [path for path in paths if path is not None], faults
-
-
-def _folder(deployment: Deployment, epochs: Epochs) -> str:
-    return deployment.folder(FOLDER, f"campaign={epochs.campaign}")
 
 
 def _path(deployment: Deployment, batch: Batch) -> str:

@@ -75,7 +75,7 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
     """Return path and size of the files below a directory whose paths there match a pattern such as `*/*.json`, sorted.
 
-    A star matches within one name; the list is empty if there is no such directory.
+    A star matches within one name; without such a directory there are none.
     """
     return [(path, size) for path, size, _ in list_dated(directory, pattern)]
 
@@ -91,21 +91,15 @@ def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
 
 
 def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """Yield all files so deep below a directory, or deeper, as `list_dated`, and may skip early names in its folders.
+    """Yield all files below the folders so deep below a directory, as `list_dated`, but for early names in these.
 
-    Args:
-        depth: of the folders in which names are skipped; 1: those in the directory.
-        first: returns the first name that is wanted in a folder, whose path below the directory it is given; empty: all
-            are. Earlier names may be among those that are yielded.
+    `first` returns the first name that is wanted in a folder, by its path; earlier ones may be yielded all the same.
     """
     yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
 
 def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
-    found: Iterator[tuple[str, int, float]] = (_stores().listed if is_remote(directory) else disks.listed)(
-        directory, pattern
-    )
-    return found
+    yield from (_stores().listed if is_remote(directory) else disks.listed)(directory, pattern)
 
 
 def store_time(path: str) -> datetime | None:
@@ -131,8 +125,7 @@ def open_read(path: str) -> IO[bytes]:
     if not is_remote(path):
         return reading.open_regular(Path(path))
     with client(path):
-        stream: IO[bytes] = _stores().opened(path)
-        return stream
+        return _stores().opened(path)  # type: ignore[no-any-return]
 
 
 def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
@@ -304,4 +297,4 @@ def list_hidden(path: str) -> list[str]:
 
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
-    return any(True for _ in _stores().listed(path, "**", 1))
+    return any(_stores().listed(path, "**", 1))

@@ -22,6 +22,8 @@ from pipelines.files.s3_clients import boto3_client_of
 _TRIES = 4
 _PAUSE = 0.2
 _PAGE = 1000
+Page = tuple[list[tuple[str, int, float]], bool]
+"""Path, size and time of some objects, and whether more follow."""
 
 
 def put_to_s3(path: str, data: bytes) -> bool:
@@ -84,26 +86,26 @@ def open_in_gcs(path: str) -> IO[bytes] | None:
         return None
 
 
-def page_of_s3(prefix: str, after: str) -> list[tuple[str, int, float]]:
-    """Return the next objects, with size and time, that begin with a prefix and come after a name, in their order."""
+def page_of_s3(prefix: str, after: str) -> Page:
+    """Return the next objects that begin with a prefix and come after a name, in their order."""
     from apache_beam.io.aws.s3io import parse_s3_path
 
     bucket, key = parse_s3_path(prefix)
     client = boto3_client_of(FileSystems._pipeline_options)
     answer = client.list_objects_v2(Bucket=bucket, Prefix=key, StartAfter=parse_s3_path(after)[1])
-    return [
-        (f"s3://{bucket}/{one['Key']}", one["Size"], one["LastModified"].timestamp())
-        for one in answer.get("Contents", ())
-    ]
+    found = answer.get("Contents", ())
+    page = [(f"s3://{bucket}/{one['Key']}", one["Size"], one["LastModified"].timestamp()) for one in found]
+    return page, bool(answer["IsTruncated"])
 
 
-def page_of_gcs(prefix: str, after: str) -> list[tuple[str, int, float]]:
+def page_of_gcs(prefix: str, after: str) -> Page:
     """As `page_of_s3`."""
     client, bucket, name = _gcs(prefix)
     start = after.removeprefix(f"gs://{bucket}/")
+    found = [*client.list_blobs(bucket, prefix=name, start_offset=start, max_results=_PAGE)]
     # The first one may be the name itself.
-    found = client.list_blobs(bucket, prefix=name, start_offset=start, max_results=_PAGE)
-    return [(f"gs://{bucket}/{one.name}", one.size, one.updated.timestamp()) for one in found if one.name != start]
+    page = [(f"gs://{bucket}/{one.name}", one.size, one.updated.timestamp()) for one in found if one.name != start]
+    return page, len(found) == _PAGE
 
 
 def date_of_s3(path: str) -> datetime | None:

@@ -82,15 +82,17 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
 
 def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
     """As `storage.list_from`: at the end of each page it jumps over the names that are not wanted."""
-    prefix = after = f"{directory.rstrip('/')}/"
+    prefix = f"{directory.rstrip('/')}/"
     pages = PAGES.get(FileSystems.get_scheme(directory))
     with asked(directory):
         if pages is None:
             yield from listed(directory, "**")
             return
-        while page := pages(prefix, after):
+        after, more = prefix + first("") if depth == 0 else prefix, True
+        while more:
+            page, more = pages(prefix, after)
             yield from page
-            after = page[-1][0]
+            after = page[-1][0] if page else after
             names = after[len(prefix) :].split("/")
             if len(names) > depth and (wanted := first("/".join(names[:depth]))) > names[depth]:
                 after = prefix + "/".join([*names[:depth], wanted])
@@ -118,8 +120,11 @@ PUTS: dict[str, Callable[[str, bytes], bool]] = {"s3": put_to_s3, "gs": put_to_g
 """How each kind of store puts an object unless its name is taken, and says whether this call put it."""
 READS: dict[str, Callable[[str], IO[bytes] | None]] = {"s3": open_in_s3, "gs": open_in_gcs}
 """How each kind of store opens an object that may not be there."""
-PAGES: dict[str, Callable[[str, str], list[tuple[str, int, float]]]] = {"s3": page_of_s3, "gs": page_of_gcs}
-"""How each kind of store lists some objects behind a name, in their order; others list all."""
+PAGES: dict[str, Callable[[str, str], tuple[list[tuple[str, int, float]], bool]]] = {
+    "s3": page_of_s3,
+    "gs": page_of_gcs,
+}
+"""How each kind of store lists some objects behind a name, in their order, and says whether there are more."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
 """How each kind of store tells the time."""
 

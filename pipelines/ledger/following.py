@@ -32,14 +32,13 @@ def id_of(path: Path, *, create: bool = False) -> str:
     return str(row["id"])
 
 
-def followed(path: Path, campaign: str, party: str) -> Followed | None:
-    """Return the newest entry of a party's log that a ledger follows; None: there is none; raises as `opened`."""
+def followed(path: Path, party: str) -> dict[str, Followed]:
+    """Return the newest entry of each of a party's logs that a ledger follows, by campaign; raises as `opened`."""
     if not path.exists():
-        return None
+        return {}
     with opened(path) as connection:
-        wanted = "SELECT generation, number, entry FROM followed WHERE campaign = ? AND party = ?"
-        row = connection.execute(wanted, (campaign, party)).fetchone()
-    return None if row is None else Followed(row["generation"], row["number"], row["entry"])
+        rows = connection.execute("SELECT campaign, generation, number, entry FROM followed WHERE party = ?", (party,))
+        return {row["campaign"]: Followed(row["generation"], row["number"], row["entry"]) for row in rows}
 
 
 def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:

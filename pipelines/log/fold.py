@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
@@ -103,6 +103,11 @@ class Fold:
     def streams_of(self, batch: str) -> set[Stream]:
         """Return the streams that the finished hops of a batch counted."""
         return {stream for hop in self.hops_of(batch).values() for stream in hop.counts.streams}
+
+    @property
+    def entries(self) -> Iterator[Head]:
+        """The entries by which hops are done."""
+        return (done.entry for hops in self.done.values() for done in hops.values())
 
     @property
     def analyzed(self) -> set[Batch]:

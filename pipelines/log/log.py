@@ -1,8 +1,7 @@
 """The log of one party and campaign in the store: read on, and put the next entry if nobody else did.
 
 Entries are `log/PARTY/CAMPAIGN/GENERATION/0000000001.json` and so on; a log that replaces a lost one is the next
-generation. A checkpoint is the fold at an entry: who finds one reads only the entries behind it. Whatever is read can
-be read again: a process keeps nothing that a restart would lose.
+generation. A checkpoint is the fold at an entry: who finds one reads only the entries behind it. Restarts lose nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Log:
         self._folder = deployment.folder("log", party, campaign)
         self._probed = deployment.folder("log", party)
         self._folding = Folding(party, campaign)
-        self._checkpoint = 0
+        self._checkpoint, self._is_known = 0, False
 
     @property
     def fold(self) -> Fold:
@@ -55,7 +54,7 @@ class Log:
 
     def known(self) -> Fold:
         """Return the fold, and ask the store only if nothing was read yet; raises as `read`."""
-        return self.fold if self.head.number else self.read()
+        return self.fold if self._is_known else self.read()
 
     def read(self) -> Fold:
         """Read all entries that are there by now, and return what they come to.
@@ -78,6 +77,7 @@ class Log:
             # Once it is restored, a watch can go on.
             self._begin_anew()
             raise
+        self._is_known = True
         return self.fold
 
     def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
@@ -119,20 +119,15 @@ class Log:
         return self._put_at(Head(head.generation + 1, 0, head.digest), opened, at)
 
     def has(self, entry: Head) -> bool:
-        """Return whether the log has an entry, or the log that replaced it says that it lost it.
-
-        Args:
-            entry: its digest may be the first digits of one.
-        """
+        """Return whether the log has an entry (`Head.is_named`), or the log that replaced it says that it lost it."""
         if entry.generation < self.head.generation:
             restored = self._opened(entry.generation + 1).restored
             # Of one number there may have been two: one before the restore, one of a run that did not notice it.
             return restored is not None and entry.number <= restored.lost
         if entry.generation > self.head.generation or entry.number > self.head.number:
             return False
-        # What is behind it was read, and follows from it.
-        known = (self.head, *(one.entry for hops in self.fold.done.values() for one in hops.values()))
-        if any(one.is_named(entry) for one in known):
+        # The newest was compared, and each of the others follows from those before it.
+        if any(one.is_named(entry) for one in (self.head, *self.fold.entries)):
             return True
         data = storage.read_if_there(self._path(entry.number, entry.generation), ENTRY_BYTES)
         return data is not None and digest_of(data).startswith(entry.digest or "")
@@ -186,7 +181,7 @@ class Log:
         return entry
 
     def _begin_anew(self) -> None:
-        self._folding, self._checkpoint = Folding(self.party, self.campaign), 0
+        self._folding, self._checkpoint, self._is_known = Folding(self.party, self.campaign), 0, False
 
     def _newest_generation(self) -> int:
         generation = 1
@@ -218,6 +213,8 @@ class Log:
 
     def _checkpoints(self, generation: int) -> list[tuple[int, str]]:
         """Return number and path of the checkpoints of a generation, the newest first."""
+        if not storage.exists(self._path(_EVERY, generation)):
+            return []
         paths = [path for path, _ in storage.list_files(self._checkpoint_folder(generation), _CHECKPOINT)]
         named = ((path.rpartition("/")[2].removesuffix(_CHECKPOINT), path) for path in paths)
         return sorted(((int(name), path) for name, path in named if name.isdecimal()), reverse=True)

@@ -6,38 +6,34 @@ runs may be at work at once: who finds that another was first reads on and decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from rich.console import Console
 
-from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
-from pipelines.files.storage_errors import told
 from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
-from pipelines.log.stored import Stored, stored_files
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.schedule.advancing import advance_all
 from pipelines.schedule.calendar import announced, calendar_of, changed, rule_of, strangers
 from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock import settled, told_time
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.intake import closed_next, intake_of
+from pipelines.schedule.intake import closed_next
 from pipelines.schedule.lease import leased
+from pipelines.schedule.looking import looked, whole
 from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.report import Done
-from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
-from pipelines.schedule.witnesses import Beside, There, beside_logs, missing_of
+from pipelines.schedule.witnesses import Beside, There
 from pipelines.schedule.work import NOTHING, Say, Vouched, Work
 
 
@@ -69,18 +65,18 @@ def run(
         campaigns, faults = read_epochs(deployment.campaigns)
         done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
-        through, listed, stored = _looked(deployment, logs, campaigns, done)
+        through, listed, stored = looked(deployment, logs, campaigns, done)
         folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
-        there = _whole(deployment, logs, vouched, through, listed, time_.present, done)
+        there = whole(deployment, logs, vouched, through, listed, time_.present, done)
         through = [epochs for epochs in through if epochs.campaign in there]
         folds = [logs.known(epochs.campaign) for epochs in through]
         time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
-            say or (lambda _: None),
+            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, _exported(deployment), done, engine,
+            console, say or (lambda _: None),
         )  # fmt: skip
         attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
         for epochs in through:
@@ -93,61 +89,6 @@ def run(
                 deployment, stored, {epochs.campaign for epochs in campaigns} | faults.keys()
             ).values()
     return done
-
-
-def _looked(
-    deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
-) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]], Stored]:
-    """Read the logs and list the segments; return the campaigns of which both could be done, and what was found."""
-    folds: dict[str, Fold] = {}
-    listed: dict[str, tuple[Listed, ...]] = {}
-    for campaign in (epochs.campaign for epochs in campaigns):
-        try:
-            folds[campaign] = logs.read(campaign)
-        except Exception as error:
-            done.problems.append(f"{campaign}: {told(error)}")
-    if "shuffler" not in deployment.file.parties:
-        return [epochs for epochs in campaigns if epochs.campaign in folds], {}, {}
-    stored = stored_files(deployment, folds)
-    for campaign, fold in folds.items():
-        try:
-            intake = intake_of(deployment, fold, stored.get(campaign, ()))
-            done.problems += intake.problems
-            listed[campaign] = intake.listed
-        except Exception as error:
-            done.problems.append(f"{campaign}: {told(error)}")
-    return [epochs for epochs in campaigns if epochs.campaign in listed], listed, stored
-
-
-def _whole(
-    deployment: Deployment,
-    logs: Logs,
-    vouched: Vouched,
-    campaigns: Sequence[Epochs],
-    listed: dict[str, tuple[Listed, ...]],
-    present: datetime,
-    done: Done,
-) -> dict[str, dict[Party, Beside]]:
-    """Return what lies beside the logs, by party, of each campaign with logs that lack nothing of which that speaks.
-
-    Logs that lack something are replaced, if the operator says that they are lost.
-    """
-    names, found = [epochs.campaign for epochs in campaigns], dict[str, dict[Party, Beside]]()
-    there = {party: beside_logs(deployment, party, names) for party in deployment.file.parties}
-    for campaign in names:
-        try:
-            for log in [logs.of(party, campaign) for party in deployment.file.parties]:
-                while missing := missing_of(deployment, log, there[log.party][campaign]):
-                    if not vouched.log_was_restored:
-                        raise HushcountError(missing.says(log))
-                    manifests = listed.get(campaign, ()) if log.party == "shuffler" else ()
-                    if (said := replace_log(deployment, log, missing, manifests, present)) is not None:
-                        done.dropped.append(said)
-            found[campaign] = {party: beside[campaign] for party, beside in there.items()}
-        except Exception as error:
-            done.stopped.append(campaign)
-            done.problems.append(f"{campaign}: {told(error)}")
-    return found
 
 
 def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attempts: dict[Party, set[str]]) -> None:
@@ -166,13 +107,12 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     for log in logs:
         if work.vouched.ledger_was_lost and log.fold.ledger is not None:
             name_ledger(deployment, log, work.now, was_lost=True)
-        require_named(deployment, log.fold)
-    if deployment.ledger is not None:
-        work.done.problems += charge_lacking(deployment, epochs, work.logs.known(campaign))
-    waits = stated or before.waiting or work.listed.get(campaign)
-    if work.ahead and (waits or any(one.missing for one in handed_on(deployment, before))):
-        work.done.problems += [work.ahead] if work.ahead not in work.done.problems else []
-    if work.shuffles and not work.ahead:
+    work.done.problems += _charged(deployment, epochs, logs, work.logs.known(campaign))
+    if work.ahead:
+        waits = stated or before.waiting or work.listed.get(campaign)
+        if waits or any(one.missing for one in handed_on(deployment, before)):
+            work.done.problems += {work.ahead} - {*work.done.problems}
+    elif work.shuffles:
         _follow_settings(work, campaign)
     failed = set[str]()
     # Before a window closes: what is left out of a batch can join the next one.
@@ -198,6 +138,13 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     if work.shuffles:
         waiting = waiting_of(fold, rule_of(deployment, epochs, fold), work.now)
         work.done.waiting += [one.says for one in waiting]
+
+
+def _charged(deployment: Deployment, epochs: Epochs, logs: Sequence[Log], fold: Fold) -> list[str]:
+    """Charge what the ledger lacks, if it is the one that the logs name; return what the operator should know."""
+    for named in {log.fold.ledger: log.fold for log in logs}.values():
+        require_named(deployment, named)
+    return [] if deployment.ledger is None else charge_lacking(deployment, epochs, fold)
 
 
 def _unpublished(log: Log, there: There) -> set[str]:
@@ -275,14 +222,23 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     return [log.fold.batches[f"{entry.window}-{file}"] for file in entry.batches]
 
 
+def _exported(deployment: Deployment) -> set[str]:
+    """Return the paths of the files of the data set, which is written where the analyzer runs."""
+    if "analyzer" not in deployment.file.parties:
+        return set()
+    # It reads tables, which other parties need no package for.
+    from pipelines.exports.store import exported
+
+    return exported(deployment)
+
+
 def _export(work: Work, epochs: Epochs, before: Fold) -> None:
     """Write the estimates of new results into the data set, and those that it lacks."""
     if "analyzer" in work.deployment.file.parties:
-        # It reads tables, which other parties need no package for.
         from pipelines.exports.store import keep_up
 
         fold = work.logs.known(epochs.campaign)
-        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.say)
+        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.exported, work.say)
 
 
 def _follow(work: Work, epochs: Epochs) -> None:

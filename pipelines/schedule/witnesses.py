@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
-from pipelines.ledger.following import followed
+from pipelines.ledger.following import Followed, followed
 from pipelines.log.facts import Head
 from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log
@@ -32,10 +32,12 @@ class Beside:
 
     Attributes:
         said: the names of its statements and receipts, each with what it says.
+        followed: the newest entry that the ledger follows; None: there is none.
     """
 
     outputs: There
     said: Mapping[Kind, Mapping[str, Named]]
+    followed: Followed | None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
     for kind, folder in FOLDERS.items():
         if (last := max(beside.said[kind].values(), key=lambda one: one.order, default=None)) is not None:
             spoken.append((f"{folder}/{log.party}", Head(last.generation, last.number, last.entry)))
-    if deployment.ledger is not None and (row := followed(deployment.ledger, log.campaign, log.party)) is not None:
+    if (row := beside.followed) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)
     if found := _lacking(log, there, receipts, spoken):
@@ -112,10 +114,12 @@ def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]
     """Return what lies in the store beside the logs of a party, by campaign: one listing of each folder."""
     there = {hop.name: all_outputs(deployment, hop.folder) for hop in CHAIN.values() if hop.party == party}
     said = {kind: all_names(deployment, kind, party) for kind in FOLDERS}
+    rows = {} if deployment.ledger is None else followed(deployment.ledger, party)
     return {
         campaign: Beside(
             {hop: {batch.name for batch in batches.get(campaign, ())} for hop, batches in there.items()},
             {kind: names.get(campaign, {}) for kind, names in said.items()},
+            rows.get(campaign),
         )
         for campaign in campaigns
     }
@@ -123,11 +127,15 @@ def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]
 
 def beside_log(deployment: Deployment, log: Log) -> Beside:
     """Return what lies in the store beside one log."""
-    return Beside(
-        {
-            hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
-            for hop in CHAIN.values()
-            if hop.party == log.party
-        },
-        {kind: names(deployment, kind, log.party, log.campaign) for kind in FOLDERS},
-    )
+    outputs_there = {
+        hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
+        for hop in CHAIN.values()
+        if hop.party == log.party
+    }
+    said = {kind: names(deployment, kind, log.party, log.campaign) for kind in FOLDERS}
+    return Beside(outputs_there, said, followed_by(deployment, log))
+
+
+def followed_by(deployment: Deployment, log: Log) -> Followed | None:
+    """Return the newest entry of a log that the ledger follows; None: there is none."""
+    return None if deployment.ledger is None else followed(deployment.ledger, log.party).get(log.campaign)

@@ -31,7 +31,7 @@ from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule import advancing, attempts, calendar, charges, intake, publishing, retention, run
+from pipelines.schedule import advancing, attempts, calendar, charges, intake, looking, publishing, retention, run
 from pipelines.schedule.clock import Told
 from pipelines.schedule.witnesses import Missing
 
@@ -125,7 +125,7 @@ def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
 
     patch.setattr(advancing, "carry_out", carry_out)
     # Nor is it strange that an output has no entry.
-    patch.setattr(run, "missing_of", lambda *_: Missing())
+    patch.setattr(looking, "missing_of", lambda *_: Missing())
     patch.setattr(run, "publish_missing", lambda *_: [])
 
 
@@ -165,7 +165,7 @@ def _a_ledger_is_believed(patch: Patch) -> None:
 
 
 def _a_log_is_believed(patch: Patch) -> None:
-    patch.setattr(run, "missing_of", lambda *_: Missing())
+    patch.setattr(looking, "missing_of", lambda *_: Missing())
 
 
 def _a_new_log_takes_in_what_the_lost_one_may_have_counted(patch: Patch) -> None:

@@ -20,7 +20,7 @@ from hushcount.results import FOLDER, VERSION, VERSION_KEY, read, schema
 from pipelines.dashboard.page import page_of
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.exports import store as store_module
-from pipelines.exports.store import keep_up, write
+from pipelines.exports.store import exported, keep_up, write
 from pipelines.exports.table import Result
 from pipelines.files import storage
 from pipelines.log.log import Logs
@@ -82,10 +82,10 @@ def test_what_another_run_is_about_to_publish_is_left_to_it(made: Site, tmp_path
     mark.unlink()
     epochs = read_campaign(site.deployment.campaigns / "words")
     fold = Logs(site.deployment).read("words")
-    assert keep_up(fold, site.deployment, epochs, (), lambda _: None) == []
+    assert keep_up(fold, site.deployment, epochs, (), exported(site.deployment), lambda _: None) == []
     assert files(site).keys() == held.keys() - {name}
     mark.write_bytes(published)
-    assert keep_up(fold, site.deployment, epochs, fold.analyzed, lambda _: None) == []
+    assert keep_up(fold, site.deployment, epochs, fold.analyzed, exported(site.deployment), lambda _: None) == []
     assert files(site) == held
 
 

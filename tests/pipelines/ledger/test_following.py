@@ -72,15 +72,15 @@ def test_a_new_ledger_has_an_id_of_its_own(tmp_path: Path) -> None:
 
 def test_a_ledger_follows_the_newest_entry_that_it_was_told(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    assert followed(path, "words", "analyzer") is None
+    assert followed(path, "analyzer") == {}
     id_of(path, create=True)
     entries = [Followed(1, 5, "a" * 64), Followed(1, 4, "b" * 64), Followed(2, 1, "c" * 64), Followed(1, 9, "d" * 64)]
     seen = []
     for entry in entries:
         follow(path, "words", {"analyzer": entry})
-        seen.append(followed(path, "words", "analyzer"))
+        seen.append(followed(path, "analyzer")["words"])
     assert seen == [entries[0], entries[0], entries[2], entries[2]]
-    assert followed(path, "words", "aux-server") is None
+    assert followed(path, "aux-server") == {}
 
 
 def test_the_second_deployment_with_a_ledger_of_its_own_is_refused(site: Site) -> None:
