@@ -6,6 +6,7 @@ runs may be at work at once: who finds that another was first reads on and decid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from rich.console import Console

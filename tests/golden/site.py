@@ -46,6 +46,7 @@ NAMES = {
     "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
     "draws/[0-9a-f]{64}": "draws/KEY",
     "/[0-9a-f]{16}/": "/FOLDER/",
+    "-[0-9a-f]{16}[.]json": "-ENTRY.json",
 }
 
 
