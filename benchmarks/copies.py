@@ -188,7 +188,7 @@ class Copies:
                 self._put(text(file), text(data.decode()).encode() if file.endswith(".json") else data)
             for party, entries in self._entries.items():
                 for entry in entries:
-                    if index and entry["decision"]["kind"] in ("opened", "charging", "confirmed"):
+                    if index and entry["decision"]["kind"] in ("opened", "settings", "charging", "confirmed"):
                         continue
                     self._add(id, party, logs[party], json.loads(text(json.dumps(entry))), start, digests)
                 if len(starts) - index == _BEHIND:
