@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from glob import escape
 from pathlib import Path
+from stat import S_ISDIR
 
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync, write_new
@@ -44,11 +44,17 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
     """As `storage.list_from`; what cannot be read is left out, as in `listed`."""
     for folder in _folders(directory, depth):
         wanted = first(os.path.relpath(folder, directory))
-        with suppress(OSError):
-            for name in os.listdir(folder):
-                if name >= wanted:
-                    place = f"{folder}/{name}"
-                    yield from listed(place, "**") if os.path.isdir(place) else listed(folder, escape(name))
+        try:
+            names = [name for name in os.listdir(folder) if name >= wanted]
+        except OSError:
+            continue
+        for place in (f"{folder}/{name}" for name in names):
+            with suppress(OSError):
+                status = os.stat(place)
+                if S_ISDIR(status.st_mode):
+                    yield from listed(place, "**")
+                else:
+                    yield place, status.st_size, status.st_mtime
 
 
 def _folders(directory: str, depth: int) -> Iterator[str]:
