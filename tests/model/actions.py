@@ -9,6 +9,7 @@ from random import Random
 
 from pipelines.files import storage
 from pipelines.schedule.report import Done
+from tests.model.collectors import collect, end_window
 from tests.model.made import FEW, SEGMENT
 from tests.model.memory import Broken, Memory
 from tests.model.points import Answer, take_turns
@@ -53,7 +54,7 @@ class Collect(Action):
         window = timeline.at(world.moment() + (self.wrong - self.days_ago) * DAY)
         before = [one for one in world.sent if one.window.start <= window.start <= one.window.end]
         copies = [one for one in before if not harmed(world, one)][-1:] if self.copies else []
-        world.collect(window, FEW if self.few else SEGMENT, *copies)
+        collect(world, window, FEW if self.few else SEGMENT, *copies)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Pass(Action):
             world.day = int(world.day) + 1.1
             for name, timeline in (("idle", world.collecting), ("left", world.left)):
                 for window in [] if timeline is None else timeline.ended(before, world.moment()):
-                    world.close(window, name, {})
+                    end_window(world, window, name, {})
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ FAULTS: dict[str, Callable[[Random], Action]] = {
     ),
     "length": lambda draw: Change("length", draw.choice([6, 12, 12, 24, 48]), draw.random() < 0.6),
     "grace": lambda draw: Change("grace", draw.choice([6, 12, 24, 48, 72])),
+    "change in a run": lambda draw: Change(
+        draw.choice(["length", "grace"]), draw.choice([6, 12, 48]), during=draw.randint(1, 60)
+    ),
     "waits": lambda draw: draw.choice([Change("patience", 6), Change("collectors", draw.choice(_COLLECTORS))]),
     "receipt never": lambda draw: Down(draw.randint(5, 8)),
     "receipt late": lambda draw: Down(draw.randint(1, 6), draw.random() < 0.5),
@@ -44,6 +47,6 @@ FAULTS: dict[str, Callable[[Random], Action]] = {
     "store's clock": lambda draw: StoreClock(draw.choice([12.0, -3.0])),
 }
 """What may go wrong, by kind."""
-CHANGES = ("length", "grace", "waits")
+CHANGES = ("length", "grace", "change in a run", "waits")
 """Those that show in the days that follow."""
 IN_A_RUN = (Kill, Sleep, Together, NoAnswer, OtherName, HarmInARun)

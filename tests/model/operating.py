@@ -11,7 +11,8 @@ from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
 from pipelines.ledger.report import set_limit
 from pipelines.log.log import Logs
-from tests.model.actions import Action, Pass, Run
+from tests.model.actions import Action, Pass, Run, finish
+from tests.model.collectors import collect, end_window
 from tests.model.memory import Broken, Memory
 from tests.model.points import Process
 from tests.model.promises import look
@@ -22,13 +23,33 @@ from tests.support.collecting import DAY
 
 @dataclass(frozen=True)
 class Change(Action):
-    """The operator changes a setting, and starts the collectors anew, or only some of them; lengths are in hours."""
+    """The operator changes a setting, and starts the collectors anew, or only some of them.
+
+    Attributes:
+        to: in hours, if it is no list of names.
+        during: a run is before this change of its own meanwhile, and another one follows the new settings; 0: none is.
+    """
 
     what: Literal["length", "grace", "patience", "collectors"]
     to: int | tuple[str, ...]
     restarted: bool = True
+    during: int = 0
 
     def do(self, world: World, memory: Memory) -> None:
+        if not self.during:
+            self._change(world)
+            return
+
+        def other() -> None:
+            with world.points.outside():
+                world.end_lease()
+                self._change(world)
+            world.run()
+            look(world, memory)
+
+        finish(world, memory, world.run(self.during, other))
+
+    def _change(self, world: World) -> None:
         changed: dict[str, Any] = {self.what: self.to}
         world.change(replace(world.settings, **changed), restarted=self.restarted)
 
@@ -52,9 +73,9 @@ class Jump(Action):
             return
         windows = world.collecting.copy().ended(world.moment(), world.moment() + self.days * DAY)
         if self.reports:
-            world.collect(windows.pop(0), wrong=self.days)
+            collect(world, windows.pop(0), wrong=self.days)
         for window in windows:
-            world.close(window, "fast", {}, wrong=self.days)
+            end_window(world, window, "fast", {}, wrong=self.days)
         if self.runs:
             Run(self.days).do(world, memory)
 

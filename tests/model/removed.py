@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from os import urandom
-from typing import Any
 
 import pytest
 
 from aux_server import keep
 from hushcount.campaigns.campaign import Stream
-from pipelines.audit import parties
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
-from pipelines.ledger.clock import Clock
 from pipelines.ledger.records import Limit
 from pipelines.log import changes, entries
-from pipelines.log.calendar import Calendar
-from pipelines.log.closing import Closing, Listed, closing_of, segments_of
+from pipelines.log.closing import segments_of
 from pipelines.log.entries import Decision, Finished, Restored, whole_second
 from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule import advancing, attempts, calendar, charges, intake, looking, publishing, retention, run
-from pipelines.schedule.clock import Told
+from pipelines.schedule import advancing, attempts, charges, looking, publishing, retention, run
 from pipelines.schedule.witnesses import Missing
+from tests.model import removed_windows as windows
 
 Patch = pytest.MonkeyPatch
 
@@ -186,10 +182,6 @@ def _any_ledger_is_charged_in(patch: Patch) -> None:
         patch.setattr(module, "require_named", lambda *_: None)
 
 
-def _retention_waits_for_nobody(patch: Patch) -> None:
-    patch.setattr(retention, "handed_on", lambda *_: [])
-
-
 def _a_deletion_is_not_announced(patch: Patch) -> None:
     def delete_old(
         logs: Logs, deployment: Deployment, epochs: Epochs, listed: datetime | None, now: datetime
@@ -216,78 +208,6 @@ def _a_future_period_begins_when_it_was_set(patch: Patch) -> None:
 
     patch.setattr(Limit, "period", period)
     patch.setattr(own_time, "believed", lambda clock, newest, known=None: clock)
-
-
-def _a_run_works_by_its_clock(patch: Patch) -> None:
-    real = run.told_time
-
-    def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
-        told = real(deployment, folds, listed, now)
-        return replace(told, clock=replace(told.clock, bound=timedelta(days=9999), store=None), present=now)
-
-    patch.setattr(run, "told_time", told_time)
-
-
-def _any_stamp_is_believed(patch: Patch) -> None:
-    def reach(self: Clock) -> datetime | None:
-        stamps = [stamp for witness in self.witnesses for stamp in witness.stamps]
-        return self.store or max([*stamps, *([] if self.trusted is None else [self.trusted])], default=None)
-
-    patch.setattr(Clock, "reach", property(reach))
-
-
-def _a_store_is_believed(patch: Patch) -> None:
-    patch.setattr(Clock, "present", property(lambda self: self.store or self.now))
-
-
-def _a_stamp_to_come_is_late(patch: Patch) -> None:
-    def late(*args: Any) -> Closing:
-        *before, _, restored = args
-        return closing_of(*before, datetime.max.replace(tzinfo=timezone.utc), restored)
-
-    patch.setattr(intake, "closing_of", late)
-
-
-def _a_change_begins_at_once(patch: Patch) -> None:
-    def begun(deployment: Deployment, fold: Fold, now: datetime) -> entries.Settings | None:
-        entry = calendar.changed(deployment, fold, now)
-        return entry and entry.model_copy(update={"begins": entry.begins and whole_second(now)})
-
-    patch.setattr(run, "changed", begun)
-
-
-def _the_newest_grace_holds(patch: Patch) -> None:
-    patch.setattr(Calendar, "of", lambda self, _: self.times[-1])
-
-
-def _a_window_of_another_length_is_refused(patch: Patch) -> None:
-    real = intake.intake_of
-
-    def intake_of(deployment: Deployment, fold: Fold) -> intake.Intake:
-        found, times = real(deployment, fold), calendar.calendar_of(deployment, fold)
-        known = [one for one in found.listed if one.window == times.window_at(one.window.end - timedelta(seconds=1))]
-        return replace(found, listed=tuple(known))
-
-    patch.setattr(run, "intake_of", intake_of)
-
-
-def _what_at_most_deletes_is_silent(patch: Patch) -> None:
-    patch.setattr(parties, "_unreceived", lambda _: iter(()))
-
-
-def _at_most_counts_from_the_window(patch: Patch) -> None:
-    real = retention._old
-
-    def old(
-        deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | None, now: datetime
-    ) -> Iterator[retention._Old]:
-        done = {}
-        for name, hops in fold.done.items():
-            end = retention._end(deployment, fold, fold.named(name))
-            done[name] = {hop: replace(one, at=end) for hop, one in hops.items()}
-        return real(deployment, epochs, replace(fold, done=done), listed, now)
-
-    patch.setattr(retention, "_old", old)
 
 
 def _a_release_is_drawn_anew(patch: Patch) -> None:
@@ -318,18 +238,20 @@ MENDS: tuple[Mend, ...] = (
         ("logs",),
         _a_new_log_takes_in_what_the_lost_one_may_have_counted,
     ),
-    Mend("retention waits for receipts", ("receipt late",), _retention_waits_for_nobody),
+    Mend("retention waits for receipts", ("receipt late",), windows.retention_waits_for_nobody),
     Mend("a deletion is announced", ("killed deletion",), _a_deletion_is_not_announced),
     Mend("the ledger has a time of its own", ("limit",), _a_future_period_begins_when_it_was_set),
     Mend("keys are read before the first hop", ("key",), _keys_are_read_by_the_hop_that_needs_them),
     Mend("the draw of a release follows from its input", ("other name",), _a_release_is_drawn_anew),
-    Mend("nothing final is done by a clock far ahead", ("clock",), _a_run_works_by_its_clock),
-    Mend("a collector's own stamp is no witness", ("collector's clock",), _any_stamp_is_believed),
-    Mend("a store's clock decides nothing alone", ("store's clock",), _a_store_is_believed),
-    Mend("a stamp that is to come is not late", ("store's clock", "collector's clock"), _a_stamp_to_come_is_late),
-    Mend("a changed length begins where the running window ends", ("length",), _a_change_begins_at_once),
-    Mend("a lowered grace holds for later windows only", ("grace",), _the_newest_grace_holds),
-    Mend("a window of another length is taken in", ("length",), _a_window_of_another_length_is_refused),
-    Mend("what at_most deletes is shown", ("receipt never",), _what_at_most_deletes_is_silent),
-    Mend("what is handed on waits for at_most", ("receipt never",), _at_most_counts_from_the_window),
+    Mend("nothing final is done by a clock far ahead", ("clock",), windows.a_run_works_by_its_clock),
+    Mend("a collector's own stamp is no witness", ("collector's clock",), windows.any_stamp_is_believed),
+    Mend("a store's clock decides nothing alone", ("store's clock",), windows.a_store_is_believed),
+    Mend(
+        "a stamp that is to come is not late", ("store's clock", "collector's clock"), windows.a_stamp_to_come_is_late
+    ),
+    Mend("a changed length begins where the running window ends", ("length",), windows.a_change_begins_at_once),
+    Mend("a lowered grace holds for later windows only", ("grace",), windows.the_newest_grace_holds),
+    Mend("a window of another length is taken in", ("length",), windows.a_window_of_another_length_is_refused),
+    Mend("what at_most deletes is shown", ("receipt never",), windows.what_at_most_deletes_is_silent),
+    Mend("what is handed on waits for at_most", ("receipt never",), windows.at_most_counts_from_the_window),
 )

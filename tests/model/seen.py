@@ -29,7 +29,8 @@ from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
 from pipelines.outputs.staging import SUMMARY
-from tests.model.world import World, digest_of
+from tests.model.collectors import digest_of
+from tests.model.world import World
 from tests.support.site import view_of
 
 _GIVEN_UP = "given_up"

@@ -5,9 +5,7 @@ Only two things are not real: Beam's engine (`plain_engine.py`) and the clock.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import os
 import shutil
 import sys
 import tempfile
@@ -20,9 +18,6 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.collection.epochs import epoch_folder
-from hushcount.collection.manifests import Manifest, SegmentPart
-from hushcount.collection.segment_names import mark
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
@@ -35,12 +30,11 @@ from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import NOTHING, Vouched
-from tests.model.made import BEGIN, SEGMENT, Settings, made
+from tests.model.made import BEGIN, Settings, made
 from tests.model.points import Answer, Killed, Points, Process
 from tests.model.timeline import Followed, Timeline
 from tests.support import plain_engine
 from tests.support.collecting import DAY
-from tests.support.records import ENVELOPES, envelopes, file_bytes
 from tests.support.stub_store import StubStore
 
 IN_A_STORE = "stub://model/store"
@@ -109,6 +103,7 @@ class World:
         day: the true time, in days.
         wrong: by how many days the clock of the next run is wrong.
         store_wrong: by how many the clock of a store of objects is.
+        serial: of collectors.
         settings: what the deployment file says.
         collecting: windows of the collectors that were started anew after the last change.
         left: those of collectors that were not; None: all were.
@@ -174,7 +169,7 @@ class World:
         self._configure()
         self.campaign_path = self.deployment.campaigns / "words" / "epoch-000001.json"
         self.campaign = Campaign.read(self.campaign_path)
-        self._serial = itertools.count()
+        self.serial = itertools.count()
 
     def _configure(self) -> None:
         """Write the deployment files, and read them."""
@@ -222,75 +217,6 @@ class World:
         """Return whose keys cannot be used."""
         return self.retired | {path.name.partition("-")[0] for path in self.lost_keys}
 
-    def collect(
-        self, window: Window, reports: int = SEGMENT, copies: Sent | None = None, *, wrong: float = 0.0
-    ) -> Sent:
-        """Let a collector close a window: a segment of each stream, with copies of an earlier one's reports beside.
-
-        Args:
-            wrong: by how many days its clock is.
-        """
-        serial = next(self._serial)
-        collector = f"c{serial}"
-        home = self.folder_of(window)
-        sent = Sent(window, {}, {}, {})
-        segments: dict[Stream, tuple[SegmentPart, ...]] = {}
-        for stream in self.campaign.streams:
-            rows = made().sealed[stream][serial * SEGMENT : serial * SEGMENT + reports]
-            enveloped = envelopes(self.campaign, rows, [f"client {serial} {index}" for index in range(reports)])
-            data = file_bytes(ENVELOPES[stream], enveloped, self.campaign.fingerprint, self.campaign.id)
-            parts = []
-            contents = [(data, reports)]
-            if copies is not None:
-                contents.append((copies.content[copies.paths[stream]], len(copies.sealed[stream])))
-                copies.copied = True
-            for number, (content, held) in enumerate(contents):
-                key = f"{collector} {window.name}".encode()
-                name = f"{collector}-{number:06d}-00000000-{mark('client-token', key)}.blocks"
-                path = storage.join(home, stream, name)
-                storage.write_whole(path, [content])
-                digest = hashlib.blake2b(content, digest_size=32).hexdigest()
-                parts.append(SegmentPart(name=name, records=held, bytes=len(content), digest=digest))
-                self.acknowledged[path] = Acknowledged(
-                    window, stream, held, self.moment(), self.moment() + self._wrong_stamp(wrong)
-                )
-                if not number:
-                    sent.paths[stream], sent.content[path] = path, content
-            segments[stream] = tuple(parts)
-            sent.sealed[stream] = {digest_of(row.tobytes()) for row in rows}
-        self.close(window, collector, segments, wrong=wrong)
-        self.sent.append(sent)
-        return sent
-
-    def close(
-        self,
-        window: Window,
-        collector: str,
-        segments: dict[Stream, tuple[SegmentPart, ...]],
-        *,
-        wrong: float = 0.0,
-    ) -> None:
-        """Write a collector's manifest of a window; on a disk its clock stamps it."""
-        manifest = Manifest(
-            collector=collector, campaign="words", epoch=1, fingerprint=self.campaign.fingerprint.hex(),
-            window=window.name, seconds=int(window.length.total_seconds()), authentication="client-token",
-            segments=segments, refused={},
-        )  # fmt: skip
-        path = storage.join(self.folder_of(window), f"{collector}.manifest.json")
-        storage.write_json(path, manifest.model_dump(mode="json"))
-        if not self.kind.remote:
-            written = (self.moment() + self._wrong_stamp(wrong)).timestamp()
-            os.utime(path, (written, written))
-
-    def _wrong_stamp(self, wrong: float) -> timedelta:
-        """Return by how much the stamp of a file is wrong: a store of objects has a clock of its own."""
-        return (self.store_wrong if self.kind.remote else wrong) * DAY
-
-    def folder_of(self, window: Window) -> str:
-        """Return where collectors put what comes in a window."""
-        folder = self.deployment.folder("segments")
-        return storage.join(folder, "words", epoch_folder(self.campaign), window.name)
-
     def run(
         self,
         at: int | str = 0,
@@ -304,7 +230,8 @@ class World:
     ) -> Done | None:
         """Run once, one part after the other; `what` happens before change `at`. None: it did not come to its end."""
         done: Done | None = Done()
-        grace, started = timedelta(hours=self.settings.grace), self.moment()
+        settings, started = self.settings, self.moment()
+        grace = timedelta(hours=settings.grace)
         closed = max(self.ends.values(), default=BEGIN)
         self.followed.begin(started, grace)
         with self.points.process(Process(at, what, answer, at_entry, turn)):
@@ -325,30 +252,24 @@ class World:
             if not any("--log-was-restored" in one or "--ledger-was-lost" in one for one in done.problems):
                 self.old_ledger = False
             self.unmarked.clear()
-            if not (self.wrong or self.store_wrong) and self._has_times(done):
+            if self.settings == settings and not (self.wrong or self.store_wrong) and self._has_times(done):
                 self.followed.end(started, grace)
-        # A clock that is wrong may let a change begin when no collector does.
-        self.followed.in_step = self.followed.in_step and not (
-            self.followed.unseen and (self.wrong or self.store_wrong)
-        )
+        is_wrong = self.followed.unseen is not None and bool(self.wrong or self.store_wrong)
+        if is_wrong or self.settings.length != settings.length:
+            # A wrong clock may let a change begin at another time, and a run with the settings of before takes it back.
+            self.followed.in_step = False
         self.last, self.began = done, (started, closed)
         return done
 
     def _has_times(self, done: Done) -> bool:
         """Return whether the log says how long windows are, and a run did not say that another change is to come."""
-        if any("that was announced" in one or "restored" in one for one in done.problems):
-            return False
-        return bool(Logs(self.parts[0]).read("words").times)
+        is_other = any("that was announced" in one or "restored" in one for one in done.problems)
+        return not is_other and bool(Logs(self.parts[0]).read("words").times)
 
     def end_lease(self) -> None:
         """Delete the lease, as another run does that has seen it stand still, and as anybody may."""
         for path, _ in storage.list_files(self.deployment.folder("log"), ".lease.json"):
             storage.remove(path)
-
-
-def digest_of(sealed: bytes) -> bytes:
-    """Return what a sealed report is known by here."""
-    return hashlib.blake2b(sealed, digest_size=16).digest()
 
 
 @contextmanager
