@@ -13,6 +13,8 @@ from tests.model.memory import Broken, Memory, is_forgotten, is_old, require
 from tests.model.seen import Fate, Output, accounts, charges, fates, folded, note_ends, outputs, unread
 from tests.model.world import World
 
+BUG = "report this bug"
+"""What a run says of an error that it does not know."""
 LOST = "was lost, or is an older copy"
 """What a run says of a log that lacks entries."""
 
@@ -146,6 +148,12 @@ def _no_limit_is_passed(world: World, memory: Memory, there: list[Output]) -> No
     require(spent <= epsilon * (1 + 1e-9), f"{spent:.3g} were spent under a limit of {epsilon:.3g}")
 
 
+def _nothing_is_a_bug(world: World, memory: Memory, there: list[Output]) -> None:
+    """Whatever happens, a run says it in a sentence of ours."""
+    bugs = [said for said in world.said if BUG in said]
+    require(not bugs, f"a run said: {bugs[:1]}")
+
+
 def _no_log_is_called_lost(world: World, memory: Memory) -> None:
     """A run refuses to go on without entries of its log only if it lacks some."""
     is_said = any(LOST in one for one in world.said)
@@ -232,6 +240,7 @@ ALWAYS: tuple[Callable[[World, Memory, list[Output]], None], ...] = (
     _nothing_published_is_lost,
     _each_release_is_charged_once,
     _no_limit_is_passed,
+    _nothing_is_a_bug,
     window_promises.windows_follow_each_other,
     window_promises.nothing_is_closed_ahead,
     window_promises.segments_stay,

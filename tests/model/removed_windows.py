@@ -18,6 +18,7 @@ from pipelines.log.calendar import Calendar
 from pipelines.log.closing import Closing, Listed, closing_of
 from pipelines.log.entries import whole_second
 from pipelines.log.fold import Fold
+from pipelines.log.stored import StoredFile
 from pipelines.schedule import calendar, intake, retention, run
 from pipelines.schedule.clock import Told
 
@@ -69,8 +70,8 @@ def the_newest_grace_holds(patch: Patch) -> None:
 def a_window_of_another_length_is_refused(patch: Patch) -> None:
     real = intake.intake_of
 
-    def intake_of(deployment: Deployment, fold: Fold) -> intake.Intake:
-        found, times = real(deployment, fold), calendar.calendar_of(deployment, fold)
+    def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -> intake.Intake:
+        found, times = real(deployment, fold, files), calendar.calendar_of(deployment, fold)
         known = [one for one in found.listed if one.window == times.window_at(one.window.end - timedelta(seconds=1))]
         return replace(found, listed=tuple(known))
 

@@ -108,7 +108,11 @@ def drawn(draw: Random, fault: str, others: Sequence[str]) -> tuple[Kind, list[A
     days += _AT_THE_END
     for name in faults:
         runs = [index for index, action in enumerate(days) if action == Run()]
-        where, happens = draw.choice(runs[1:-2] if name in CHANGES else runs), FAULTS[name](draw)
+        if name in CHANGES:
+            runs = runs[1:-2] or runs
+        elif name == "store's clock":
+            runs = [0, *runs]
+        where, happens = draw.choice(runs), FAULTS[name](draw)
         # What happens in a run takes its place, or comes before it.
         days[where : where + (isinstance(happens, IN_A_RUN) and draw.random() < 0.5)] = [happens]
     return kind, days

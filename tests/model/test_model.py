@@ -6,6 +6,7 @@ import pytest
 
 from tests.model.actions import Action, Collect, Kill, Pass, Run, Sleep
 from tests.model.losses import Harm, HarmInARun, Heal, LoseKey, RestoreLogs
+from tests.model.promises import BUG
 from tests.model.removed import MENDS, Mend
 from tests.model.search import RETENTIONS, played, search
 from tests.model.world import Kind
@@ -30,6 +31,7 @@ def test_a_mend_that_is_taken_out_is_missed(mend: Mend) -> None:
     with mend.removed():
         found = search(SEED, steps=STEPS, faults=mend.faults, shortest=False)
     assert found.trace is not None, f"{found.steps} steps in {found.traces} traces: every promise held"
+    assert BUG not in found.trace.broken, f"{mend.name} is not taken out: {found.trace.broken}"
     print(f"{mend.name}: {found.steps} steps: {found.trace.broken}")
 
 
