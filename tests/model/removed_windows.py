@@ -19,7 +19,7 @@ from pipelines.log.closing import Closing, Listed, closing_of
 from pipelines.log.entries import whole_second
 from pipelines.log.fold import Fold
 from pipelines.log.stored import StoredFile
-from pipelines.schedule import calendar, intake, retention, run
+from pipelines.schedule import calendar, intake, looking, retention, run
 from pipelines.schedule.clock import Told
 
 Patch = pytest.MonkeyPatch
@@ -75,7 +75,7 @@ def a_window_of_another_length_is_refused(patch: Patch) -> None:
         known = [one for one in found.listed if one.window == times.window_at(one.window.end - timedelta(seconds=1))]
         return replace(found, listed=tuple(known))
 
-    patch.setattr(run, "intake_of", intake_of)
+    patch.setattr(looking, "intake_of", intake_of)
 
 
 def what_at_most_deletes_is_silent(patch: Patch) -> None:
