@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -263,8 +263,12 @@ class World:
 
     def _has_times(self, done: Done) -> bool:
         """Return whether the log says how long windows are, and a run did not say that another change is to come."""
-        is_other = any("that was announced" in one or "restored" in one for one in done.problems)
-        return not is_other and bool(Logs(self.parts[0]).read("words").times)
+        if any("that was announced" in one or "restored" in one for one in done.problems):
+            return False
+        # A log that cannot be read breaks a promise, and says nothing of windows.
+        with suppress(HushcountError):
+            return bool(Logs(self.parts[0]).read("words").times)
+        return False
 
     def end_lease(self) -> None:
         """Delete the lease, as another run does that has seen it stand still, and as anybody may."""
