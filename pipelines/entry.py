@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -14,8 +15,13 @@ _PLAIN = {"±": "+-", "ε": "epsilon", "δ": "delta", "…": "...", "≥": ">=",
 _PLAINLY = "hushcount-plainly"
 
 
+_COLLECTED = 200_000
+"""After so many new objects Python looks for cycles: a fold of years has millions, and no cycle (half of `status`)."""
+
+
 def main(app: Callable[[], None] | None = None) -> None:
     """Run a command line: that of `hushcount` by default."""
+    gc.set_threshold(_COLLECTED)
     with loading():
         _speak_plainly()
         _quieten()
