@@ -237,6 +237,10 @@ class World:
         with self.points.process(Process(at, what, answer, at_entry, turn)):
             try:
                 for part in parts or self.parts:
+                    if self.points.at_work > 1:
+                        # Neither of two runs minds the other's lease, which stands still.
+                        with self.points.outside():
+                            self.end_lease()
                     of_part = run(part, now=self.now(), vouched=vouched)
                     done.problems += of_part.problems
                     done.dropped += of_part.dropped
