@@ -224,7 +224,7 @@ class Copies:
 
     def _checkpoint(self, id: str, party: Party, log: _Copy) -> None:
         data = TypeAdapter(Fold).dump_json(log.folding.fold)
-        self._put(f"log/{party}/{id}/checkpoints/000001/{log.head.number:010d}.checkpoint.json", data)
+        self._put(f"log/{party}/{id}/checkpoints/000001.json", data)
 
     def _put(self, path: str, data: bytes) -> None:
         target = Path(self.deployment.folder(path))

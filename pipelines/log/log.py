@@ -26,8 +26,6 @@ from pipelines.log.probe import require
 
 _EVERY = 100
 """So many entries lie between two checkpoints at most, if a party's run gets that far."""
-_KEPT = 2
-_CHECKPOINT = ".checkpoint.json"
 _FOLD = TypeAdapter(Fold)
 
 
@@ -211,34 +209,22 @@ class Log:
     def _beside_path(self, digest: str) -> str:
         return storage.join(self._folder, "lists", f"{digest}.json")
 
-    def _checkpoints(self, generation: int) -> list[tuple[int, str]]:
-        """Return number and path of the checkpoints of a generation, the newest first."""
-        if not storage.exists(self._path(_EVERY, generation)):
-            return []
-        paths = [path for path, _ in storage.list_files(self._checkpoint_folder(generation), _CHECKPOINT)]
-        named = ((path.rpartition("/")[2].removesuffix(_CHECKPOINT), path) for path in paths)
-        return sorted(((int(name), path) for name, path in named if name.isdecimal()), reverse=True)
-
     def _begin(self, generation: int, most: int = MOST_NUMBER) -> None:
-        """Begin at the newest checkpoint that is of the entry that it names; else at the beginning.
+        """Begin at the checkpoint, if it is of the entry that it names; else at the beginning.
 
         A generation begins where the one before it ended, by its own words.
 
         Args:
             most: entries behind this one do not count.
         """
-        for number, path in self._checkpoints(generation):
-            if number > most:
-                continue
-            try:
-                fold = _FOLD.validate_json(storage.read_bytes(path, TABLE_BYTES))
-                head = fold.heads[self.party]
-                data = storage.read_bytes(self._path(number, generation), ENTRY_BYTES)
-            except (ValidationError, KeyError, FormatError, FileNotFoundError):
-                continue
-            if head == Head(generation, number, digest_of(data)):
+        with suppress(ValidationError, KeyError, FormatError, OSError):
+            fold = _FOLD.validate_json(storage.read_bytes(self._checkpoint_path(generation), TABLE_BYTES))
+            head = fold.heads[self.party]
+            path = self._path(head.number, generation)
+            named = storage.read_if_there(path, ENTRY_BYTES) if head.number <= most else None
+            if named is not None and head == Head(generation, head.number, digest_of(named)):
                 self._folding = Folding(self.party, self.campaign, head, fold)
-                self._checkpoint = number
+                self._checkpoint = head.number
                 return
         if generation > 1:
             restored = self._opened(generation).restored
@@ -250,21 +236,15 @@ class Log:
             self._checkpoint = 0
 
     def _save(self) -> None:
-        """Write a checkpoint if the last one is long ago, and remove older ones; without it reading takes longer."""
+        """Write a checkpoint in place of the last one, if that is long ago; without it reading takes longer."""
         head = self.head
-        if head.number - self._checkpoint < _EVERY:
-            return
-        path = storage.join(self._checkpoint_folder(head.generation), f"{head.number:010d}{_CHECKPOINT}")
-        with suppress(StorageError, OSError):
-            # One of the same number may be of a log that this one took the place of; so may greater ones.
-            storage.write_whole(path, [_FOLD.dump_json(self.fold)])
-            self._checkpoint = head.number
-            older = [old for number, old in self._checkpoints(head.generation) if number <= head.number]
-            for old in older[_KEPT:]:
-                storage.remove(old)
+        if head.number - self._checkpoint >= _EVERY:
+            with suppress(StorageError, OSError):
+                storage.write_whole(self._checkpoint_path(head.generation), [_FOLD.dump_json(self.fold)])
+                self._checkpoint = head.number
 
-    def _checkpoint_folder(self, generation: int) -> str:
-        return storage.join(self._folder, "checkpoints", f"{generation:06d}")
+    def _checkpoint_path(self, generation: int) -> str:
+        return storage.join(self._folder, "checkpoints", f"{generation:06d}.json")
 
 
 class Logs:

@@ -56,7 +56,14 @@ def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) ->
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
     """Return the batches of a campaign that a hop here has not passed, oldest first: made here, or stated elsewhere."""
-    fold, parties = work.logs.known(epochs.campaign), work.deployment.file.parties
+    # A look with nothing to do reads nothing again; else another run may have done it since.
+    return _undone(work, epochs, stated, work.logs.known(epochs.campaign)) and _undone(
+        work, epochs, stated, work.logs.read(epochs.campaign)
+    )
+
+
+def _undone(work: Work, epochs: Epochs, stated: Stated, fold: Fold) -> list[Batch]:
+    parties = work.deployment.file.parties
     batches = fold.made_batches if work.shuffles else shuffled_elsewhere(epochs.campaign, stated)
     campaigns = epochs.campaigns
     return [
@@ -112,8 +119,8 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
         return None
     log = work.of(hop, batch.campaign)
     if hop == "shuffle" and (aside := _faults(task)):
-        work.done.problems += said_aside(aside)
-        log.decide(partial(_given_back, GivenBack(batch=batch.name, aside=aside)), work.now)
+        if log.decide(partial(_given_back, GivenBack(batch=batch.name, aside=aside)), work.now) is not None:
+            work.done.problems += said_aside(aside)
         return None
     return attempt(task, hop, new_attempt(work.deployment, log.party, batch, hop))
 

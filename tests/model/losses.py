@@ -22,15 +22,14 @@ from tests.model.world import World
 
 @dataclass(frozen=True)
 class Checkpoints(Action):
-    """The checkpoints of the logs are deleted, or the newest is cut."""
+    """The checkpoints of the logs are deleted, or cut."""
 
     cut: bool = False
 
     def do(self, world: World, memory: Memory) -> None:
         for party in world.deployment.file.parties:
-            folder = world.deployment.folder("log", party, "words", "checkpoints", "000001")
-            paths = [path for path, _ in storage.list_files(folder, ".json")]
-            for path in paths[-1:] if self.cut else paths:
+            folder = world.deployment.folder("log", party, "words", "checkpoints")
+            for path in [path for path, _ in storage.list_files(folder, ".json")]:
                 held = storage.read_bytes(path, 1 << 20)
                 storage.remove(path)
                 if self.cut:

@@ -353,9 +353,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_module, "_EVERY", 5)
 
 
-def checkpoints(deployment: Deployment) -> list[int]:
-    paths = (folder_of(deployment) / "checkpoints" / "000001").iterdir()
-    return sorted(int(path.name.partition(".")[0]) for path in paths)
+def checkpoint(deployment: Deployment) -> int:
+    """Return the number of the entry at which the checkpoint is."""
+    (path,) = (folder_of(deployment) / "checkpoints").iterdir()
+    number: int = json.loads(path.read_bytes())["heads"]["shuffler"]["number"]
+    return number
 
 
 @pytest.mark.usefixtures("often")
@@ -365,7 +367,7 @@ def test_a_checkpoint_is_written_now_and_then_and_spares_reading(
     for number in range(11):
         log.decide(lambda _, number=number: closed(number, taken(number)), START + number * MINUTE)  # type: ignore[misc]
     assert log.head.number == 12
-    assert checkpoints(deployment) == [5, 10]
+    assert checkpoint(deployment) == 10
     reads: list[str] = []
     real = storage.read_if_there
 
@@ -376,10 +378,10 @@ def test_a_checkpoint_is_written_now_and_then_and_spares_reading(
     monkeypatch.setattr(storage, "read_if_there", read_if_there)
     other = Log(deployment, "shuffler", CAMPAIGN)
     assert other.read() == log.fold
-    assert reads == [f"{number:010d}.json" for number in (11, 12, 13)]
+    assert reads == [f"{number:010d}.json" for number in (10, 11, 12, 13)]
     for number in range(11, 19):
         other.decide(lambda _, number=number: closed(number), START)  # type: ignore[misc]
-    assert checkpoints(deployment) == [15, 20]
+    assert checkpoint(deployment) == 20
     whole = other.fold
     # Deleted ones change nothing.
     shutil.rmtree(folder_of(deployment) / "checkpoints")
@@ -397,8 +399,8 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     shutil.copytree(folder, yesterday)
     for number in range(3, 20):
         log.decide(noted(f"lost {number}"), START)
-    assert checkpoints(deployment) == [15, 20]
-    newest = folder / "checkpoints" / "000001" / f"{15:010d}.checkpoint.json"
+    assert checkpoint(deployment) == 20
+    newest = folder / "checkpoints" / "000001.json"
     lost = newest.read_bytes()
     for entry in entries_of(deployment).glob("*.json"):
         entry.unlink()
@@ -407,8 +409,8 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     assert [*other.read().alerts] == ["0", "1", "2"]
     for number in range(14):
         other.decide(noted(f"new {number}"), START)
-    # Its own take the place of others, and are not removed for greater ones.
-    assert checkpoints(deployment) == [10, 15, 20]
+    # Its own takes the place of the other, which was at a later entry.
+    assert checkpoint(deployment) == 15
     read = Log(deployment, "shuffler", CAMPAIGN)
     assert read.read() == other.fold
     assert read._checkpoint == 15
@@ -416,7 +418,7 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
         newest.write_bytes(wrong)
         read = Log(deployment, "shuffler", CAMPAIGN)
         assert read.read() == other.fold
-        assert read._checkpoint == 10
+        assert read._checkpoint == 0
 
 
 @pytest.mark.usefixtures("often")
