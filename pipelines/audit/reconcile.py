@@ -105,8 +105,7 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
 
 
 def _listed_from(view: View) -> str:
-    first = oldest_open(view.fold, view.deployment.windows) if view.recent else ""
-    return first if any(name < first for name in view.fold.windows) else ""
+    return oldest_open(view.fold, view.deployment.windows) if view.recent else ""
 
 
 def _windows(view: View) -> list[WindowCounts]:

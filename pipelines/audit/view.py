@@ -20,7 +20,7 @@ from pipelines.log.calendar import Calendar
 from pipelines.log.closing import Rule
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
-from pipelines.log.stored import Stored, StoredFile, segments_in, stored_files
+from pipelines.log.stored import Stored, StoredFile, files_of, segments_in
 from pipelines.schedule.calendar import calendar_of, rule_of
 from pipelines.schedule.intake import Intake, intake_of
 from pipelines.schedule.stating import HandOver, hand_overs
@@ -227,9 +227,8 @@ class View:
     @cached_property
     def files(self) -> Sequence[StoredFile]:
         """Its files in the folder of segments."""
-        fold = self.fold
-        listed = stored_files(self.deployment, {self.campaign: fold}) if self.listed is None else self.listed
-        return listed.get(self.campaign, ())
+        _ = self.fold
+        return files_of(self.deployment, self.campaign) if self.listed is None else self.listed.get(self.campaign, ())
 
     @cached_property
     def unlisted(self) -> dict[SegmentPath, int]:

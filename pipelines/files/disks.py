@@ -62,8 +62,13 @@ def _folders(directory: str, depth: int) -> Iterator[str]:
     if depth == 0:
         yield directory
         return
-    with suppress(OSError), os.scandir(directory) as entries:
-        for path in [entry.path for entry in entries if entry.is_dir()]:
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return
+    for path in (f"{directory}/{name}" for name in names):
+        # One that cannot be reached hides no other.
+        if os.path.isdir(path):
             yield from _folders(path, depth - 1)
 
 

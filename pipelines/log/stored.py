@@ -58,12 +58,22 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     """
     if fold.closed is None:
         return ""
-    longest = max([windows.length, *(one.window.length for one in fold.windows.values())])
+    lengths = [*(one.window.length for one in fold.windows.values()), *(one.length for one in fold.times)]
+    longest = max([windows.length, *lengths])
     grace = max([windows.grace, *(one.grace for one in fold.times)])
     needed = [segment.window.start for segment in fold.waiting.values()]
     needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
-    return Window(oldest, oldest + windows.length).name
+    name = Window(oldest, oldest + windows.length).name
+    # Of a young campaign nothing is left out.
+    return name if any(known < name for known in fold.windows) else ""
+
+
+def files_of(deployment: Deployment, campaign: str) -> Sequence[StoredFile]:
+    """Return what lies in a campaign's folder of segments."""
+    root = deployment.folder("segments")
+    listed = storage.list_from(storage.join(root, campaign), 1, lambda _: "")
+    return [StoredFile(storage.relative(path, root), size, written) for path, size, written in listed]
 
 
 def manifests_in(files: Sequence[StoredFile]) -> list[StoredFile]:

@@ -15,6 +15,7 @@ from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
+from pipelines.files.storage_errors import told
 from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
@@ -76,8 +77,8 @@ def run(
         done.problems += time_.problems
         ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, _exported(deployment), done, engine,
-            console, say or (lambda _: None),
+            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, _exported(deployment, done), done,
+            engine, console, say or (lambda _: None),
         )  # fmt: skip
         attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
         for epochs in through:
@@ -223,19 +224,23 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     return [log.fold.batches[f"{entry.window}-{file}"] for file in entry.batches]
 
 
-def _exported(deployment: Deployment) -> set[str]:
-    """Return the paths of the files of the data set, which is written where the analyzer runs."""
+def _exported(deployment: Deployment, done: Done) -> set[str] | None:
+    """Return the paths of the files of the data set; None: it is not written here, or nobody can list it now."""
     if "analyzer" not in deployment.file.parties:
-        return set()
+        return None
     # It reads tables, which other parties need no package for.
     from pipelines.exports.store import exported
 
-    return exported(deployment)
+    try:
+        return exported(deployment)
+    except Exception as error:
+        done.problems.append(f"not all estimates were written: {told(error)}")
+        return None
 
 
 def _export(work: Work, epochs: Epochs, before: Fold) -> None:
     """Write the estimates of new results into the data set, and those that it lacks."""
-    if "analyzer" in work.deployment.file.parties:
+    if work.exported is not None:
         from pipelines.exports.store import keep_up
 
         fold = work.logs.known(epochs.campaign)

@@ -76,8 +76,11 @@ def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
     """
     spoken, there = [], beside.outputs
     for kind, folder in FOLDERS.items():
-        if (last := max(beside.said[kind].values(), key=lambda one: one.order, default=None)) is not None:
-            spoken.append((f"{folder}/{log.party}", Head(last.generation, last.number, last.entry)))
+        said = beside.said[kind].values()
+        newest = max((one.order for one in said), default=None)
+        # There may be two: a run that was up when the log was restored put another entry of that number.
+        heads = [Head(one.generation, one.number, one.entry) for one in said if one.order == newest]
+        spoken += [(f"{folder}/{log.party}", head) for head in heads]
     if (row := beside.followed) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)

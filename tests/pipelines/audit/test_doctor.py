@@ -329,8 +329,9 @@ def test_every_check_of_a_campaign_looks_at_one_listing_of_its_segments(
 
     monkeypatch.setattr("pipelines.files.storage.list_from", noted)
     examine(site.deployment, at(1.2))
+    assert asked.count(site.deployment.folder("segments", "words")) == 1
     # And one is of all campaigns, also of those without a file.
-    assert asked.count(site.deployment.folder("segments")) == 2
+    assert asked.count(site.deployment.folder("segments")) == 1
 
 
 def test_a_log_that_cannot_be_read_is_bad_and_silences_no_check_of_settings(site: Site) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.files.storage_errors import StorageError
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.log.stored import oldest_open, stored_files
@@ -93,3 +94,46 @@ def test_a_manifest_of_a_finished_window_is_found_by_the_next_run_and_status_say
 
 def test_without_a_closed_window_all_are_listed() -> None:
     assert oldest_open(Fold("words"), None) == ""  # type: ignore[arg-type]
+
+
+def test_what_a_young_campaign_has_of_older_windows_is_listed_too(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for day in (6, 7):
+        collect(site.store, site.campaign, values(60), day=day)
+    assert site.run(8.1, sure=True).problems == []
+    collect(site.store, site.campaign, values(60), day=0, collector="late", came=8)
+    shown = cli("status", "--config", site.config)
+    assert "not looked for" not in shown.out
+    assert "60 reports are stored" in shown.out
+
+
+@pytest.mark.parametrize("place", ["loop", "words/loop"])
+def test_a_link_that_leads_nowhere_hides_no_segment(tmp_path: Path, place: str) -> None:
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(60), day=0)
+    (site.store / "segments" / place).symlink_to("loop")
+    assert len(site.run(1.1).hops) == 2
+
+
+def test_a_data_set_that_cannot_be_listed_stops_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_: object) -> set[str]:
+        raise StorageError("cannot list it")
+
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(60), day=0)
+    monkeypatch.setattr("pipelines.exports.store.exported", away)
+    ran = site.run(1.1)
+    assert (len(ran.hops), ran.problems) == (2, ["not all estimates were written: cannot list it"])
+
+
+def test_a_second_statement_of_one_number_is_a_witness_too(tmp_path: Path) -> None:
+    """A run that was up when the log was restored left it, beside the one that the log has now."""
+    site = Site(tmp_path)
+    collect(site.store, site.campaign, values(60), day=0)
+    site.run(1.1)
+    (said,) = (site.store / "stated" / "shuffler" / "words").glob("*.json")
+    for digit in "0f":
+        twin = shutil.copy(said, said.with_name(f"{said.name[:-21]}{digit * 16}.json"))
+        assert "the log of shuffler was lost" in site.run(1.2).problems[0]
+        Path(twin).unlink()
+    assert site.run(1.3).problems == []
