@@ -92,7 +92,7 @@ def measure(name: str, look: str, deployment: Deployment, environment: Mapping[s
     counts = requests(address) if address else {}
     if look == "run":
         command = [sys.executable, "-c", _WATCH, str(deployment.path)]
-        watch = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=True)  # noqa: S603
+        watch = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=True)  # noqa: S603  # ours
         asked = f"; again in one process: {watch.stdout.strip()}"
     if address:
         asked += "; requests: " + ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from hushcount.collection.manifests import ID, MOST_SECONDS
-from hushcount.collection.windows import Window, window_from, window_start
+from hushcount.collection.windows import Window, window_at, window_from, window_start
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync, write_over
 from hushcount.senders import KEY, WEAKEST, Authentication, as_way, weakest
@@ -72,7 +72,7 @@ def seconds_or(root: Path, window: str, length: timedelta) -> int:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):
         start = window_start(window)
-        seconds = int((window_from(start, start, length).end - start).total_seconds())
+        seconds = int((window_at(start, length).end - start).total_seconds())
         _LOG.warning("length of window not noted", extra={"window": window, "seconds": seconds})
         return seconds
 
@@ -119,9 +119,8 @@ def open_window(root: Path, now: datetime, length: timedelta) -> Window:
     begun = [_noted_window(root, name, length) for name in kept_windows(root)]
     over = _over(root)
     running = [one for one in begun[-1:] if one.start <= now < one.end and (over is None or over <= one.start)]
-    for one in begun:
-        if one not in running:
-            note_over(root, one.end)
+    if ended := [one.end for one in begun if one not in running]:
+        note_over(root, max(ended))
     return running[0] if running else window_from(_over(root), now, length)
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Stream
 from hushcount.campaigns.parts import Identifier
-from hushcount.collection.windows import window_start
+from hushcount.collection.windows import LONGEST, window_start
 from hushcount.formats.models import Hex32, Part, text_of
 from hushcount.formats.reading import MOST_SEGMENTS, parse_model
 from hushcount.senders import WEAKEST, Authentication
@@ -29,7 +29,7 @@ _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
 _MOST_DAMAGED = (1 << 31) - 1
 _MOST = 1 << 40
 _MOST_REASONS = 256
-MOST_SECONDS = 366 * 86_400
+MOST_SECONDS = int(LONGEST.total_seconds())
 Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]

@@ -23,6 +23,7 @@ from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
 from pipelines.log.stored import manifests_in
+from pipelines.schedule.calendar import START_AGAIN
 from pipelines.schedule.charges import lacking, require_named
 
 _SOON = timedelta(days=14)
@@ -167,8 +168,7 @@ def collectors(view: View) -> Iterator[Finding]:
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif not view.calendar.has(window):
             says = f"it ended a window of {duration_text(window.length)}, {name}, which is none of the log"
-            cure = "give it the deployment file that runs here, and start it again"
-            yield Finding(f"windows of {collector}", "warning", says, cure)
+            yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):
             says, cure = f"the last is of {name}", "see whether it still runs"
             yield Finding(f"manifests of {collector}", "warning", says, cure)

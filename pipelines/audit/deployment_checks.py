@@ -144,7 +144,7 @@ def segments(view: View) -> Iterator[Finding]:
     known = {epochs.campaign for epochs in view.campaigns} | view.faults.keys()
     if not known or "shuffler" not in view.deployment.file.parties:
         return
-    for name, says in unclaimed(view.deployment, stored_files(view.deployment, {}), known).items():
+    for name, says in unclaimed(view.deployment, stored_files(view.deployment), known).items():
         yield Finding(f"segments of {name}", "warning", says)
 
 

@@ -19,7 +19,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
 from hushcount.collection.manifests import Manifest, SegmentPart, divided, manifest_name
 from hushcount.collection.segment_names import SegmentName, segment_named
-from hushcount.collection.windows import is_window, window_start
+from hushcount.collection.windows import is_window
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.models import explain
 from hushcount.formats.reading import LISTING_BYTES
@@ -84,8 +84,7 @@ def relist(view: View) -> Relisted:
         manifests[key].setdefault(cast(Stream, segment.stream), []).append(part)
         made.segments[str(segment)] = part.records
     for (file, window, whose, fingerprint), segments in manifests.items():
-        start = window_start(window)
-        length = windows[window].length if window in windows else view.calendar.window_at(start).end - start
+        length = windows.get(window, view.calendar.named(window)).length
         for id, listed in divided(segments, secrets.token_hex(8)):
             manifest = Manifest(
                 collector=whose.collector,

@@ -19,7 +19,7 @@ from pipelines.handover.statements import Statement
 from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
 from pipelines.log.hops import CHAIN, READERS, HopName
-from pipelines.schedule.stating import others, overdue, recipients_of
+from pipelines.schedule.stating import others, overdue, recipients_of, silent
 
 STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""
@@ -213,16 +213,12 @@ def _unreceived(view: View) -> Iterator[str]:
         folder, _, batch = what.rpartition(" ")
         (hop,) = (hop for hop in CHAIN.values() if hop.folder == folder)
         done = view.fold.done[batch][hop.name]
-        silent = [
-            party
-            for party in recipients_of(view.deployment, hop.name, done)
-            if f"{party} {hop.name} {batch}" not in view.fold.received
-        ]
-        number = sum(_handed(done, hop.name, party) for party in silent)
-        if silent:
+        missing = silent(recipients_of(view.deployment, hop.name, done), hop.name, batch, view.fold.received)
+        number = sum(_handed(done, hop.name, party) for party in missing)
+        if missing:
             yield (
                 f"{batch}: retention deleted {view.deployment.folder(folder, view.campaign, batch)} without a receipt "
-                f"of {' and '.join(silent)}: nobody here knows whether {number:,} reports of it were counted"
+                f"of {' and '.join(missing)}: nobody here knows whether {number:,} reports of it were counted"
             )
 
 

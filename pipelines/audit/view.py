@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.windows import Window, window_start
+from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.audit.heard import Heard, heard
 from pipelines.deployment.campaigns import Epochs
@@ -75,7 +75,7 @@ class View:
         faults: what is wrong with each other campaign.
         one: the campaign that is looked at; None: the deployment as a whole.
         logs: what this process has read of the logs; None: nothing yet.
-        listed: the files of segments, listed after the logs were read; None: the first check that needs them lists all.
+        listed: the files of segments, listed after the logs were read; None: each campaign lists its own, if asked.
         recent: whether these lack windows that are finished.
     """
 
@@ -239,5 +239,5 @@ class View:
     def is_over(self, window: str) -> bool:
         """Return whether the manifests of a window should be there; raises ValueError if it is not a window's name."""
         closed, known = self.fold.closed, self.windows.get(window)
-        end = self.calendar.window_at(window_start(window)).end if known is None else known.end
+        end = (known or self.calendar.named(window)).end
         return (closed is not None and end <= closed) or end + self.deployment.windows.patience < self.now

@@ -170,6 +170,7 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     from pipelines.init.planned import Spans
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
+    begins = tiling(answers.window, window_at(datetime.now(timezone.utc), answers.window))
     listed = (
         "any text"
         if answers.known is None
@@ -182,11 +183,7 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
         "error": f"{users(best.standard_error_users)} users of {answers.clients:,}, the standard error of a count",
         "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)}; "
         f"kept for {duration_text(spans.kept)}",
-        **(
-            {"begins": begins}
-            if (begins := tiling(answers.window, window_at(datetime.now(timezone.utc), answers.window)))
-            else {}
-        ),
+        **({"begins": begins} if begins else {}),
         "discovery": "none"
         if found is None
         else f"epsilon {rounded_up(found['epsilon'])}: a value is found when about "

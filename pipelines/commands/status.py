@@ -54,10 +54,9 @@ def status(
     now = datetime.now(timezone.utc)
     wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
     whole = View(deployment, now, wanted, faults, logs=logs).readable()
-    shuffles, recent = "shuffler" in deployment.file.parties, not digests
-    folds = {view.campaign: view.fold for view in whole.each()}
-    listed = stored_files(deployment, folds, recent=recent) if shuffles else {}
-    whole = replace(whole, listed=listed, recent=recent and shuffles)
+    shuffles, folds = "shuffler" in deployment.file.parties, {view.campaign: view.fold for view in whole.each()}
+    listed = stored_files(deployment, None if digests else folds) if shuffles else {}
+    whole = replace(whole, listed=listed, recent=shuffles and not digests)
     faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
     lost = undelivered(deployment, logs, now)

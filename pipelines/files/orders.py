@@ -105,7 +105,7 @@ def _at_number(element: tuple[int, Any]) -> TimestampedValue:
 
 
 def apart() -> FixedWindows:
-    """Return the windows of which each has one batch."""
+    """Return the windows that keep batches apart: one for each number."""
     return FixedWindows(1)
 
 

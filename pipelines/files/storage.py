@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from hushcount.errors import UsageError
 from hushcount.formats import reading
@@ -125,7 +125,7 @@ def open_read(path: str) -> IO[bytes]:
     if not is_remote(path):
         return reading.open_regular(Path(path))
     with client(path):
-        return _stores().opened(path)  # type: ignore[no-any-return]
+        return cast(IO[bytes], _stores().opened(path))
 
 
 def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:

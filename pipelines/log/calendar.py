@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hushcount.collection.windows import Window, window_at, window_from
+from hushcount.collection.windows import Window, window_at, window_from, window_start
 
 _SECOND = timedelta(seconds=1)
 
@@ -46,6 +46,11 @@ class Calendar:
         """Return the window of a moment."""
         times = self.at(moment)
         return window_from(times.begins, moment, times.length)
+
+    def named(self, name: str) -> Window:
+        """Return the window that begins as a name says; ValueError: it is not a window's name."""
+        start = window_start(name)
+        return Window(start, self.window_at(start).end)
 
     def of(self, window: Window) -> Times:
         """Return the times that a window has, whoever ended it: those in force at its last moment."""

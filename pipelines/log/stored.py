@@ -15,6 +15,7 @@ from pipelines.handover.names import SegmentPath
 from pipelines.log.fold import Fold
 
 _MARGIN = timedelta(days=1)
+"""By so much more is listed: the clocks of collectors and of the store may differ."""
 _IN_WINDOW = 4
 """So many names has the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
 
@@ -36,14 +37,14 @@ Stored = Mapping[str, Sequence[StoredFile]]
 """By campaign."""
 
 
-def stored_files(deployment: Deployment, folds: Mapping[str, Fold], *, recent: bool = False) -> Stored:
+def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None) -> Stored:
     """Return what lies in the folder of segments, also of campaigns that nobody knows. Read the logs first.
 
     Args:
-        recent: whether windows are left out of which nothing can join a batch any more, and nothing is needed.
+        recent: folds of the campaigns of which windows are left out that no manifest can join in time; None: of none.
     """
     root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
-    first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in folds.items()} if recent else {}
+    first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in (recent or {}).items()}
     for path, size, written in storage.list_from(root, 2, lambda place: first.get(place.partition("/")[0], "")):
         relative = storage.relative(path, root)
         found[relative.partition("/")[0]].append(StoredFile(relative, size, written))

@@ -15,6 +15,9 @@ from pipelines.log.closing import Listed, Rule
 from pipelines.log.entries import Settings
 from pipelines.log.fold import Fold
 
+START_AGAIN = "give it the deployment file that runs here, and start it again"
+"""The cure of a collector that ends windows which the log does not have."""
+
 
 def calendar_of(deployment: Deployment, fold: Fold) -> Calendar:
     """Return the windows that the log says; those of the deployment file, where it says none."""
@@ -67,8 +70,7 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
             own = calendar.window_at(one.window.end - timedelta(seconds=1))
             yield (
                 f"{one.path}: collector {one.manifest.collector} ended a window of {duration_text(one.window.length)}, "
-                f"which is none of the log: {own.name} takes its reports; give it the deployment file that runs here, "
-                "and start it again"
+                f"which is none of the log: {own.name} takes its reports; {START_AGAIN}"
             )
 
 

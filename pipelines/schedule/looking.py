@@ -33,7 +33,7 @@ def looked(
             done.problems.append(f"{campaign}: {told(error)}")
     if "shuffler" not in deployment.file.parties:
         return [epochs for epochs in campaigns if epochs.campaign in folds], {}, {}
-    stored = stored_files(deployment, folds)
+    stored = stored_files(deployment)
     for campaign, fold in folds.items():
         try:
             intake = intake_of(deployment, fold, stored.get(campaign, ()))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from hushcount.collection.windows import window_start
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.ledger.proofs import noted
@@ -80,5 +79,5 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
 
 def _seconds(deployment: Deployment, log: Log, name: str) -> int:
     """Return how long the window of a batch of the lost entries is taken to be: as what is left of the log says."""
-    start = window_start(log.fold.named(name).window)
-    return int((calendar_of(deployment, log.fold).window_at(start).end - start).total_seconds())
+    window = calendar_of(deployment, log.fold).named(log.fold.named(name).window)
+    return int(window.length.total_seconds())

@@ -95,8 +95,8 @@ def delete_old(
 
 
 def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | None, now: datetime) -> Iterator[_Old]:
-    part, parties = deployment.file.retention, deployment.file.parties
-    horizon = min(now, _earliest_needed(fold), listed or _NEVER, _still_long(calendar_of(deployment, fold), fold, now))
+    part, parties, calendar = deployment.file.retention, deployment.file.parties, calendar_of(deployment, fold)
+    horizon = min(now, _earliest_needed(fold), listed or _NEVER, _still_long(calendar, fold, now))
     through = _through(deployment, epochs, fold)
     waiting = {(one.hop, one.batch) for one in handed_on(deployment, fold) if one.missing}
     wanted = [(hop, hop.folder, getattr(part, hop.folder)) for hop in HANDED_ON.values()]
@@ -105,10 +105,10 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
         if hop.party not in parties or keep is None:
             continue
         old = {
-            batch.name: _end(deployment, fold, batch)
+            batch.name: end
             for batch in through
-            if _has_left(fold, hop, what, batch.name)
-            if _until(deployment, fold, batch, what, keep) < horizon and not fold.deleted.get(f"{what} {batch.name}")
+            if _has_left(fold, hop, what, batch.name) and not fold.deleted.get(f"{what} {batch.name}")
+            if _until(calendar, end := _end(deployment, fold, batch), what, keep) < horizon
         }
         waits = waiting if what == hop.folder else set()
         unreceived = {name for name in old if (hop.name, name) in waits}
@@ -134,14 +134,13 @@ def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
     return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
 
 
-def _until(deployment: Deployment, fold: Fold, batch: Batch, what: str, keep: timedelta) -> datetime:
-    """Return until when something of a batch is kept: shuffled reports as long as late ones may be compared with them.
+def _until(calendar: Calendar, end: datetime, what: str, keep: timedelta) -> datetime:
+    """Return until when something is kept of a batch with a window that ended then.
 
-    The deployment file may say a shorter grace by now than was in force when the batch was made.
+    Shuffled reports are kept as long as late ones may be compared with them: the deployment file may say a shorter
+    grace by now than was in force when the batch was made.
     """
-    end = _end(deployment, fold, batch)
-    compared = calendar_of(deployment, fold).compared_until(end) if what == CHAIN["shuffle"].folder else end
-    return max(end + keep, compared)
+    return max(end + keep, calendar.compared_until(end) if what == CHAIN["shuffle"].folder else end)
 
 
 def _through(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[Batch]:

@@ -6,7 +6,7 @@ runs may be at work at once: who finds that another was first reads on and decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime, timezone
 
 from rich.console import Console
@@ -15,7 +15,6 @@ from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
-from pipelines.files.storage_errors import told
 from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
@@ -77,15 +76,18 @@ def run(
         done.problems += time_.problems
         ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, _exported(deployment, done), done,
-            engine, console, say or (lambda _: None),
+            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
+            say or (lambda _: None),
         )  # fmt: skip
+        data_set: Container[str] | None = None
+        with work.contained("not all estimates were written"):
+            data_set = _exported(deployment)
         attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
         for epochs in through:
             campaign = epochs.campaign
             swept = {party: folders.get(campaign, set()) for party, folders in attempts.items()}
             with work.contained(campaign):
-                _run_campaign(work, epochs, there[campaign], swept)
+                _run_campaign(work, epochs, there[campaign], swept, data_set)
         with work.contained("segments"):
             done.waiting += unclaimed(
                 deployment, stored, {epochs.campaign for epochs in campaigns} | faults.keys()
@@ -93,7 +95,13 @@ def run(
     return done
 
 
-def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attempts: dict[Party, set[str]]) -> None:
+def _run_campaign(
+    work: Work,
+    epochs: Epochs,
+    there: dict[Party, Beside],
+    attempts: dict[Party, set[str]],
+    data_set: Container[str] | None,
+) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.known(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
@@ -123,7 +131,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         # What turns out to be too little for a batch joins the next window that closes.
         advance_all(work, epochs, stated, failed)
     with work.contained(f"{campaign}: not all estimates were written"):
-        _export(work, epochs, before)
+        _export(work, epochs, before, data_set)
     _follow(work, epochs)
     for log, head in zip(logs, said, strict=True):
         if log.head != head:
@@ -181,13 +189,23 @@ def _close_some(work: Work, epochs: Epochs) -> bool:
     What turns out to be too little for a batch goes back, and must find a window that ends within its grace. So a
     window that ends later waits until the batch is shuffled.
     """
-    calendar, closed = calendar_of(work.deployment, work.logs.known(epochs.campaign)), 0
+    fold = work.logs.known(epochs.campaign)
+    rule, closed = rule_of(work.deployment, epochs, fold), 0
+    if next_window(fold.closed, fold.waiting.values(), _left(work, fold), rule, work.now) is None:
+        # What another run decided since can make one due: the next look closes it.
+        return False
     before: datetime | None = None
     while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:
         closed += 1
-        ends = [calendar.grace_ends(one.window) for batch in made for one in batch.all_segments]
+        ends = [rule.calendar.grace_ends(one.window) for batch in made for one in batch.all_segments]
         before = min([*ends, *([] if before is None else [before])], default=None)
     return closed > 0
+
+
+def _left(work: Work, fold: Fold) -> list[Listed]:
+    """Return the manifests that were listed and that no closed window has taken in since."""
+    files = fold.files
+    return [one for one in work.listed[fold.campaign] if files.isdisjoint(one.files)]
 
 
 def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched] | None:
@@ -196,26 +214,15 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     log = work.of("shuffle", campaign)
     chosen: list[tuple[Closed, list[str]]] = []
 
-    def left(fold: Fold) -> list[Listed]:
-        files = fold.files
-        return [one for one in work.listed[campaign] if files.isdisjoint(one.files)]
-
     def wanted(fold: Fold) -> Decision | None:
         rule = rule_of(work.deployment, epochs, fold)
-        closing = closed_next(work.deployment, fold, left(fold), rule, work.now, before)
+        closing = closed_next(work.deployment, fold, _left(work, fold), rule, work.now, before)
         if closing is None:
             return None
         chosen[:] = [closing]
         work.say(f"{campaign}: closing {closing[0].window}")
         return closing[0]
 
-    fold = log.fold
-    if (
-        next_window(fold.closed, fold.waiting.values(), left(fold), rule_of(work.deployment, epochs, fold), work.now)
-        is None
-    ):
-        # What another run decided since can make one due: the next look closes it.
-        return None
     if log.decide(wanted, work.now) is None:
         return None
     ((entry, aside),) = chosen
@@ -224,27 +231,23 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     return [log.fold.batches[f"{entry.window}-{file}"] for file in entry.batches]
 
 
-def _exported(deployment: Deployment, done: Done) -> set[str] | None:
-    """Return the paths of the files of the data set; None: it is not written here, or nobody can list it now."""
+def _exported(deployment: Deployment) -> set[str] | None:
+    """Return the paths of the files of the data set; None: it is not written here."""
     if "analyzer" not in deployment.file.parties:
         return None
     # It reads tables, which other parties need no package for.
     from pipelines.exports.store import exported
 
-    try:
-        return exported(deployment)
-    except Exception as error:
-        done.problems.append(f"not all estimates were written: {told(error)}")
-        return None
+    return exported(deployment)
 
 
-def _export(work: Work, epochs: Epochs, before: Fold) -> None:
-    """Write the estimates of new results into the data set, and those that it lacks."""
-    if work.exported is not None:
+def _export(work: Work, epochs: Epochs, before: Fold, data_set: Container[str] | None) -> None:
+    """Write the estimates of new results into the data set, and those that it lacks; not if its files are not known."""
+    if data_set is not None:
         from pipelines.exports.store import keep_up
 
         fold = work.logs.known(epochs.campaign)
-        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, work.exported, work.say)
+        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, data_set, work.say)
 
 
 def _follow(work: Work, epochs: Epochs) -> None:

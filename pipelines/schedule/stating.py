@@ -126,9 +126,13 @@ def handed_on(deployment: Deployment, fold: Fold) -> list[HandOver]:
         for hop, done in hops.items():
             recipients = recipients_of(deployment, hop, done)
             if recipients and not fold.is_deleting(CHAIN[hop].folder, name):
-                missing = tuple(party for party in recipients if f"{party} {hop} {name}" not in received)
-                found.append(HandOver(name, hop, done, recipients, missing))
+                found.append(HandOver(name, hop, done, recipients, silent(recipients, hop, name, received)))
     return found
+
+
+def silent(recipients: tuple[Party, ...], hop: HopName, batch: str, received: Container[str]) -> tuple[Party, ...]:
+    """Return who left no receipt of an output; `received` is as `Fold.received`."""
+    return tuple(party for party in recipients if f"{party} {hop} {batch}" not in received)
 
 
 def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +47,6 @@ class Work:
         reached: the latest moment that is known to have come: it is later than `now` if the clock is behind.
         ahead: a sentence on a clock that is far ahead; empty: it is not.
         listed: the manifests of a campaign that no closed window has taken in, by its id.
-        exported: paths of the files of the data set; None: none is written now.
     """
 
     deployment: Deployment
@@ -57,7 +56,6 @@ class Work:
     reached: datetime
     ahead: str
     listed: dict[str, tuple[Listed, ...]]
-    exported: Container[str] | None
     done: Done
     engine: Engine
     console: Console | None

@@ -39,7 +39,7 @@ def rule(site: Site) -> Rule:
 def close(site: Site, day: float, fold: Fold | None = None) -> tuple[Closed, list[str]] | None:
     """Return what closing the next window says, for a log that nothing is in yet or for this fold."""
     before = fold or Fold("words")
-    files = stored_files(site.deployment, {"words": before})["words"]
+    files = stored_files(site.deployment)["words"]
     return closed_next(site.deployment, before, intake_of(site.deployment, before, files).listed, rule(site), at(day))
 
 

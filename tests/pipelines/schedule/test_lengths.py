@@ -38,6 +38,13 @@ def leave(site: Site, day: float, length: str, number: int, collector: str = "on
     collect(site.store, site.campaign, values(number), day, collector, seconds=seconds, came=came)
 
 
+def pass_quarters(site: Site, *days: float) -> None:
+    """Let windows of six hours come and be counted."""
+    for day in days:
+        leave(site, day, "6h", 60)
+        site.run(day + 0.3)
+
+
 def came(segment: Path, collector: str, day: float) -> None:
     """Let the store have had a collector's manifest from a moment on."""
     moment = at(day).timestamp()
@@ -360,15 +367,11 @@ def test_a_collector_with_longer_windows_is_compared_with_all_that_came_within_i
     site.run(1.2)
     leave(site, 1, "1d", 60, "old")
     site.run(2.05)
-    for quarter in (2, 2.25, 2.5, 2.75):
-        leave(site, quarter, "6h", 60)
-        site.run(quarter + 0.3)
+    pass_quarters(site, 2, 2.25, 2.5, 2.75)
     leave(site, 2, "1d", 60, "old")
     (first,) = collect(site.store, site.campaign, values(60), 3, seconds=21_600)
     site.run(3.3)
-    for quarter in (3.25, 3.5):
-        leave(site, quarter, "6h", 60)
-        site.run(quarter + 0.3)
+    pass_quarters(site, 3.25, 3.5)
     before = counted(site)
     (own,) = collect(site.store, site.campaign, values(60), 3, "old", seconds=86_400)
     add_copies(first, own, "old")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipelines.deployment.settings import WindowsPart
 from pipelines.files.storage_errors import StorageError
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
@@ -77,9 +79,7 @@ def test_a_manifest_of_a_finished_window_is_found_by_the_next_run_and_status_say
     first = oldest_open(fold, site.deployment.windows)
     assert first == window_name(2)
     collect(site.store, site.campaign, values(60), day=0, collector="late", came=6)
-    every, recent = (
-        stored_files(site.deployment, {"words": fold}, recent=is_recent)["words"] for is_recent in (False, True)
-    )
+    every, recent = (stored_files(site.deployment, recent)["words"] for recent in (None, {"words": fold}))
     assert {one.path.split("/")[2] for one in every} == {window_name(day) for day in range(6)}
     assert {one.path.split("/")[2] for one in recent} == {window_name(day) for day in range(2, 6)}
     said = done("status", "--config", site.config).out
@@ -93,7 +93,7 @@ def test_a_manifest_of_a_finished_window_is_found_by_the_next_run_and_status_say
 
 
 def test_without_a_closed_window_all_are_listed() -> None:
-    assert oldest_open(Fold("words"), None) == ""  # type: ignore[arg-type]
+    assert oldest_open(Fold("words"), WindowsPart(length=timedelta(days=1), grace=timedelta(days=2))) == ""
 
 
 def test_what_a_young_campaign_has_of_older_windows_is_listed_too(tmp_path: Path) -> None:
