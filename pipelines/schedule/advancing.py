@@ -32,7 +32,7 @@ from pipelines.schedule.handed import Stated, shuffled_elsewhere
 from pipelines.schedule.hops import Task, next_step
 from pipelines.schedule.inputs import earlier
 from pipelines.schedule.intake import fault_in, said_aside
-from pipelines.schedule.publishing import new_attempt, publish
+from pipelines.schedule.publishing import new_attempt, publish, publish_missing
 from pipelines.schedule.work import Work
 
 _MOST_REPORTS = 1 << 22
@@ -122,6 +122,10 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
         if log.decide(partial(_given_back, GivenBack(batch=batch.name, aside=aside)), work.now) is not None:
             work.done.problems += said_aside(aside)
         return None
+    if hop == "shuffle":
+        # Another run may have died, or sleep, between the entry of an earlier batch and its files.
+        others = {*earlier(work.deployment, fold, fold.batches[batch.name])}
+        work.done.problems += publish_missing(work.deployment, log, others, work.now)
     return attempt(task, hop, new_attempt(work.deployment, log.party, batch, hop))
 
 

@@ -92,10 +92,16 @@ class PlainJobs:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.released: dict[tuple[str, str], list[str]] = {}
         self.ran: list[tuple[str, str]] = []
-        patch.setattr("pipelines.jobs.shuffle.plan_shuffle", partial(PlainJob, self.shuffle))
+        patch.setattr("pipelines.jobs.shuffle.plan_shuffle", self.plan_shuffle)
         patch.setattr("pipelines.jobs.discover.plan_discover", partial(PlainJob, self.discover))
         patch.setattr("pipelines.jobs.analyze.plan_analyze", partial(PlainJob, self.analyze))
         patch.setattr("pipelines.schedule.attempts.run_together", _together)
+
+    def plan_shuffle(self, path: Path, batch: BatchFile, out: str, **named: Any) -> PlainJob:
+        for name in batch.earlier:
+            # Its reports would be compared with this batch's.
+            read_upstream(storage.join(batch.shuffled_folder, name), "shuffle", Campaign.read(path))
+        return PlainJob(self.shuffle, path, batch, out, **named)
 
     def shuffle(self, path: Path, batch: BatchFile, out: str, *, writer: Writer, **_: object) -> HopSummary:
         campaign = Campaign.read(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -12,12 +13,13 @@ import pytest
 from pipelines.ledger.proofs import key_in
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
+from pipelines.schedule import publishing
 from tests.pipelines.schedule.test_killed import counts_of, jobs, left, prepared
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.plain_jobs import PlainJobs
 from tests.support.site import Site, account_at, at, values
-from tests.support.writes import acting_at
+from tests.support.writes import Killed, acting_at, kill
 
 WAIT = 120.0
 RUN = """
@@ -64,6 +66,36 @@ def test_a_run_that_slept_anywhere_while_another_worked_does_no_harm(
         if not writes.is_over:
             break
     assert number > 100
+
+
+@pytest.mark.parametrize("every", [1, 11])
+@pytest.mark.long(but=("11",))
+def test_a_run_goes_on_where_another_died_before_it_published(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
+    """Also if it began before: then it shuffles batches that are compared with one whose files are not there yet."""
+    site = prepared(tmp_path / "site")
+    whole = site.copied(tmp_path / "whole")
+    assert whole.run(7.1, sure=True).problems == []
+    expected, deaths = counts_of(whole), 0
+    for number in count(1, every):
+        twin = site.copied(tmp_path / str(number))
+
+        def die() -> None:
+            nonlocal deaths
+            with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+                patch.setattr(publishing, "move_directory", lambda *_: kill())
+                twin.run(7.1, sure=True)  # noqa: B023  # called here
+                return
+            deaths += 1
+
+        with acting_at(number, die) as writes:
+            assert twin.run(7.1, sure=True).problems == [], writes.names
+        assert twin.run(7.1, sure=True).problems == [], writes.names
+        assert counts_of(twin) == expected, writes.names
+        assert left(twin) == [], writes.names
+        if not writes.is_over:
+            break
+    assert number > 100
+    assert deaths > number / (4 * every)
 
 
 def two_at_once(site: Site, day: float) -> list[str]:
