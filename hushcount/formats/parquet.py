@@ -1,8 +1,13 @@
-"""Parquet files that another party, or a damaged disk, may have made: bounded before they are read."""
+"""Parquet files that another party, or a damaged disk, may have made: bounded and checked before they are read.
+
+Parquet has checksums of pages, and none of the footer, which says what they mean. So ours have a digest of the file.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import io
+from typing import TYPE_CHECKING, Any
 
 from hushcount.errors import FormatError
 
@@ -10,13 +15,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 1 << 26
+DIGEST_KEY = b"hushcount.digest"
+"""In the footer: BLAKE2b of the file, in hexadecimal digits, with zeros in its own place."""
+_BYTES = 32
+_EMPTY = b"0" * (2 * _BYTES)
+
+
+def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
+    """Return a table as a Parquet file with a digest; `options` as of pyarrow's ParquetWriter."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    with pq.ParquetWriter(buffer, table.schema, write_page_checksum=True, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({DIGEST_KEY: _EMPTY})
+    raw = buffer.getvalue()
+    return _exchanged(raw, _EMPTY, _digest(raw))
 
 
 def parse_parquet(raw: bytes, name: str) -> pa.Table:
     """Return the table in the bytes of a Parquet file of at most 2^26 rows; its strings are UTF-8.
 
     Raises:
-        FormatError: it says that it has more rows.
+        FormatError: it says that it has more rows, or its digest, if it has one, is of another file.
         ArrowException, OSError: it is no Parquet file, or is damaged; the message may quote what is in it.
     """
     # Clients read no tables, and need no pyarrow.
@@ -27,6 +48,19 @@ def parse_parquet(raw: bytes, name: str) -> pa.Table:
     # A few bytes may say that a value is repeated a million times.
     if file.metadata.num_rows > MOST_ROWS:
         raise FormatError(f"{name} has {file.metadata.num_rows:,} rows, must have {MOST_ROWS:,} at most")
+    said = (file.metadata.metadata or {}).get(DIGEST_KEY)
+    if said is not None and (len(said) != len(_EMPTY) or said != _digest(_exchanged(raw, said, _EMPTY))):
+        raise FormatError(f"{name} is damaged: it has not the bytes that were written; restore it, or make it again")
     table = file.read()
     table.validate(full=True)
     return table
+
+
+def _digest(raw: bytes) -> bytes:
+    return hashlib.blake2b(raw, digest_size=_BYTES).hexdigest().encode()
+
+
+def _exchanged(raw: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a file's bytes with another digest; the last such bytes are those of the footer."""
+    before, _, after = raw.rpartition(old)
+    return before + new + after

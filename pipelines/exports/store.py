@@ -21,7 +21,7 @@ from hushcount.formats.reading import TABLE_BYTES
 from hushcount.results import FOLDER, VERSION, file_name, version_of
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
-from pipelines.exports.table import Result, parquet_bytes
+from pipelines.exports.table import Result, file_bytes
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError, told
 from pipelines.handover.names import Batch
@@ -41,7 +41,7 @@ def write(result: Result, root: str) -> str | None:
     path = storage.join(root, result.file_name)
     if table is None:
         return None
-    data = parquet_bytes(table)
+    data = file_bytes(table)
     try:
         storage.write_whole(path, [data])
     except (StorageError, OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import other_item
@@ -19,7 +17,7 @@ from hushcount.collection.windows import window_start
 from hushcount.discovery.found_counts import count_estimates
 from hushcount.errors import FormatError, UsageError
 from hushcount.estimating import estimated
-from hushcount.formats.parquet import parse_parquet
+from hushcount.formats.parquet import parquet_bytes, parse_parquet
 from hushcount.formats.reading import TABLE_BYTES
 from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.oracles.estimates import Levels
@@ -103,20 +101,18 @@ class Result:
         return _whole(rows, self, tally.reports, levels)
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
+def file_bytes(table: pa.Table) -> bytes:
     """Return a table as a file: zstd, numbers and items as they are, and a dictionary for what repeats.
 
     Sorted by count, numbers pack better so than with a dictionary. Encodings by byte pack better still, and not every
     engine reads them. What the path says too has the type that pandas and pyarrow give a part of a path.
     """
-    buffer = io.BytesIO()
     for name in ("campaign", "window"):
         place = table.schema.get_field_index(name)
         field = pa.field(name, pa.dictionary(pa.int32(), pa.string()), nullable=False)
         table = table.set_column(place, field, table[name].dictionary_encode())
     few = [column.name for column in COLUMNS if column.type != "double" and column.name != "item"]
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=few, write_page_checksum=True)
-    return buffer.getvalue()
+    return parquet_bytes(table, compression="zstd", use_dictionary=few)
 
 
 def _rows(folder: str, campaign: Campaign, tally: Tally, levels: Levels, *, apart: bool) -> pa.Table:

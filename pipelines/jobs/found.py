@@ -16,13 +16,14 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.found_counts import combine, count_estimates, unbiased_from
 from hushcount.errors import FormatError
+from hushcount.formats.parquet import parquet_bytes
 from hushcount.items import may_be_item
 from hushcount.privacy.unit import rule_of, unit_of
 from hushcount.senders import Senders
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_header
 from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.tables import csv_bytes, parquet_bytes, read_csv_rows
+from pipelines.jobs.tables import csv_bytes, read_csv_rows
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 

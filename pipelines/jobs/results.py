@@ -15,6 +15,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, read_items
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated
+from hushcount.formats.parquet import parquet_bytes
 from hushcount.formats.reading import TABLE_BYTES, read_file
 from hushcount.items import canonical
 from hushcount.oracles import tally as tally_files
@@ -34,7 +35,7 @@ from pipelines.jobs.found import (
     unbiased_of,
 )
 from pipelines.jobs.page import Page, render
-from pipelines.jobs.tables import csv_bytes, parquet_bytes
+from pipelines.jobs.tables import csv_bytes
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
 
 ESTIMATES = "estimates.csv"

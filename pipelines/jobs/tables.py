@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hushcount.errors import UsageError
+from hushcount.formats.parquet import parquet_bytes
 from hushcount.formats.reading import TABLE_BYTES
 from hushcount.formats.whole_files import write_new, write_over
 from pipelines.files import permissions, storage
@@ -25,13 +24,6 @@ def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {cause(error)}") from None
     return csv_rows(raw, path, columns)
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
 
 
 def csv_bytes(table: pa.Table) -> bytes:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.errors import FormatError
-from hushcount.formats.parquet import MOST_ROWS, parse_parquet
+from hushcount.formats.parquet import DIGEST_KEY, MOST_ROWS, parquet_bytes, parse_parquet
 
 
 def file_of(array: pa.Array) -> bytes:
@@ -29,3 +29,23 @@ def test_a_string_that_is_not_utf8_is_refused() -> None:
     array = pa.array([b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(pa.ArrowException):
         parse_parquet(file_of(array), "table")
+
+
+@pytest.mark.parametrize("item", ["a", "0" * 64])
+def test_any_changed_bit_is_told_or_changes_nothing(item: str) -> None:
+    """Also where only the digest can tell: in the footer, which has no checksum of Parquet's."""
+    table = pa.table({"item": [item, "b"], "count": [1.0, 2.0]})
+    whole = parquet_bytes(table)
+    assert parse_parquet(whole, "table").equals(table)
+    told = 0
+    for place in range(8 * len(whole)):
+        changed = bytearray(whole)
+        changed[place // 8] ^= 1 << place % 8
+        try:
+            read = parse_parquet(bytes(changed), "table")
+        except (FormatError, pa.ArrowException, OSError, UnicodeDecodeError):
+            told += 1
+        else:
+            # Its key is another one, or what says how long that is.
+            assert read.equals(table)
+    assert told >= 8 * (len(whole) - len(DIGEST_KEY) - 2)

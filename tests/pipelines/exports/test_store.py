@@ -335,6 +335,6 @@ def test_a_flipped_bit_is_told_and_never_another_number(made: Site, tmp_path: Pa
         except FormatError:
             told += 1
         else:
-            assert len(after) == len(before)
-            assert after["count"].equals(before["count"])
-    assert told > 100
+            # As when the name of the digest is another one.
+            assert after.equals(before)
+    assert told > 290
