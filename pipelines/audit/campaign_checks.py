@@ -167,7 +167,7 @@ def collectors(view: View) -> Iterator[Finding]:
             says = f"it closed {name}, which has not ended here"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif not view.calendar.has(window):
-            says = f"it ended a window of {duration_text(window.length)}, {name}, which is none of the log"
+            says = f"it ended a window of {duration_text(window.length)}, {name}, and the log has no such window"
             yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):
             says, cure = f"the last is of {name}", "see whether it still runs"

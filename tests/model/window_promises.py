@@ -83,7 +83,7 @@ def collectors_have_the_windows_of_the_log(world: World, memory: Memory, there: 
 
 def has_problems(world: World) -> bool:
     """Return whether the last run named a problem, other than a collector that was not started anew."""
-    return world.last is not None and any("which is none of the log" not in one for one in world.last.problems)
+    return world.last is not None and any("and the log has no such window" not in one for one in world.last.problems)
 
 
 def every_window_closes(world: World, memory: Memory) -> None:
