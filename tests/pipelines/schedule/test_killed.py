@@ -62,13 +62,18 @@ def prepared(root: Path) -> Site:
     return site
 
 
+def undisturbed(site: Site, root: Path) -> dict[str, Any]:
+    """Return what a run of a copy of a prepared site counts, if nothing comes in its way."""
+    whole = site.copied(root / "whole")
+    assert whole.run(7.1, sure=True).problems == []
+    return counts_of(whole)
+
+
 @pytest.mark.parametrize("every", [1, 11])
 @pytest.mark.long(but=("11",))
 def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
     site = prepared(tmp_path / "site")
-    whole = site.copied(tmp_path / "whole")
-    assert whole.run(7.1, sure=True).problems == []
-    expected = counts_of(whole)
+    expected = undisturbed(site, tmp_path)
     assert expected["hops"]
     assert any(expected["deleted"].values())
     moments = set()

@@ -14,7 +14,7 @@ from pipelines.ledger.proofs import key_in
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule import publishing
-from tests.pipelines.schedule.test_killed import counts_of, jobs, left, prepared
+from tests.pipelines.schedule.test_killed import counts_of, jobs, left, prepared, undisturbed
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.plain_jobs import PlainJobs
@@ -48,9 +48,7 @@ def test_a_run_that_slept_anywhere_while_another_worked_does_no_harm(
     tmp_path: Path, jobs: PlainJobs, every: int
 ) -> None:
     site = prepared(tmp_path / "site")
-    whole = site.copied(tmp_path / "whole")
-    assert whole.run(7.1, sure=True).problems == []
-    expected = counts_of(whole)
+    expected = undisturbed(site, tmp_path)
     for number in count(1, every):
         twin = site.copied(tmp_path / str(number))
         others = []
@@ -73,21 +71,20 @@ def test_a_run_that_slept_anywhere_while_another_worked_does_no_harm(
 def test_a_run_goes_on_where_another_died_before_it_published(tmp_path: Path, jobs: PlainJobs, every: int) -> None:
     """Also if it began before: then it shuffles batches that are compared with one whose files are not there yet."""
     site = prepared(tmp_path / "site")
-    whole = site.copied(tmp_path / "whole")
-    assert whole.run(7.1, sure=True).problems == []
-    expected, deaths = counts_of(whole), 0
+    expected, deaths = undisturbed(site, tmp_path), list[int]()
     for number in count(1, every):
         twin = site.copied(tmp_path / str(number))
 
-        def die() -> None:
-            nonlocal deaths
-            with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-                patch.setattr(publishing, "move_directory", lambda *_: kill())
-                twin.run(7.1, sure=True)  # noqa: B023  # called here
-                return
-            deaths += 1
+        def die(*_: object) -> None:
+            deaths.append(number)  # noqa: B023  # called here
+            kill()
 
-        with acting_at(number, die) as writes:
+        def run_and_die() -> None:
+            with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+                patch.setattr(publishing, "move_directory", die)
+                twin.run(7.1, sure=True)  # noqa: B023  # called here
+
+        with acting_at(number, run_and_die) as writes:
             assert twin.run(7.1, sure=True).problems == [], writes.names
         assert twin.run(7.1, sure=True).problems == [], writes.names
         assert counts_of(twin) == expected, writes.names
@@ -95,7 +92,7 @@ def test_a_run_goes_on_where_another_died_before_it_published(tmp_path: Path, jo
         if not writes.is_over:
             break
     assert number > 100
-    assert deaths > number / (4 * every)
+    assert len(deaths) > number / (4 * every)
 
 
 def two_at_once(site: Site, day: float) -> list[str]:
