@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
 from pipelines.asking import sentences, tables
-from pipelines.asking.changes import changes_table
+from pipelines.asking.changes import CONFIDENCE, SCHEMA, by_chance, changed
 from pipelines.asking.groups import Chosen, counted_in_all, each_item, read_groups
 from pipelines.asking.sides import Sides
 from pipelines.asking.sources import Source, from_folders, from_store
@@ -20,8 +20,6 @@ from pipelines.console.answer import Answer
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.jobs.tables import put_table, require_table
-
-CONFIDENCE = 0.95
 
 
 def source_of(
@@ -116,22 +114,20 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
 def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
     """Return what differs between two sides: first what is significant, the largest difference first."""
     groups, left_out = groups_of(sides.sources, chosen)
-    table = changes_table(sides.before.counted, sides.after.counted, groups, CONFIDENCE)
-    order = [("significant", "descending"), ("p_value", "ascending"), ("group", "ascending")]
-    table = table if chosen.names else table.sort_by(order)
-    rows = table.to_pylist()
+    found = changed(sides.before.counted, sides.after.counted, groups)
+    found = found if chosen.names else tuple(by_chance(found))
     # Of a list, people see what is significant, or what is nearest to it.
-    found = sum(row["significant"] for row in rows)
-    shown = rows[: show if chosen.names else min(show, max(found, 3))]
+    shown = found[: show if chosen.names else min(show, max(sum(one.significant for one in found), 3))]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
-    reports = [f"{rows[0][name]:,} reports" for name in ("reports_before", "reports_after")]
+    reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
     of += f", {sides.windows}" if sides.windows else ""
     title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
     results = [one for source in sides.sources for one in source.counted]
     says = [
-        *sentences.of_marked(rows, shown),
-        *sentences.of_changes(table, CONFIDENCE),
+        *sentences.of_marked(len(found), shown),
+        *sentences.of_changes(found),
         *left_out,
         *sentences.of_results(results),
     ]
+    table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
     return answer(question, sides.sources, table, [tables.differences(title, shown, sides.heads)], says, out)

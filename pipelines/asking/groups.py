@@ -118,7 +118,7 @@ def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
         lacking = {item for one in results for item in one.lacks(items)}
         items = [item for item in items if item not in lacking]
     if not items:
-        raise UsageError("no item was counted in all of these results: name items by --item, or ask for other results")
+        raise UsageError("no item was counted in all of these results: name items, or ask other results")
     return tuple(Group(item, (item,)) for item in items)
 
 

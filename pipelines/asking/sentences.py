@@ -13,6 +13,7 @@ from hushcount.campaigns.dictionary import other_item
 from hushcount.estimating import estimated
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
+from pipelines.asking.changes import CONFIDENCE, Change
 from pipelines.asking.sources import Source
 from pipelines.epochs.items import shown
 
@@ -71,7 +72,7 @@ def of_found(source: Source) -> Iterator[str]:
         yield "values that discovery found and no dictionary lists yet are in no row: see hushcount ask new"
 
 
-def of_looks(rows: int, confidence: float, *, are_shown: bool = True) -> str:
+def of_looks(rows: int, *, are_shown: bool = True) -> str:
     """Say what holds for all rows of a table together; people may see the columns of that, or only --json and --out."""
     what = (
         "intervals for all rows, and what is called detected,"
@@ -80,7 +81,7 @@ def of_looks(rows: int, confidence: float, *, are_shown: bool = True) -> str:
     )
     return (
         f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): of either, the probability "
-        f"that even one is wrong is {100.0 * (1.0 - confidence):.3g} % at most"
+        f"that even one is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
     )
 
 
@@ -95,44 +96,43 @@ def _seen(probability: float) -> str:
     return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
-def of_changes(table: pa.Table, confidence: float) -> Iterator[str]:
-    """Say which changes are significant, what they were corrected for, and what would have been seen.
+def of_change(one: Change) -> str:
+    """Say how a share differs, and how likely chance alone makes any that is looked at differ so much."""
+    return (
+        f"{shown(one.group)} is {'up' if one.difference > 0.0 else 'down'} from {percent(one.before)} to "
+        f"{percent(one.after)} of reports, by {percent(one.difference, signed=True)} ({percent(one.low, signed=True)} "
+        f"to {percent(one.high, signed=True)}, 95 %); the probability that chance does so much to any that is looked "
+        f"at is {chance(one.p_bonferroni)}"
+    )
 
-    Args:
-        table: of `changes_table`.
-    """
-    rows, rate = table.to_pylist(), f"{100.0 * (1.0 - confidence):.3g} %"
-    up, down = (sum(row["significant"] and sign * row["difference"] > 0.0 for row in rows) for sign in (1, -1))
-    many = len(rows)
+
+def of_changes(found: Sequence[Change]) -> Iterator[str]:
+    """Say which changes are significant, what they were corrected for, and what would have been seen."""
+    many = len(found)
+    up, down = (sum(one.significant and sign * one.difference > 0.0 for one in found) for sign in (1, -1))
     if many == 1:
-        (row,) = rows
-        verdict = "significant" if row["significant"] else "not significant"
-        yield (
-            f"the difference is {verdict}: where nothing differs, one as large or larger comes by chance "
-            f"with probability {chance(row['p_value'])}"
-        )
+        yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
     else:
-        found = (
-            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, {rate} at "
-            "most are expected to be chance"
+        said = (
+            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, "
+            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be chance"
             if up + down
             else f"none of {many:,} differences is significant"
         )
-        yield f"{found}, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval holds by itself"
+        yield f"{said}, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval holds by itself"
     if many <= _EACH:
-        for row in rows:
-            least = row["least_seen"]
+        for one in found:
             more = (
                 "no rise would have been seen for sure"
-                if not math.isfinite(least)
-                else f"a rise by {100 * (least - 1.0):.3g} % with probability {_SEEN:g}"
+                if not math.isfinite(one.least_seen)
+                else f"a rise by {100 * (one.least_seen - 1.0):.3g} % with probability {_SEEN:g}"
             )
             yield (
-                f"a change of 20 % in {shown(row['group'])} would have been seen with probability "
-                f"{_seen(row['seen_20'])}; {more}"
+                f"a change of 20 % in {shown(one.group)} would have been seen with probability {_seen(one.seen_20)}; "
+                f"{more}"
             )
     else:
-        often = sum(row["seen_20"] >= _SEEN for row in rows)
+        often = sum(one.seen_20 >= _SEEN for one in found)
         yield (
             f"a change of 20 % would have been seen with probability {_SEEN:g} or more in {often:,} of the {many:,} "
             "rows; in the others it may well go unseen"
@@ -148,11 +148,11 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
         yield f"{len(lost) - _EACH:,} more groups are without some of their items"
 
 
-def of_marked(rows: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say which rows are shown, and what marks them."""
-    if len(shown) < len(rows):
-        yield f"{len(shown):,} of {len(rows):,} rows, those least like chance first"
-    if any(row["significant"] for row in shown):
+def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
+    """Say which of so many changes are shown, and what marks them."""
+    if len(shown) < many:
+        yield f"{len(shown):,} of {many:,} rows, those least like chance first"
+    if any(one.significant for one in shown):
         yield "* significant"
 
 

@@ -11,6 +11,9 @@ from pipelines.asking.sources import Source, from_folders, from_store
 from pipelines.asking.tables import short_names
 from pipelines.deployment.settings import Deployment
 
+USUAL = 7
+"""So many windows before the newest one, added up, say what is usual: on the page and for alerts."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sides:

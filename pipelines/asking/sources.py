@@ -87,8 +87,12 @@ class Source:
         return {} if self.tracked is None else {one.item: one.first_seen or "" for one in self.tracked.discovered}
 
     def of(self, windows: Sequence[str]) -> Source:
-        """Return the results of these windows only."""
-        return replace(self, places=tuple(place for place in self.places if place.window in set(windows)))
+        """Return the results of these windows only; a tally that was read is not read again."""
+        chosen = set(windows)
+        part = replace(self, places=tuple(place for place in self.places if place.window in chosen))
+        if "counted" in self.__dict__:
+            part.__dict__["counted"] = tuple(one for one in self.counted if one.window in chosen)
+        return part
 
     def named(self, window: str) -> str:
         """Return the name of the one window that a text names: 20261122T000000Z, or a beginning of it, as 2026-11-22.

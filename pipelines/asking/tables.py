@@ -10,6 +10,7 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window
+from pipelines.asking.changes import Change
 from pipelines.asking.sentences import percent, ratio
 from pipelines.asking.sources import Source
 from pipelines.console.tables import Table, window_names
@@ -93,30 +94,26 @@ def largest(title: str, rows: Sequence[Row]) -> Table:
     return Table(title, ("item", "share", "count ± error", "share, 95 %, all rows"), lines, words=("item",))
 
 
-def differences(title: str, rows: Sequence[Row], sides: tuple[str, str]) -> Table:
-    """Return rows of `changes_table`; `sides` are the heads of both shares."""
+def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:
+    """Return a row for each change; `sides` are the heads of both shares."""
     lines = [
         (
-            shown(row["group"]),
-            percent(row["before"]),
-            percent(row["after"]),
-            _between(row["low"], row["high"], lambda value: percent(value, signed=True)) + _mark(row),
-            _times(row),
+            shown(one.group),
+            percent(one.before),
+            percent(one.after),
+            _between(one.low, one.high, lambda value: percent(value, signed=True)) + (" *" if one.significant else ""),
+            _times(one),
         )
-        for row in rows
+        for one in found
     ]
     return Table(title, ("item", *sides, "difference, 95 %", "ratio, 95 %"), lines, words=("item", *sides))
 
 
-def _mark(row: Row) -> str:
-    return " *" if row["significant"] else ""
-
-
-def _times(row: Row) -> str:
+def _times(one: Change) -> str:
     # Nothing bounds a ratio to a share before that may be 0, and none says anything of two that are not above 0.
-    if not math.isfinite(row["ratio"]) or not row["ratio_high"]:
+    if not math.isfinite(one.ratio) or not one.ratio_high:
         return ""
-    return f"{ratio(row['ratio'])} ({_between(row['ratio_low'], row['ratio_high'], ratio)})"
+    return f"{ratio(one.ratio)} ({_between(one.ratio_low, one.ratio_high, ratio)})"
 
 
 def totals(title: str, rows: Sequence[Row]) -> Table:

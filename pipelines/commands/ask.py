@@ -39,7 +39,7 @@ def top(
         people.append(tables.largest(title, rows[:show]))
     looks = len(source.followed) * len(source.places)
     says = [
-        sentences.of_looks(looks, answers.CONFIDENCE),
+        sentences.of_looks(looks),
         *sentences.of_other(source.counted),
         *sentences.of_found(source),
         *sentences.of_results(source.counted),
@@ -119,7 +119,7 @@ def sum_(
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
         *sentences.of_sums(table, len(groups), len(names), of_paths=by_prefix is not None),
-        sentences.of_looks(table.num_rows, answers.CONFIDENCE, are_shown=False),
+        sentences.of_looks(table.num_rows, are_shown=False),
         *sentences.of_results(source.counted),
     ]
     people = tables.over_windows(source.name, table, names, "group")
@@ -155,7 +155,7 @@ def total(
     source = answers.source_of(config, campaign, result, last)
     chosen = Chosen.of(item, group, glob, prefix, file, everything, by_prefix, depth, from_right)
     groups, left_out = answers.groups_of([source], chosen)
-    table = totals_table(source.counted, groups, answers.CONFIDENCE)
+    table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
     title = tables.title_of(source)

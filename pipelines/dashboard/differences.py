@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any
-
-import pyarrow as pa
 
 from hushcount.errors import UsageError
-from pipelines.asking.changes import changes_table
-from pipelines.dashboard.campaign import Shown, asked_of_all
+from pipelines.asking.changes import Change, by_chance, changed
+from pipelines.asking.groups import each_item
+from pipelines.asking.sentences import of_changes
+from pipelines.asking.sides import USUAL, Sides, of_windows
+from pipelines.dashboard.campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
 
 _ROWS = 60
 _DRAWN = 24
-_BEFORE = 7
-"""Windows before the newest that are added up for one comparison."""
 _MOST_PAIRS = 15
 _HEADS = (
     "item", "before", "after", "difference", "from", "to", "ratio", "p, adjusted", "significant",
@@ -32,23 +30,16 @@ def changes_of(shown: Shown) -> Iterator[Block]:
         return
     newest = shown.windows[windows[-1]]
     figures = []
-    for number in dict.fromkeys((1, min(_BEFORE, len(windows) - 1))):
-        before = windows[-1 - number : -1]
-        against = shown.windows[before[0]] if number == 1 else f"the {number} windows before it"
+    for number in dict.fromkeys((1, min(USUAL, len(windows) - 1))):
+        against = shown.windows[windows[-2]] if number == 1 else f"the {number} windows before it"
         title = f"{heading}: {newest} against {against}"
-        figures.append((f"{shown.key}-changes-{number}", title, before))
+        figures.append((f"{shown.key}-changes-{number}", title, of_windows(shown.source, against=number)))
     try:
-        made = tuple(_figure(key, title, shown, before) for key, title, before in figures)
+        made = tuple(_drawn(*figure, ("the earlier windows", "the newest")) for figure in figures)
     except UsageError as error:
         yield Prose(f"{shown.key}-changes", heading, (f"{error}.",))
         return
     yield made[0] if len(made) == 1 else Choice(f"{shown.key}-changes", "Compare the newest window with", made)
-
-
-def _figure(key: str, title: str, shown: Shown, windows: Sequence[str]) -> Figure:
-    before, after = shown.results(windows), shown.newest
-    groups = asked_of_all([shown], [*before, *after])
-    return _drawn(key, title, changes_table(before, after, groups), "the earlier windows", "the newest")
 
 
 def comparison(campaigns: Sequence[Shown]) -> Panel | None:
@@ -61,12 +52,10 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
     for number, (one, other) in enumerate(pairs[:_MOST_PAIRS]):
         title = f"{one.name} and {other.name}"
         try:
-            groups = asked_of_all([one, other], [*one.newest, *other.newest])
-            table = changes_table(one.newest, other.newest, groups)
+            sides, names = Sides(one.newest, other.newest, (one.name, other.name)), (one.name, other.name)
+            figures.append(_drawn(f"pair-{number}", title, sides, names))
         except UsageError as error:
             refused.append(f"{title}: {error}.")
-        else:
-            figures.append(_drawn(f"pair-{number}", title, table, one.name, other.name))
     if len(pairs) > _MOST_PAIRS:
         refused.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs are not shown: ask hushcount ask compare for them.")
     blocks: list[Block] = [Choice("pairs", "Compare in their newest windows", tuple(figures))] if figures else []
@@ -76,16 +65,16 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
     return Panel("compare", "Compare campaigns", plain, (), tuple(blocks))
 
 
-def _drawn(key: str, title: str, table: pa.Table, before: str, after: str) -> Figure:
-    """Return a figure of the rows of a table of changes: significant ones first, then those of least p-value."""
-    rows: list[dict[str, Any]] = table.to_pylist()
-    rows.sort(key=lambda row: (not row["significant"], row["p_value"], row["group"]))
-    number = sum(row["significant"] for row in rows)
-    head = sorted(rows[: min(max(number, 8), _DRAWN)], key=lambda row: -row["difference"])
+def _drawn(key: str, title: str, sides: Sides, names: tuple[str, str]) -> Figure:
+    """Return a figure of the changes of all items between two sides: what looks least like chance first."""
+    found = changed(sides.before.counted, sides.after.counted, each_item(sides.sources))
+    rows = by_chance(found)
+    number = sum(one.significant for one in rows)
+    head = sorted(rows[: min(max(number, 8), _DRAWN)], key=lambda one: -one.difference)
     says = (
-        f"Share in {after} less share in {before}, with 95 % intervals. {number:,} of {len(rows):,} items differ "
-        "significantly: of such marks 5 % at most are expected to be false (Benjamini and Hochberg). A triangle up is "
-        "a rise, down a fall; a circle is not significant.",
+        f"Share in {names[1]} less share in {names[0]}, with 95 % intervals. A triangle up is a significant rise, down "
+        "a fall; a circle is not significant.",
+        *(f"{said[:1].upper()}{said[1:]}." for said in of_changes(found)),
     )
     listed = (*head, *rows[len(head) : _ROWS])
     return Figure(
@@ -94,9 +83,8 @@ def _drawn(key: str, title: str, table: pa.Table, before: str, after: str) -> Fi
     )  # fmt: skip
 
 
-def _row(row: dict[str, Any]) -> Row:
-    shares = [f"{row[name]:.2%}" for name in ("before", "after", "difference", "low", "high")]
-    said = "yes" if row["significant"] else ""
-    cells = (*shares, f"{row['ratio']:.3g}", f"{row['adjusted']:.2g}", said, f"{row['seen_20']:.0%}")
-    drawn = Span(row["difference"], row["low"], row["high"], strong=row["significant"])
-    return Row(row["group"], cells, drawn)
+def _row(one: Change) -> Row:
+    shares = [f"{share:.2%}" for share in (one.before, one.after, one.difference, one.low, one.high)]
+    said = "yes" if one.significant else ""
+    cells = (*shares, f"{one.ratio:.3g}", f"{one.adjusted:.2g}", said, f"{one.seen_20:.0%}")
+    return Row(one.group, cells, Span(one.difference, one.low, one.high, strong=one.significant))

@@ -55,7 +55,7 @@ def _separator(items: Sequence[str]) -> str | None:
 
 def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separator: str | None) -> Block:
     key = f"{shown.key}-{key}"
-    newest = shown.newest[-1]
+    newest = shown.newest.counted[-1]
     known = [group for group in groups if len(newest.lacks(group.items)) < len(group.items)]
     try:
         table = sums_table([newest], known) if known else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from pipelines.asking.sentences import chance, of_changes, of_left_out
+from pipelines.asking.changes import SCHEMA, Change
+from pipelines.asking.sentences import chance, of_change, of_changes, of_left_out
 from tests.pipelines.asking.conftest import IOS
 from tests.support.collecting import window_name
 from tests.support.jobs import done
@@ -16,17 +15,23 @@ def test_no_tail_is_said_to_be_smaller_than_a_law_can_tell() -> None:
         assert chance(p) == said
 
 
+def change(**given: float | bool) -> Change:
+    sides = {"before": 0.1, "after": 0.15, "difference": 0.05, "low": 0.04, "high": 0.06, "p_bonferroni": 1e-9}
+    rest = {name: 0.5 for name in SCHEMA.names if name not in {"group", *sides}}
+    return Change("a\u202e", **{**rest, **sides, "least_seen": 1.5, **given})  # type: ignore[arg-type]
+
+
+def test_a_change_is_one_sentence_that_a_terminal_can_show() -> None:
+    assert of_change(change()) == (
+        r"a\u202e is up from 10.0% to 15.0% of reports, by +5.0% (+4.0% to +6.0%, 95 %); the probability that chance "
+        "does so much to any that is looked at is below 1e-6"
+    )
+    assert r"a\u202e is down from " in of_change(change(difference=-0.05))
+
+
 def test_power_is_not_rounded_to_certainty() -> None:
     for seen, said in [(1.0, "above 0.99"), (0.96, "0.96"), (0.75, "0.75"), (0.001, "below 0.01")]:
-        row = {
-            "group": "a",
-            "difference": 0.1,
-            "p_value": 0.5,
-            "significant": False,
-            "seen_20": seen,
-            "least_seen": 1.5,
-        }
-        *_, power = of_changes(pa.Table.from_pylist([row]), 0.95)
+        *_, power = of_changes([change(seen_20=seen)])
         assert f" {said};" in power
 
 
