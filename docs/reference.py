@@ -25,7 +25,7 @@ from pipelines.deployment.settings import FOLDERS, SAID, DeploymentFile
 
 HEAD = f"""# Every key of the deployment file
 
-One TOML or JSON file describes a deployment to `hushcount collect`, `evaluate`, `run`, `alerts`, `status`, `doctor` and
+One TOML or JSON file describes a deployment to `hushcount collect`, `evaluate`, `run`, `status`, `doctor` and
 `ask` ([for operators](operators.md)). An unknown key is an error. A duration is a whole number and a unit: `15m`.
 Paths are relative to the file. The names under `paths` are {", ".join(f"`{one}`" for one in FOLDERS)};
 and `{SAID[0]}/PARTY`, `{SAID[1]}/PARTY`.

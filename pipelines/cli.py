@@ -81,7 +81,6 @@ HUSHCOUNT = (
     Row("stream", "Carry out what runs decide, by one job that stays up on an engine.", "stream:stream"),
     Row("status", "Show what became of every report, by number.", "status:status"),
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
-    Row("alerts", "Show which alerts stand and whether they were sent, or send a test.", "alerts:alerts"),
     Row("ask", "Ask results what is used, what changed and what differs, and how sure that is.", ASK),
     Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
     Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),

@@ -6,7 +6,7 @@ from pipelines.cli import HUSHCOUNT, PUBLISH
 from pipelines.console.command_table import Row, new_app
 from pipelines.entry import main
 
-ROWS = tuple(row for row in HUSHCOUNT if row.name in ("shuffle", "collect", "run", "status", "doctor", "alerts"))
+ROWS = tuple(row for row in HUSHCOUNT if row.name in ("shuffle", "collect", "run", "status", "doctor"))
 # What epoch review reads, the shuffler does not have.
 EPOCH = Row("epoch", "Publish what clients and collectors use from a moment on.", (PUBLISH,))
 

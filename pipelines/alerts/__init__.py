@@ -1,1 +1,1 @@
-"""What an operator is told of without asking: changes, losses, budgets."""
+"""Who is told, at the end of a run, what changed in the newest window of a campaign."""

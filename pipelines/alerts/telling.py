@@ -1,154 +1,97 @@
-"""At the end of a run: note what stands, and send what is due. It never fails the run, and lasts a bounded time."""
+"""At the end of a run: tell what changed, and put into the log that it was told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import uuid
 from datetime import datetime, timezone
 from functools import partial
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.alerts import outbox
-from pipelines.alerts.alert import Alert
-from pipelines.alerts.delivering import deliver
-from pipelines.alerts.look import Look, look
-from pipelines.alerts.sending import Program, Undelivered, place_of
+from pipelines.alerts.alert import alert_of
+from pipelines.alerts.receivers import Message, Receiver, Undelivered, receiver_of
+from pipelines.asking.places import places_of
+from pipelines.asking.sides import USUAL
+from pipelines.asking.sources import Source
 from pipelines.audit.view import Finding
 from pipelines.deployment.alerting import AlertsPart
+from pipelines.deployment.campaigns import Epochs, read_published
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
-from pipelines.log.facts import Outgoing
+from pipelines.log.entries import Told
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What stands now, and what became of it.
+def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None) -> None:
+    """Tell what changed in the newest window of each campaign, and add to the report of the run what failed.
 
-    Attributes:
-        seen: the alerts, and what could not be judged.
-        deliveries: of the alerts that a run has noted and that did not change since, by subject.
-        undelivered: a sentence for what was given up, and one for what waits after a failed attempt.
-    """
-
-    seen: Look
-    deliveries: dict[str, Outgoing]
-    undelivered: list[str]
-
-
-def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, looks: bool = True) -> None:
-    """Note what stands, send what is due, and add to the report of the run what failed.
-
-    Without [alerts] it does nothing, nor for a campaign that the run stopped: its log must get no entry. What waits for
-    the next attempt is no problem of the run; what was given up is.
+    What reached nobody is told by a later run, as long as that window is the newest. Without [alerts] nothing is told,
+    nor of a campaign that the run stopped: its log must get no entry. After a receiver did not answer, nothing more is
+    sent in this run.
 
     Args:
         logs: as the run has read them.
-        looks: whether to look at the conditions; if not, it only sends.
     """
-    part = deployment.file.alerts
+    part, moment = deployment.file.alerts, now or datetime.now(timezone.utc)
     if part is None:
         return
+    campaigns: list[Epochs] = []
     try:
-        _tell(deployment, part, done, logs, now or datetime.now(timezone.utc), looks)
+        receiver = receiver_of(deployment, part)
+        campaigns, _ = read_published(deployment.campaigns)
     except Exception as error:
         # Whatever it is: the run was done and recorded, and must still say so.
         done.problems.append(f"alerts: {told(error)}")
+    for epochs in campaigns:
+        if epochs.campaign in done.stopped:
+            continue
+        try:
+            _tell(deployment, epochs, part, receiver, logs, moment)
+        except Undelivered as error:
+            done.problems.append(f"{epochs.campaign}: an alert reached nobody: {error}; the next run tries again")
+            if error.down:
+                return
+        except Exception as error:
+            # Whatever it is: the alerts of other campaigns are more urgent than its cause.
+            done.problems.append(f"{epochs.campaign}: no alert can be given: {told(error)}")
 
 
-def _tell(deployment: Deployment, part: AlertsPart, done: Done, logs: Logs, now: datetime, looks: bool) -> None:
-    outboxes = outbox.outboxes(deployment, logs, done.problems)
-    folds = {campaign: fold for campaign, fold in outboxes.items() if campaign not in done.stopped}
-    if looks:
-        seen = look(deployment, part, logs, now)
-        done.problems += seen.problems
-        for fold in folds.values():
-            done.problems += _note(logs, fold, seen, now)
-    done.problems += deliver(logs, _newest(folds, logs), place_of(deployment, part), part, now).problems
-    done.waiting += _failing(_newest(folds, logs))
+def _tell(
+    deployment: Deployment, epochs: Epochs, part: AlertsPart, receiver: Receiver, logs: Logs, now: datetime
+) -> None:
+    places = places_of(deployment, epochs, 1 + USUAL)
+    if not places:
+        return
+    log = logs.of("analyzer", epochs.campaign)
+    alert = alert_of(Source(epochs.campaign, tuple(places), deployment, epochs), part, log.read().told)
+    if alert is not None:
+        receiver.send(alert.message)
+        # A run that is killed here sends the same again.
+        log.decide(partial(_unless_told, alert.told), now)
 
 
-def _note(logs: Logs, fold: Fold, seen: Look, now: datetime) -> list[str]:
-    """Put what is news of a campaign and what is over; return a sentence if its log does not take it."""
-    try:
-        for note in outbox.notes(fold, seen.alerts, seen.unjudged, now):
-            logs.decide(fold.campaign, partial(outbox.still, note), now)
-    except Exception as error:
-        # Whatever it is, the alerts of other campaigns are more urgent than its cause.
-        return [f"{fold.campaign}: its alerts cannot be noted: {told(error)}"]
-    return []
+def _unless_told(told: Told, fold: Fold) -> Told | None:
+    """Return what the log lacks; None: another run has told it."""
+    return None if told.up.items() <= fold.told.get(told.window, {}).items() else told
 
 
-def _newest(folds: Iterable[str], logs: Logs) -> list[Fold]:
-    """Return what the outboxes of campaigns came to when they were read last."""
-    return [logs.shared(campaign).fold for campaign in folds]
-
-
-def undelivered(deployment: Deployment, logs: Logs, now: datetime) -> list[str]:
-    """Return a sentence if alerts were given up lately, and one if some wait after a failed attempt."""
-    if deployment.file.alerts is None:
-        return []
-    unread: list[str] = []
-    folds = outbox.outboxes(deployment, logs, unread).values()
-    number, failure = outbox.given_up(folds, now)
-    what = "1 alert was" if number == 1 else f"{number:,} alerts were"
-    lost = [f"{what} given up and reached nobody: {failure}; hushcount alerts lists what stands"] if number else []
-    return [*unread, *lost, *_failing(folds)]
-
-
-def _failing(folds: Iterable[Fold]) -> list[str]:
-    number, failure = outbox.failing(folds)
-    what = "1 alert waits and is" if number == 1 else f"{number:,} alerts wait and are"
-    return [f"{what} sent again by a later run: {failure}"] if number else []
-
-
-def standing(deployment: Deployment, now: datetime) -> Standing:
-    """Return what stands now, and what runs told of it; nothing is changed or sent.
+def check(deployment: Deployment, *, sends: bool = False) -> list[Finding]:
+    """Say whether alerts can be sent, by what is on this machine, or by a test that is sent.
 
     Raises:
-        UsageError: there is no [alerts], or no campaign.
+        UsageError: a test is to be sent, and there is no [alerts].
     """
-    part, logs = required(deployment), Logs(deployment)
-    seen = look(deployment, part, logs, now)
-    folds = outbox.outboxes(deployment, logs, [])
-    told_of = {
-        alert.subject: outbox.delivery_of(folds[alert.campaign], alert)
-        for alert in seen.alerts
-        if alert.campaign in folds
-    }
-    deliveries = {subject: one for subject, one in told_of.items() if one is not None}
-    return Standing(seen, deliveries, undelivered(deployment, logs, now))
-
-
-def send_test(deployment: Deployment, id: str, now: datetime) -> tuple[str, str]:
-    """Send a test alert at once, and return where it went, and the failure or nothing; UsageError: as `standing`."""
-    place = place_of(deployment, required(deployment))
-    alert = Alert("test", "", "test", id, "this is a test: hushcount alerts --test sent it")
-    try:
-        place.send(id, alert.body(id, now).encode())
-    except Undelivered as error:
-        return place.name, str(error)
-    return place.name, ""
-
-
-def check(deployment: Deployment) -> list[Finding]:
-    """Say whether alerts can be sent, by what is on this machine; nothing is sent."""
     part = deployment.file.alerts
     if part is None:
+        if sends:
+            raise UsageError(f"deployment file {deployment.path} has no table [alerts]: add it, or leave --test-alert")
         return []
     try:
-        place = place_of(deployment, part)
-        if isinstance(place, Program):
-            place.require()
+        receiver = receiver_of(deployment, part)
+        if sends:
+            says = "this is a test, which hushcount doctor --test-alert sent"
+            receiver.send(Message(f"test_{uuid.uuid4().hex}", says, {}))
     except (HushcountError, OSError) as error:
         return [Finding("alerts", "bad", told(error))]
-    return [Finding("alerts", "good", f"go to {place.name}")]
-
-
-def required(deployment: Deployment) -> AlertsPart:
-    """Return the table [alerts]; UsageError: there is none."""
-    if deployment.file.alerts is None:
-        raise UsageError(f"deployment file {deployment.path} has no table [alerts]: add it, with webhook or command")
-    return deployment.file.alerts
+    return [Finding("alerts", "good", f"{'a test went' if sends else 'go'} to {receiver.name}")]

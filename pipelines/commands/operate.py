@@ -132,9 +132,13 @@ class _Pace:
 
     def __init__(self) -> None:
         self._last = -math.inf
+        self._before: Done | None = None
 
     def is_due(self, done: Done) -> bool:
-        if done.is_quiet and time.monotonic() - self._last < _LOOK_SECONDS:
+        # A problem of the look before, such as an alert that reached nobody, lasts until a look finds it gone.
+        failed = self._before is not None and bool(self._before.problems)
+        self._before = done
+        if done.is_quiet and not failed and time.monotonic() - self._last < _LOOK_SECONDS:
             return False
         self._last = time.monotonic()
         return True
@@ -161,7 +165,8 @@ def _look(
             note(f"error: {said}", "bold red")
         raise
     looks = is_due(done)
-    tell(deployment, done, logs=logs, looks=looks)
+    if looks:
+        tell(deployment, done, logs=logs)
     numbers.record(deployment, done, logs=logs, measures=looks)
     return done
 
@@ -229,7 +234,10 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
             _print(progress_console(), style, f"{what}: {line}")
 
 
-def doctor(config: options.Config) -> Answer:
+def doctor(
+    config: options.Config,
+    test_alert: Annotated[bool, Option("--test-alert", help="Send the receiver of [alerts] a test.")] = False,
+) -> Answer:
     """Use it after a change of the deployment, or when a run fails. Exit status 1: at least one check is bad.
 
     Example: hushcount doctor --config deployment.toml
@@ -239,7 +247,7 @@ def doctor(config: options.Config) -> Answer:
     from pipelines.deployment.settings import Deployment
 
     deployment = Deployment.read(config)
-    checks = [*examine(deployment), *alerts(deployment)]
+    checks = [*examine(deployment), *alerts(deployment, sends=test_alert)]
     styles = {"good": "green", "warning": "yellow", "bad": "bold red"}
     rows = [(Text(check.verdict, styles[check.verdict]), check.name, check.says) for check in checks]
     bad = sum(check.verdict == "bad" for check in checks)

@@ -34,7 +34,6 @@ def status(
 
     Example: hushcount status --config deployment.toml
     """
-    from pipelines.alerts.telling import undelivered
     from pipelines.audit.collecting import collecting
     from pipelines.audit.evaluator_checks import lacks_evaluator
     from pipelines.audit.questions import questions_of
@@ -59,13 +58,10 @@ def status(
     whole = replace(whole, listed=listed, recent=shuffles and not digests)
     faults, views = dict(whole.faults), [*whole.each()]
     accounts = [account_of(view, digests=digests) for view in views]
-    lost = undelivered(deployment, logs, now)
     strange = unclaimed(deployment, listed, {*names, *faults}) if campaign is None else {}
     seen = [(account, collecting(view)) for account, view in zip(accounts, views, strict=True)]
     for name, fault in faults.items():
         note(f"error: {name}: {fault}", "bold red")
-    for said in lost:
-        note(f"warning: {said}", "yellow")
     for view in views:
         if (lacks := lacks_evaluator(view)) is not None:
             note(f"warning: {view.campaign}: {lacks}; set evaluator under [analyzer]", "yellow")

@@ -1,76 +1,56 @@
-"""The table of the deployment file that says what alerts are made of, and where they go."""
+"""The table of the deployment file that says who is told what changed."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints, model_validator
 
 from hushcount.delivery.site import Site
 from hushcount.formats.models import Part
 from hushcount.items import canonical, fault_of_item
-from pipelines.deployment.parts import Duration
 
-_SECOND, _MINUTE, _HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
-_MOST_ITEMS = 10_000
+SECONDS = 10.0
+"""What an attempt to hand an alert over may take."""
+_MOST_ITEMS, _LONGEST = 10_000, 2048
 Argument = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
 
 
 class AlertsPart(Part):
-    """What `hushcount run` tells an operator, and where.
+    """Whom `hushcount run` tells what changed in the newest window of a campaign, compared with the 7 before.
 
-    An alert carries what results and `status` say, and nothing else.
+    An alert carries what results say, and nothing else. Only the analyzer has results.
     """
 
-    webhook: str | None = Field(default=None, description="address that alerts are posted to, signed; https")
+    webhook: str | None = Field(
+        default=None, description="address that alerts are posted to, signed; https, or this machine"
+    )
     secret: str | None = Field(
         default=None,
         description="what signs them, as whsec_ and base64: a private file, env:NAME or gcp-secret://NAME",
     )
-    plain_http: bool = Field(default=False, description="permit http to other machines: results are then readable")
     command: tuple[Argument, ...] = Field(
-        default=(), description="program and arguments instead of a webhook; it reads one alert, JSON, from its input"
+        default=(), description="program and arguments instead of a webhook; it reads one alert, a text, from its input"
     )
-    timeout: Duration = Field(
-        default=timedelta(seconds=10),
-        description="how long an attempt may take, up to a minute; alerts prolong a run by four times that at most",
+    items: tuple[str, ...] = Field(default=(), description="items that are looked at, in each campaign that has them")
+    groups: tuple[str, ...] = Field(
+        default=(), description="groups of [analyzer.groups] that are; without items and groups, each item is"
     )
-    give_up_after: Duration = Field(
-        default=timedelta(days=3), description="how long an alert is tried again; then run and status say that it fails"
-    )
-    items: tuple[str, ...] = Field(default=(), description="items whose change is told, in each campaign that has them")
-    groups: tuple[str, ...] = Field(default=(), description="groups of [analyzer.groups] whose change is told")
-    any_item: bool = Field(default=False, description="whether a change of any item that a campaign follows is told")
     false_alarms: float = Field(
         default=0.01,
         ge=1e-9,
         le=0.5,
-        description="probability that a window of a campaign in which nothing changed tells of any change",
+        description="probability that a window of a campaign in which nothing changed has an alert",
     )
     least_change: float = Field(
         default=0.2, ge=0.0, le=100.0, description="smaller changes are not told; 0.2: by a factor of 1.2, up or down"
-    )
-    windows_before: int = Field(
-        default=7, ge=3, le=100, description="windows before the newest that say what is usual, in changes and volume"
-    )
-    dropped: bool = Field(default=True, description="whether reports that were or will be too late are told")
-    differences: bool = Field(default=True, description="whether numbers that do not agree are told, as in status")
-    budget_windows: int = Field(
-        default=7,
-        ge=0,
-        le=29,
-        description="told if the ledger allows at most so many windows before it renews; 0: never",
-    )
-    least_volume: float = Field(
-        default=0.5, ge=0.0, lt=1.0, description="told if a window brings less than this share of usual; 0: never"
     )
 
     @model_validator(mode="after")
     def _check(self) -> AlertsPart:
         if (self.webhook is None) == (not self.command):
-            raise ValueError("webhook and command: give one of them, the place where alerts go")
+            raise ValueError("webhook and command: give one of them, the receiver of alerts")
         if (self.webhook is None) != (self.secret is None):
             raise ValueError("secret: goes with webhook, and signs what is posted there")
         if self.secret is not None and "whsec_" in self.secret:
@@ -79,10 +59,7 @@ class AlertsPart(Part):
                 "gcp-secret://NAME; make a new one, because this file is not secret"
             )
         if self.webhook is not None:
-            site_of(self.webhook, self.plain_http, self.timeout)
-        for name, shortest, longest in (("timeout", _SECOND, _MINUTE), ("give_up_after", _HOUR, timedelta(days=365))):
-            if not shortest <= getattr(self, name) <= longest:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be from {shortest} to {longest}")
+            site_of(self.webhook)
         for item in self.items[: _MOST_ITEMS + 1]:
             if (fault := fault_of_item(canonical(item))) is not None:
                 raise ValueError(f"items holds {item[:60]!r}, which {fault}")
@@ -92,26 +69,16 @@ class AlertsPart(Part):
         return self
 
 
-def site_of(webhook: str, plain: bool, timeout: timedelta) -> tuple[Site, str]:
+def site_of(webhook: str) -> tuple[Site, str]:
     """Return the site of an address and the path there; ValueError without the address: it may hold a token."""
-    parts = _parts(webhook)
-    if parts is None:
-        raise ValueError("webhook must be an address such as https://alerts.example.com/hushcount, without name or #")
     try:
-        site = Site(f"{parts.scheme}://{parts.netloc}", plain=plain, seconds=timeout.total_seconds())
+        if not webhook.isascii() or not webhook.isprintable() or set(webhook) & set("@# ") or len(webhook) > _LONGEST:
+            raise ValueError
+        parts = urlsplit(webhook)
+        site = Site(f"{parts.scheme}://{parts.netloc}", seconds=SECONDS)
     except ValueError:
         raise ValueError(
-            "webhook must begin with https://: results travel by TLS; localhost needs none, and plain_http = true "
-            "permits http to other machines"
+            "webhook must be an address such as https://alerts.example.com/hushcount, without name, space or #, and of "
+            f"at most {_LONGEST:,} characters; results travel by TLS, and only localhost needs none"
         ) from None
     return site, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _parts(webhook: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(webhook)
-        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        return None
-    plain = webhook.isascii() and webhook.isprintable() and not set(webhook) & set("@# ") and len(webhook) <= 2048
-    return parts if named and plain else None

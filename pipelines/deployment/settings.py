@@ -166,6 +166,8 @@ class DeploymentFile(Part):
         unnamed = [] if self.alerts is None else [one for one in self.alerts.groups if one not in self.analyzer.groups]
         if unnamed:
             raise ValueError(f"alerts.groups names {unnamed[0]!r}, must be among the groups of [analyzer.groups]")
+        if self.alerts is not None and "analyzer" not in self.parties:
+            raise ValueError("alerts: tell of results, which only the analyzer has: move the table into its file")
         of_one = [f"{name}/{party}" for name in SAID for party in PARTIES]
         strange = [name for name in self.paths if name not in (*FOLDERS, *of_one)]
         if strange:

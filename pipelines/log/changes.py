@@ -19,12 +19,14 @@ from pipelines.log import entries
 from pipelines.log.calendar import Times
 from pipelines.log.closing import GIVEN_UP, Segment, segments_of, window_of
 from pipelines.log.entry_files import Entry
-from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Outgoing
+from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped
 from pipelines.log.fold import Fold
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json
 
+TOLD_WINDOWS = 8
+"""So many windows of which anything was told are remembered: no alert compares more windows."""
 LOG = "log"
 """The key of a published summary that names the entry by which its hop is done."""
 
@@ -50,7 +52,7 @@ class Changes:
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
         self._done = {batch: dict(hops) for batch, hops in fold.done.items()}
         self._received = fold.received
-        self._deleted, self._unreceived, self._alerts = dict(fold.deleted), fold.unreceived, dict(fold.alerts)
+        self._deleted, self._unreceived, self._told = dict(fold.deleted), fold.unreceived, dict(fold.told)
 
     def fold(self, heads: dict[Party, Head]) -> Fold:
         return Fold(
@@ -70,12 +72,12 @@ class Changes:
             received=self._received,
             deleted=dict(self._deleted),
             unreceived=self._unreceived,
-            alerts=dict(self._alerts),
+            told=dict(self._told),
         )
 
     def add(self, entry: Entry, here: Head) -> None:  # noqa: PLR0912  # one branch for each kind
         # Alerts are told by any clock, also by one that is far ahead, and may open a log: they prove no time.
-        if not isinstance(entry.decision, entries.Opened | entries.Noted | entries.Over | entries.Told):
+        if not isinstance(entry.decision, entries.Opened | entries.Told):
             # Whatever a confirmed clock is behind was stamped by a wrong one.
             before = None if isinstance(entry.decision, entries.Confirmed) else self._latest
             self._latest = entry.at if before is None else max(before, entry.at)
@@ -114,15 +116,9 @@ class Changes:
                 self._delete(deleted)
             case entries.Confirmed():
                 pass
-            case entries.Noted() as noted:
-                self._alerts[noted.id] = Outgoing(
-                    noted.id, noted.alert, noted.subject, noted.fact, noted.body, entry.at, next_at=entry.at
-                )
-            case entries.Over() as over:
-                for id in over.ids:
-                    self._alerts[id] = replace(self._alerts[id], standing=False)
             case entries.Told() as told:
-                self._tell(told, entry.at)
+                self._told[told.window] = {**self._told.get(told.window, {}), **told.up}
+                self._told = dict(sorted(self._told.items())[-TOLD_WINDOWS:])
 
     def _set(self, settings: entries.Settings) -> None:
         begins, before = settings.begins, self._times
@@ -272,12 +268,3 @@ class Changes:
             left = tuple(path for path in window.files if path.endswith(SUFFIX) or not path.startswith(gone))
             if left != window.files:
                 self._windows[name] = replace(window, files=left)
-
-    def _tell(self, told: entries.Told, at: datetime) -> None:
-        alert = replace(self._alerts[told.id], attempts=self._alerts[told.id].attempts + 1)
-        if told.outcome == "failed":
-            self._alerts[told.id] = replace(alert, failure=told.failure, next_at=told.next_at)
-            return
-        # It is not sent again, and a fold is kept for years: no body.
-        settled = replace(alert, state=told.outcome, failure=told.failure, next_at=None, settled=at, body="")
-        self._alerts[told.id] = settled

@@ -25,7 +25,7 @@ MOST_NUMBER = 9_999_999_999
 _MOST_GENERATIONS = 999_999
 _MOST_MANIFESTS = 1 << 14
 _MOST_OUTPUTS = 1 << 16
-_MOST_ALERTS = 1 << 12
+_MOST_CHANGES = 1 << 12
 Id = Hex8
 Folder = Annotated[str, text_of(f"^{RUN_FOLDER}$", "must be the name of an attempt's folder")]
 FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a campaign file: EPOCH-FINGERPRINT")]
@@ -232,36 +232,16 @@ class Confirmed(Part):
     kind: Literal["confirmed"] = "confirmed"
 
 
-class Noted(Part):
-    """An alert stands, and is to be sent."""
-
-    kind: Literal["noted"] = "noted"
-    id: Text
-    alert: Text = Field(description="its kind")
-    subject: Text
-    fact: Text
-    body: Annotated[str, Field(max_length=1 << 16)]
-
-
-class Over(Part):
-    """What alerts said is so no more."""
-
-    kind: Literal["over"] = "over"
-    ids: tuple[Text, ...] = Field(max_length=_MOST_ALERTS)
-
-
 class Told(Part):
-    """What became of one attempt to send an alert.
+    """A receiver took an alert: it was told what changed in a window.
 
     Attributes:
-        next_at: when it is tried again; None: it is not.
+        up: whether it rose, by a digest of its name.
     """
 
     kind: Literal["told"] = "told"
-    id: Text
-    outcome: Literal["sent", "failed", "given_up"]
-    failure: Text = ""
-    next_at: Moment | None = None
+    window: WindowName
+    up: Annotated[dict[Text, bool], Field(min_length=1, max_length=_MOST_CHANGES)]
 
 
 Decision: TypeAlias = (
@@ -276,7 +256,5 @@ Decision: TypeAlias = (
     | Deleting
     | Deleted
     | Confirmed
-    | Noted
-    | Over
     | Told
 )

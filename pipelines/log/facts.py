@@ -1,4 +1,4 @@
-"""What a fold holds of entries, windows, segments, batches, hops and alerts."""
+"""What a fold holds of entries, windows, segments, batches and hops."""
 
 from __future__ import annotations
 
@@ -126,30 +126,3 @@ class Dropped:
     def state(self) -> Literal["too_late", "given_up"]:
         """What became of its segment."""
         return "given_up" if self.reason == GIVEN_UP else "too_late"
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """An alert that was noted, and what became of it.
-
-    Attributes:
-        kind: of the alert.
-        standing: whether what it says is still so.
-        body: what is sent; empty once it was sent or given up.
-        state: pending: it is to be sent at `next_at`.
-        attempts: that ended, and `failure` of the last one; empty if it did not fail.
-        began, settled: when it was noted; when it was sent or given up.
-    """
-
-    id: str
-    kind: str
-    subject: str
-    fact: str
-    body: str
-    began: datetime
-    standing: bool = True
-    state: Literal["pending", "sent", "given_up"] = "pending"
-    attempts: int = 0
-    failure: str = ""
-    next_at: datetime | None = None
-    settled: datetime | None = None

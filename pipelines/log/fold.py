@@ -16,7 +16,7 @@ from pipelines.deployment.settings import Party
 from pipelines.handover.names import Batch
 from pipelines.log.calendar import Times
 from pipelines.log.closing import Segment
-from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Outgoing
+from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped
 from pipelines.log.hops import HopName
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
@@ -43,7 +43,7 @@ class Fold:
         received: of which outputs which parties elsewhere left a receipt, as "PARTY HOP BATCH".
         deleted: what retention deletes, as "FOLDER BATCH", and whether all of it is gone.
         unreceived: those of them that went without the receipts of all recipients.
-        alerts: by id.
+        told: what changed and was told, by window, as `entries.Told.up`; of the last windows of which anything was.
     """
 
     campaign: str
@@ -62,7 +62,7 @@ class Fold:
     received: tuple[str, ...] = ()
     deleted: Mapping[str, bool] = field(default_factory=dict)
     unreceived: tuple[str, ...] = ()
-    alerts: Mapping[str, Outgoing] = field(default_factory=dict)
+    told: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
 
     @property
     def known_windows(self) -> dict[str, Window]:
@@ -178,5 +178,5 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
         received=tuple(one for fold in folds for one in fold.received),
         deleted={what: complete for fold in folds for what, complete in fold.deleted.items()},
         unreceived=tuple(what for fold in folds for what in fold.unreceived),
-        alerts={id: one for fold in folds for id, one in fold.alerts.items()},
+        told={window: up for fold in folds for window, up in fold.told.items()},
     )

@@ -1,5 +1,7 @@
 """The numbers of a deployment, from its logs and ledger, with names of campaigns, hops, streams and outcomes.
 
+They are counts and verdicts, never items or results: whoever collects metrics need not be permitted to read results.
+
 They are computed anew, never added up in a process: so they survive restarts, and a run that is killed loses none.
 A moment is given as a timestamp, so that who reads a number later still knows how long ago that is.
 """
@@ -15,7 +17,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from hushcount.collection.windows import window_start
 from hushcount.errors import HushcountError
-from pipelines.alerts import outbox
 from pipelines.audit.foresight import room_of
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import View
@@ -66,11 +67,6 @@ class Numbers:
         self.key_expires = self._gauge(
             "key_expires_timestamp_seconds", "When the first key of the current epoch expires.", "campaign", "role"
         )
-        self.alerts_standing = self._gauge("alerts_standing", "Alerts that stand.")
-        self.alerts_unsent = self._gauge("alerts_unsent", "Alerts that are not sent yet.")
-        self.alerts_given_up = self._gauge(
-            "alerts_given_up", "Alerts that stand or are of this week and reached nobody."
-        )
 
     def _gauge(self, name: str, text: str, *labels: str) -> GaugeMetricFamily:
         family = GaugeMetricFamily(PREFIX + name, text, labels=labels)
@@ -97,8 +93,6 @@ def measure(
         for part in (_of_log, _of_account, _of_ledger, _of_keys):
             with _contained(view.campaign, problems):
                 part(found, view)
-    if deployment.file.alerts is not None:
-        _of_alerts(found, deployment, logs, now, problems)
     return found
 
 
@@ -149,18 +143,6 @@ def _undone(view: View) -> set[datetime]:
             window = fold.known_windows.get(batch.window)
             ends.add(window_start(batch.window) + length if window is None else window.end)
     return ends
-
-
-def _of_alerts(found: Numbers, deployment: Deployment, logs: Logs, now: datetime, problems: list[str]) -> None:
-    """Add how many alerts stand and wait; nothing if not all logs can be read."""
-    unread: list[str] = []
-    folds = outbox.outboxes(deployment, logs, unread).values()
-    problems += unread
-    if not unread:
-        standing, unsent = outbox.numbers(folds)
-        found.alerts_standing.add_metric([], standing)
-        found.alerts_unsent.add_metric([], unsent)
-        found.alerts_given_up.add_metric([], outbox.given_up(folds, now)[0])
 
 
 def _of_account(found: Numbers, view: View) -> None:

@@ -13,7 +13,7 @@ class Done:
         announced: a sentence for each change of the windows that are to come.
         closed: windows, as CAMPAIGN/WINDOW.
         waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
-            file, with what would prevent its loss; and one for alerts that could not be sent yet.
+            file, with what would prevent its loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         seconds: how long each of these jobs took, by the same name.
         published: epochs, as CAMPAIGN/EPOCH.

@@ -57,8 +57,6 @@ GOOD: Series = {
     f"hushcount_run_ledger_windows_until_renewal{CAMPAIGN}": lasting(5),
     'hushcount_run_ledger_windows_left{run="shuffler", campaign="other"}': lasting(7),
     'hushcount_run_key_expires_timestamp_seconds{run="shuffler", campaign="words", role="analyzer"}': lasting(15 * DAY),
-    f"hushcount_run_alerts_unsent{RUN}": since(50, 0, 1),
-    f"hushcount_run_alerts_given_up{RUN}": lasting(0),
 }
 """Nothing is wrong, or not for long enough to tell anybody."""
 GONE = "_"
@@ -91,7 +89,8 @@ FAULTS: tuple[tuple[str, Series], ...] = (
     ),
     ("HushcountNumbersDiffer", {f"hushcount_run_differences{CAMPAIGN}": since(40, 0, 1)}),
     ("HushcountReportsTooLateSoon", {f"hushcount_run_last_chance_reports{STREAM}": since(5, 0, 49)}),
-    ("HushcountReportsTooLate", {LATE: since(300, 0, 60)}),
+    ("HushcountReportsLost", {LATE: since(300, 0, 60)}),
+    ("HushcountReportsLost", {LATE.replace("too_late", "given_up"): since(300, 0, 60)}),
     ("HushcountBudgetLow", {f"hushcount_run_ledger_windows_until_renewal{CAMPAIGN}": lasting(6)}),
     ("HushcountBudgetLow", {'hushcount_run_ledger_windows_left{run="shuffler", campaign="other"}': lasting(6)}),
     (
@@ -102,6 +101,16 @@ FAULTS: tuple[tuple[str, Series], ...] = (
             )
         },
     ),
-    ("HushcountAlertsUnsent", {f"hushcount_run_alerts_unsent{RUN}": since(70, 0, 1)}),
-    ("HushcountAlertsUnsent", {f"hushcount_run_alerts_given_up{RUN}": since(70, 0, 1)}),
 )
+ARRIVED: tuple[tuple[str, bool], ...] = (
+    ("0+100x174", False),
+    ("0+100x168 16800+60x5", False),
+    ("0+100x168 16800+40x5", True),
+    ("0+100x168 16800x5", True),
+    ("0+100x168 _x6", True),
+    ("0x6 0+100x161 16100x5", False),
+)
+"""Reports of a collector, hour by hour for a week and six hours, and whether so few came at last that it is told.
+
+In the last case few came in the same hours a week before.
+"""

@@ -20,12 +20,11 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from evaluator.metrics import Metrics as EvaluatorMetrics
-from pipelines.alerts.telling import tell
 from pipelines.log.log import Logs
 from pipelines.metrics.looks import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
-from tests.deploy.rule_cases import FAULTS, GOOD, HOURS, STEP, Series
+from tests.deploy.rule_cases import ARRIVED, FAULTS, GOOD, HOURS, STEP, Series
 from tests.shuffler.collector.running import METRICS_TOKEN, make_site, running, wait_for
 from tests.support.collecting import collect
 from tests.support.jobs import done
@@ -64,7 +63,7 @@ def test_promtool_takes_the_rules_and_every_expression_of_the_dashboard(tmp_path
 
 
 def test_each_rule_fires_on_its_fault_and_no_other_does(tmp_path: Path) -> None:
-    assert {name for name, _ in FAULTS} == {rule["alert"] for rule in rules()}
+    assert {name for name, _ in FAULTS} | {"HushcountFewReports"} == {rule["alert"] for rule in rules()}
     cases = [case("nothing is wrong", GOOD)]
     cases += [case(f"{name} {number}", {**GOOD, **worse}, name) for number, (name, worse) in enumerate(FAULTS)]
     tested = unit_test(tmp_path, cases)
@@ -72,6 +71,19 @@ def test_each_rule_fires_on_its_fault_and_no_other_does(tmp_path: Path) -> None:
     # The harness itself: a fault that nobody expects fails.
     wrong = unit_test(tmp_path, [case("unexpected", {**GOOD, **FAULTS[0][1]})])
     assert wrong.returncode != 0
+
+
+def test_few_reports_are_told_by_what_came_a_week_before(tmp_path: Path) -> None:
+    labels = '{campaign="words", epoch="1", stream="reports", job="hushcount-collector"}'
+    cases = []
+    for arrived, fires in ARRIVED:
+        one = case(arrived, {f"hushcount_collector_reports_total{labels}": arrived})
+        (test,) = one["promql_expr_test"]
+        test |= {"expr": 'count(ALERTS{alertname="HushcountFewReports", alertstate="firing"})', "eval_time": "174h"}
+        test["exp_samples"] = [{"labels": "{}", "value": 1}] if fires else []
+        cases.append({**one, "interval": "1h"})
+    tested = unit_test(tmp_path, cases)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
 def case(name: str, series: Series, *fires: str) -> dict[str, Any]:
@@ -113,9 +125,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 def texts_of_runs(root: Path) -> Iterator[str]:
-    """Yield what runs write: one with alerts, one with reports that wait, one with a window that is not done."""
-    tail = '[metrics]\ntextfile = "run.prom"\n[alerts]\ncommand = ["false"]\n'
-    site = Site(root, tail=tail)
+    """Yield what runs write: one with results, one with reports that wait, one with a window that is not done."""
+    site = Site(root, tail='[metrics]\ntextfile = "run.prom"\n')
     limit = ("--epsilon", 42, "--delta", 1e-6, "--renew-days", 30)
     done("ledger", "set", "--ledger", root / "ledger.db", "--campaign", "words", *limit)
     collect(site.store, site.campaign, values(150), day=0)
@@ -126,7 +137,6 @@ def texts_of_runs(root: Path) -> Iterator[str]:
         if day > 3:
             site.keys.rename(root / "away")
         found = site.run(day)
-        tell(site.deployment, found, logs=logs, now=at(day))
         Looks().record(site.deployment, found, logs=logs, now=at(day))
         yield (root / "run.prom").read_text()
 

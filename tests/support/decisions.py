@@ -11,7 +11,7 @@ from hushcount.collection.manifests import SegmentPart
 from hushcount.collection.windows import Window, window_at
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.names import Batch
-from pipelines.log.entries import Closed, Decision, Finished, TakenManifest
+from pipelines.log.entries import Closed, Decision, Finished, TakenManifest, Told
 from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.folding import Folding
@@ -35,6 +35,16 @@ def deployment_in(root: Path) -> Deployment:
 def hour(number: int) -> Window:
     """Return an hour, counted from START."""
     return window_at(START + number * HOUR, HOUR)
+
+
+def told(name: str) -> Told:
+    """Return a decision that depends on no other: something rose in the first hour."""
+    return Told(window=hour(0).name, up={name: True})
+
+
+def told_in(fold: Fold) -> list[str]:
+    """Return the names of such decisions, in their order."""
+    return [*fold.told.get(hour(0).name, {})]
 
 
 def batch_of(number: int) -> str:

@@ -1,30 +1,37 @@
-"""Alerts at the end of a run: what stands is told once, and a receiver that is away harms nothing else."""
+"""Alerts at the end of a run: what changed is told once, and a receiver that is away harms nothing else."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from hushcount.errors import UsageError
-from pipelines.alerts import look
-from pipelines.alerts.telling import send_test, tell
-from pipelines.log.entries import Told
+from pipelines.alerts.receivers import Message, Undelivered, Webhook
+from pipelines.alerts.signing import Secret
+from pipelines.alerts.telling import tell
+from pipelines.deployment.alerting import AlertsPart, site_of
+from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
-from tests.pipelines.alerts.receiver import SECRET, Receiver, is_signed, receiving
-from tests.support.collecting import START, collect, window_name
+from tests.pipelines.alerts.receiver import KEY, SECRET, receiving
+from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, files_under, refused
 from tests.support.site import Site, at, values
 
-TABLE = """[alerts]
-webhook = "{address}"
-secret = "env:HOOK"
-timeout = "1m"
-"""
+ROOT = Path(__file__).parents[3]
+HOOK = '[alerts]\nwebhook = "{}"\nsecret = "env:HOOK"\nfalse_alarms = 1e-6\n'
+KEEP = "cat >> told.txt"
+ROSE = ["alpha"] * 400
 
 
 @pytest.fixture(autouse=True)
@@ -32,253 +39,223 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK", SECRET)
 
 
-def told(site: Site, day: float, **how: bool) -> Done:
+def program(shell: str) -> str:
+    return f'[alerts]\ncommand = ["sh", "-c", "{shell}"]\nfalse_alarms = 1e-6\n'
+
+
+def told(site: Site, day: float) -> Done:
     """Do what `hushcount run` does on a day."""
     found = site.run(day)
-    tell(site.deployment, found, logs=Logs(site.deployment), now=at(day), **how)
+    tell(site.deployment, found, logs=Logs(site.deployment), now=at(day))
     return found
 
 
-def kinds(receiver: Receiver) -> list[str]:
-    return [one["kind"] for one in receiver.data]
+def text_in(site: Site) -> list[str]:
+    path = site.root / "told.txt"
+    return path.read_text().splitlines() if path.exists() else []
 
 
-def test_a_run_tells_once_what_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def site_with(root: Path, table: str, *days: list[str]) -> Site:
+    """Return a site in which clients of each day sent some values, and all but the last day were counted."""
+    site = Site(root, tail=table)
+    for day, sent in enumerate(days):
+        if day:
+            assert told(site, day + 0.1).problems == []
+        collect(site.store, site.campaign, sent, day=day)
+    return site
+
+
+@contextmanager
+def example(directory: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run examples/receive_alerts.py, which checks signatures by itself, and yield its address."""
+    words = [sys.executable, str(ROOT / "examples" / "receive_alerts.py"), "--port", "0", "--seen", "seen.txt"]
+    child = subprocess.Popen(  # noqa: S603  # our own example
+        words, cwd=directory, env={**os.environ, "WEBHOOK_SECRET": SECRET}, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout is not None
+        yield child, f"http://127.0.0.1:{child.stdout.readline().split()[-1]}/"
+    finally:
+        child.kill()
+        child.wait()
+
+
+def printed(child: subprocess.Popen[str]) -> list[str]:
+    child.terminate()
+    assert child.stdout is not None
+    return child.stdout.read().splitlines()
+
+
+def test_the_run_that_counts_a_planted_rise_tells_it_to_a_webhook_once(tmp_path: Path) -> None:
+    with example(tmp_path) as (child, address):
+        site = site_with(tmp_path, HOOK.format(address) + 'items = ["alpha", "strange"]\n', values(600), ROSE)
+        for day in (2.1, 2.2):
+            assert told(site, day).problems == []
+        # It stays up, and that is no news.
+        collect(site.store, site.campaign, ROSE, day=2)
+        assert told(site, 3.1).problems == []
+        (line,) = printed(child)
+    sent = json.loads(line)
+    assert re.fullmatch(
+        rf"words: window {window_name(1)} against the 1 before: alpha is up from [23]\d\.\d% to \d+\.\d% of reports, "
+        r"by \+\d\d\.\d% \(\+\d\d\.\d% to \+\d\d\.\d%, 95 %\); the probability that chance does so much to any that "
+        "is looked at is below 1e-6",
+        sent["says"],
+    )
+    assert sent["changes"][0]["after"] == pytest.approx(1.0, abs=0.2)
+    rows = done("ask", "change", "--config", site.config, "--campaign", "words", "--from", window_name(0), "--to",
+                window_name(1), "--item", "alpha", "--json").json["rows"]  # fmt: skip
+    assert sent["changes"][0] == {**rows[0], "p_bonferroni": sent["changes"][0]["p_bonferroni"]}
+
+
+def test_a_program_is_told_of_a_group_and_again_when_it_falls(tmp_path: Path) -> None:
+    groups = '[analyzer.groups]\nmost = {items = ["alpha", "gamma"]}\n'
+    site = site_with(tmp_path, f'{groups}{program(KEEP)}groups = ["most"]\n', values(600), ROSE)
+    assert told(site, 2.1).problems == []
+    collect(site.store, site.campaign, ["beta"] * 600, day=2)
+    assert told(site, 3.1).problems == []
+    first, id, second, other = text_in(site)
+    assert "most is up from" in first
+    assert f"window {window_name(2)} against the 2 before: most is down from" in second
+    assert re.fullmatch("alert_[0-9a-f]{32}", id)
+    assert id != other
+    site.config.write_text(site.config.read_text().replace('groups = ["most"]', 'groups = ["least"]'))
+    refused("run", "--config", site.config, says=["alerts.groups", "'least'"])
+
+
+def test_a_run_that_is_killed_while_it_sends_sends_the_same_again(tmp_path: Path) -> None:
+    site = site_with(tmp_path, program(f"{KEEP}; kill -9 $PPID"), values(600), ROSE)
+    site.run(2.1)
+    code = (
+        "import sys; from pathlib import Path; from pipelines.alerts.telling import *\n"
+        "deployment = Deployment.read(Path(sys.argv[1])); tell(deployment, Done(), logs=Logs(deployment))"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, site.config], check=False, cwd=ROOT)  # noqa: S603  # our own
+    assert killed.returncode == -signal.SIGKILL
+    site.config.write_text(site.config.read_text().replace("; kill -9 $PPID", ""))
+    for day in (2.2, 2.3):
+        assert told(site, day).problems == []
+    lines = text_in(site)
+    assert len(lines) == 4
+    assert lines[:2] == lines[2:]
+
+
+def test_a_receiver_that_is_away_is_a_problem_until_the_next_window(tmp_path: Path) -> None:
     with receiving() as receiver:
-        site = Site(tmp_path, tail=TABLE.format(address=receiver.address))
-        for day, number in enumerate((100, 120, 110, 54)):
-            collect(site.store, site.campaign, values(number), day=day)
-        assert told(site, 4.1).problems == []
-        assert kinds(receiver) == ["volume"]
-        (one,) = receiver.data
-        assert (one["campaign"], one["about"]) == ("words", "reports")
-        assert one["numbers"] == {"window": window_name(3), "since": window_name(3), "reports": 54, "usual": 110.0}
-        assert all(is_signed(headers, body) for headers, body in receiver.got)
-        # Nothing new, nothing more; then nobody reports at all, which is the same fact.
-        told(site, 4.2)
-        told(site, 5.1)
-        assert len(receiver.got) == 1
-        # What comes back ends it, and reports that are too late are another fact.
-        collect(site.store, site.campaign, values(110), day=5)
-        (late,) = collect(site.store, site.campaign, values(60), day=0, collector="late")
-        os.utime(late.parents[1] / "late.manifest.json", (at(5.5).timestamp(),) * 2)
-        told(site, 6.1)
-        assert kinds(receiver) == ["volume", "dropped"]
-        assert receiver.data[1]["numbers"]["too_late"] == 60
-        # A number that changed is told again.
-        lost = site.store / "results" / "words" / site.batch(5)
-        shutil.rmtree(lost)
-        told(site, 6.2)
-        told(site, 6.3)
-        assert kinds(receiver) == ["volume", "dropped", "differences"]
-        assert str(lost) in receiver.data[2]["says"]
-        listed = done("alerts", "--config", site.config, "--json").json
-        assert listed["problems"] == []
-        assert {(one["kind"], one["delivery"]["state"]) for one in listed["alerts"]} >= {
-            ("dropped", "sent"),
-            ("differences", "sent"),
-        }
-        assert [one["id"] for one in listed["alerts"] if one["kind"] == "dropped"] == [receiver.ids[1]]
-    out, err = capsys.readouterr()
-    assert SECRET not in out + err
-    assert "/hook" not in out + err
-
-
-def test_a_window_that_no_run_could_close_yet_is_not_silent(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\ndifferences = false\n')
-    for day in range(4):
-        collect(site.store, site.campaign, values(100), day=day)
-    assert told(site, 4.1).problems == []
-    collect(site.store, site.campaign, values(100), day=4)
-    tell(site.deployment, Done(), logs=Logs(site.deployment), now=at(5.1))
-    assert not (tmp_path / "told.json").exists()
-    tell(site.deployment, Done(), logs=Logs(site.deployment), now=at(6.1))
-    assert json.loads((tmp_path / "told.json").read_bytes())["data"]["numbers"]["since"] == window_name(5)
-
-
-@pytest.mark.parametrize("copied", [True, False], ids=["older", "missing"])
-def test_a_log_that_lacks_entries_gets_no_alert(tmp_path: Path, copied: bool) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
-    folder = site.store / "log" / "shuffler" / "words"
-    for day in range(4):
-        collect(site.store, site.campaign, values(100), day=day)
-        told(site, day + 1.1)
-        if day == 1:
-            shutil.copytree(folder, tmp_path / "copy")
-    shutil.rmtree(folder)
-    if copied:
-        shutil.copytree(tmp_path / "copy", folder)
-    collect(site.store, site.campaign, values(50), day=4)
-    before = files_under(folder)
-    stopped = told(site, 5.1)
-    assert stopped.stopped == ["words"]
-    assert stopped.problems[0].startswith("words: the log of shuffler was lost, or is an older copy")
-    assert files_under(folder) == before
-    assert not (tmp_path / "told.json").exists()
-
-
-@pytest.mark.long
-def test_a_receiver_that_is_away_neither_fails_nor_delays_a_run(tmp_path: Path) -> None:
-    with receiving() as receiver:
-        site = Site(tmp_path, tail=TABLE.replace("1m", "1s").format(address=receiver.address))
-        receiver.hold = True
-        for day, number in enumerate((100, 120, 110, 54)):
-            collect(site.store, site.campaign, values(number), day=day)
-        found = site.run(4.1)
-        # The receiver answers when it ends: a run that waited for it would never end.
-        tell(site.deployment, found, logs=Logs(site.deployment), now=at(4.1))
-        assert found.problems == []
-        (says,) = found.waiting
-        assert says.startswith("1 alert ")
-        assert "127.0.0.1" in says
-        assert says in " ".join(cli("status", "--config", site.config).err.split())
-        listed = done("alerts", "--config", site.config, "--json").json
-        assert listed["problems"] == [says]
-        receiver.hold, receiver.status = False, 500
-        again = told(site, 4.2)
-        assert "status 500" in again.waiting[0]
-        assert told(site, 4.2).waiting == again.waiting
-        found, logs = Done(), Logs(site.deployment)
-        for hour in range(2, 73, 5):
-            found.waiting.clear()
-            tell(site.deployment, found, logs=logs, now=at(4.2 + hour / 24), looks=False)
-        (given_up,) = found.problems
-        assert "status 500" in given_up
-        assert found.waiting == []
-        assert "1 alert " in cli("status", "--config", site.config).err
+        site = site_with(tmp_path, HOOK.format(receiver.address), values(600), ROSE)
+        receiver.status = 500
+        failed = told(site, 2.1)
+        assert f"words/{site.batch(1)} analyze" in failed.hops
+        (problem,) = failed.problems
+        assert problem.startswith("words: an alert reached nobody: the webhook at 127.0.0.1 answered with status 500")
+        assert told(site, 2.2).problems == [problem]
         receiver.status = 200
-        assert told(site, 7.3).problems == []
-        assert len(set(receiver.ids)) == 1
+        assert told(site, 2.3).problems == []
+        assert told(site, 2.4).problems == []
+        assert len(receiver.got) == 3
+        assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
+        # What reached nobody is not told any more once another window is the newest.
+        receiver.status = 404
+        collect(site.store, site.campaign, ["beta"] * 600, day=2)
+        assert len(told(site, 3.1).problems) == 1
+        receiver.status = 200
+        collect(site.store, site.campaign, ["gamma"] * 600, day=3)
+        assert told(site, 4.1).problems == []
+        assert receiver.got[-1][1]["data"]["window"] == window_name(3)
 
 
-def test_without_the_table_nothing_happens(tmp_path: Path) -> None:
-    found = Done()
-    site = Site(tmp_path)
+def test_what_fails_is_a_problem_of_the_run_and_of_that_campaign_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = site_with(tmp_path, HOOK.format("http://localhost:9/"), values(600), ROSE)
+    monkeypatch.setenv("HOOK", "")
+    (problem,) = told(site, 2.1).problems
+    assert problem.startswith("alerts: secret env:HOOK ")
+    monkeypatch.setenv("HOOK", SECRET)
+    (away,) = told(site, 2.2).problems
+    assert "127.0.0.1" in away or "localhost" in away
+    site.files("results", 1).joinpath("tally.npz").write_bytes(b"damaged")
+    (broken,) = told(site, 2.3).problems
+    assert broken.startswith("words: no alert can be given: ")
+    found = Done(stopped=["words"])
+    tell(site.deployment, found, logs=Logs(site.deployment), now=at(2.4))
+    assert found.problems == []
+
+
+def test_a_log_that_lacks_entries_gets_no_alert(tmp_path: Path) -> None:
+    site = site_with(tmp_path, program(KEEP), values(600), ROSE)
+    folder = site.store / "log" / "analyzer" / "words"
+    shutil.rmtree(folder)
+    stopped = told(site, 2.1)
+    assert stopped.stopped == ["words"]
+    assert files_under(folder) == {}
+    assert text_in(site) == []
+
+
+def test_only_who_has_results_may_tell_and_nobody_must(tmp_path: Path) -> None:
+    found, site = Done(), Site(tmp_path)
     tell(site.deployment, found, logs=Logs(site.deployment), now=at(1))
     assert found == Done()
-    refused("alerts", "--config", site.config, says=["[alerts]"])
-    with pytest.raises(UsageError, match="alerts"):
-        send_test(site.deployment, "test_1", at(1))
     assert not (site.store / "log").exists()
+    refused("doctor", "--config", site.config, "--test-alert", says=["no table [alerts]"])
+    site.config.write_text(f'parties = ["shuffler"]\n{site.config.read_text()}{program(KEEP)}')
+    refused("run", "--config", site.config, says=["only the analyzer has"])
 
 
-@pytest.mark.long
-def test_a_secret_that_is_missing_is_a_problem_and_the_alert_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with receiving() as receiver:
-        site = Site(tmp_path, tail=TABLE.format(address=receiver.address))
-        for day, number in enumerate((100, 120, 110, 54)):
-            collect(site.store, site.campaign, values(number), day=day)
-        monkeypatch.setenv("HOOK", "")
-        (problem,) = told(site, 4.1).problems
-        assert problem.startswith("alerts: secret env:HOOK ")
-        monkeypatch.setenv("HOOK", SECRET)
-        told(site, 4.2, looks=False)
-        assert kinds(receiver) == ["volume"]
+def test_doctor_says_whether_alerts_can_be_sent_and_sends_a_test(tmp_path: Path) -> None:
+    site = Site(tmp_path, tail=program(KEEP))
+    assert checked(site) == ("good", "go to the program sh")
+    assert text_in(site) == []
+    assert checked(site, "--test-alert") == ("good", "a test went to the program sh")
+    assert text_in(site)[0].startswith("this is a test")
+    for table, option, says in [
+        ('[alerts]\ncommand = ["false"]\n', "--test-alert", "false ended with status 1"),
+        ('[alerts]\ncommand = ["./false"]\n', None, "'./false'"),
+        (HOOK.format("http://localhost:9/").replace("HOOK", "NOTHING"), None, "env:NOTHING"),
+    ]:
+        site.config.write_text(site.config.read_text().partition("[alerts]")[0] + table)
+        verdict, said = checked(site, *([option] if option else []))
+        assert verdict == "bad"
+        assert says in said
 
 
-@pytest.mark.long
-def test_a_condition_that_fails_hides_no_other_and_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["sh", "-c", "cat >> told.json; echo >> told.json"]\n')
-    for day, number in enumerate((100, 120, 110, 54)):
-        collect(site.store, site.campaign, values(number), day=day)
-    assert told(site, 4.1).problems == []
-    with monkeypatch.context() as broken:
-        broken.setattr(look, "volumes_of", lambda *_: 1 / 0)
-        (problem,) = told(site, 4.2).problems
-        assert all(text in problem for text in ("words: ", "volume", "ZeroDivisionError"))
-        listed = cli("alerts", "--config", site.config)
-        assert listed.status == 1
-        assert "volume" in listed.err
-    told(site, 4.3)
-    assert len((tmp_path / "told.json").read_text().splitlines()) == 1
-
-
-def test_a_test_alert_arrives_or_says_why_not(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
-    verdict, says = alert_check(site)
-    assert verdict == "good"
-    assert "tee" in says
-    sent = done("alerts", "--config", site.config, "--test", "--json").json
-    message = json.loads((tmp_path / "told.json").read_bytes())
-    assert (message["type"], message["data"]["id"]) == ("hushcount.alert.test", sent["id"])
-    assert done("alerts", "--config", site.config, "--json").json["alerts"] == []
-    site.config.write_text(site.config.read_text().replace('"tee", "told.json"', '"false"'))
-    failed = cli("alerts", "--config", site.config, "--test")
-    assert failed.status == 1
-    assert "false ended with status 1" in failed.err
-    site.config.write_text(site.config.read_text().replace('"false"', '"./false"'))
-    assert alert_check(site)[0] == "bad"
-    table = TABLE.format(address="http://localhost:9/")
-    site.config.write_text(f"{site.config.read_text().partition('[alerts]')[0]}{table.replace('HOOK', 'NOTHING')}")
-    verdict, says = alert_check(site)
-    assert verdict == "bad"
-    assert "env:NOTHING" in says
-
-
-def alert_check(site: Site) -> tuple[str, str]:
+def checked(site: Site, *options: str) -> tuple[str, str]:
     """Return what doctor says of alerts."""
-    checks = cli("doctor", "--config", site.config, "--json").json
+    checks = cli("doctor", "--config", site.config, "--json", *options).json
     (check,) = (check for check in checks if check["name"] == "alerts")
     return check["verdict"], check["says"]
 
 
-def test_a_change_of_what_is_named_is_told(tmp_path: Path) -> None:
-    groups = '[analyzer.groups]\nmost = {items = ["alpha", "gamma"]}\n'
-    table = '[alerts]\ncommand = ["sh", "-c", "cat >> told.json; echo >> told.json"]\nitems = ["alpha", "strange"]\n'
-    site = Site(tmp_path, tail=f'{groups}{table}groups = ["most"]\nany_item = true\nfalse_alarms = 1e-6\n')
-    collect(site.store, site.campaign, values(600), day=0)
-    assert told(site, 1.1).problems == []
-    assert not (tmp_path / "told.json").exists()
-    collect(site.store, site.campaign, ["alpha"] * 400, day=1)
-    for day in (2.1, 2.2):
-        assert told(site, day).problems == []
-    sent = [json.loads(line)["data"] for line in (tmp_path / "told.json").read_text().splitlines()]
-    assert sorted((one["kind"], one["about"]) for one in sent) == [
-        ("change", "group most"),
-        ("change", "item alpha"),
-        ("change", "item beta"),
-    ]
-    alpha = next(one for one in sent if one["about"] == "item alpha")
-    assert "'alpha' of words rose" in alpha["says"]
-    assert alpha["numbers"]["after"] == pytest.approx(1.0, abs=0.2)
-    site.config.write_text(site.config.read_text().replace('groups = ["most"]', 'groups = ["least"]'))
-    refused("alerts", "--config", site.config, says=["alerts.groups", "'least'"])
+def test_the_example_of_the_operators_page_is_a_valid_table(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```\n(\[alerts\]\n.*?)^```", page, re.DOTALL | re.MULTILINE)
+    path = tmp_path / "deployment.toml"
+    head = 'store = "store"\n[windows]\nlength = "1d"\ngrace = "2d"\n'
+    groups = '[analyzer.groups]\nplayback = {items = ["a", "b"]}\n'
+    path.write_text(head + groups + block)
+    part = Deployment.read(path).file.alerts
+    assert part is not None
+    assert set(re.findall(r"^(\w+) =", block, re.MULTILINE)) == AlertsPart.model_fields.keys() - {"command"}
+    # What the comments say are the defaults.
+    assert (part.false_alarms, part.least_change) == (0.01, 0.2)
 
 
-def test_the_command_tells_and_says_what_it_could_not(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["false"]\n')
-    done(
-        "ledger", "set", "--ledger", tmp_path / "ledger.db", "--campaign", "words", "--epsilon", 0.001, "--delta", 1e-9
-    )
-    failed = done("run", "--config", site.config)
-    assert "false ended with status 1" in failed.err
-    assert "1 alert " in done("status", "--config", site.config).err
-    site.config.write_text(site.config.read_text().replace('"false"', '"tee", "told.json"'))
-    # As if the next attempt were due.
-    log = Logs(site.deployment).shared("words")
-    (id,) = log.read().alerts
-    log.decide(lambda _: Told(id=id, outcome="failed", failure="away", next_at=START), START)
-    assert done("run", "--config", site.config, "--json").json["waiting"] == []
-    sent = json.loads((tmp_path / "told.json").read_bytes())["data"]
-    assert (sent["kind"], sent["numbers"]["windows_left"]) == ("budget", 0)
-    assert sent["says"] in [one["says"] for one in done("alerts", "--config", site.config, "--json").json["alerts"]]
-
-
-@pytest.mark.long
-def test_a_budget_that_ends_soon_is_told(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail='[alerts]\ncommand = ["tee", "told.json"]\n')
-    collect(site.store, site.campaign, values(100), day=0)
-    limit = ["ledger", "set", "--ledger", tmp_path / "ledger.db", "--campaign", "words", "--epsilon"]
-    done(*limit, 1000, "--delta", 1e-3)
-    assert told(site, 1.1).problems == []
-    assert not (tmp_path / "told.json").exists()
-    done(*limit, 3, "--delta", 1e-3)
-    told(site, 1.2)
-    told_of = json.loads((tmp_path / "told.json").read_bytes())["data"]
-    assert told_of["kind"] == "budget"
-    assert 0 <= told_of["numbers"]["windows_left"] <= 7
-    assert told_of["numbers"]["windows_until_it_renews"] is None
+def test_the_example_of_a_receiver_takes_what_is_genuine_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with example(tmp_path) as (child, address):
+        hook, forged = (Webhook(*site_of(address), Secret(key)) for key in (KEY, b"k" * 32))
+        one, two = (Message(f"alert_{number}", "gr\u00f6\u00dfe \u202e \x1b[31m", {}) for number in (1, 2))
+        for _ in range(2):
+            hook.send(one)
+        with pytest.raises(Undelivered, match="status 401"):
+            forged.send(two)
+        with monkeypatch.context() as clock, pytest.raises(Undelivered, match="status 401"):
+            past = time.time() - 400
+            clock.setattr(time, "time", lambda: past)
+            hook.send(two)
+        # Its answer may be lost with what it did not read.
+        with pytest.raises(Undelivered, match=r"status 413|no answer"):
+            hook.send(Message("alert_3", " " * (1 << 21), {}))
+        hook.send(two)
+        lines = printed(child)
+    assert [json.loads(line)["id"] for line in lines] == ["alert_1", "alert_2"]
+    assert all(line.isascii() and line.isprintable() for line in lines)

@@ -14,7 +14,7 @@ from tests.support.collecting import collect
 from tests.support.jobs import cli, done
 from tests.support.site import Site, values
 
-LOOKS = ("status", "alerts", "doctor", "ledger show", "ledger check", "ask top --campaign words")
+LOOKS = ("status", "doctor", "ledger show", "ledger check", "ask top --campaign words")
 
 
 def argv(look: str, site: Site) -> list[str]:

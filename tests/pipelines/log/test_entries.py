@@ -17,7 +17,7 @@ from pipelines.log import entries as log
 from pipelines.log import entry_files
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import BESIDE_BYTES, ENTRY_BYTES, digest_of, read_entry, write_entry
-from tests.support.decisions import START, batch_of, closed, finished, path_of, taken
+from tests.support.decisions import START, batch_of, closed, finished, hour, path_of, taken
 
 BATCH, SEGMENT = batch_of(0), path_of(0)
 DECISIONS: tuple[Decision, ...] = (
@@ -33,10 +33,7 @@ DECISIONS: tuple[Decision, ...] = (
     log.Deleting(folder="shuffled/dead_letter", batches=(BATCH,)),
     log.Deleted(folder="shuffled", batches=(BATCH,), windows=("words/000001-0/20261121T000000Z",)),
     log.Confirmed(),
-    log.Noted(id="change words alpha", alert="change", subject="words", fact="rose", body='{"größe": "\\u2028"}'),
-    log.Over(ids=("change words alpha", "größe")),
-    log.Told(id="change words alpha", outcome="failed", failure="503", next_at=START),
-    log.Told(id="change words alpha", outcome="sent"),
+    log.Told(window=hour(0).name, up={"0123456789abcdef": True, "fedcba9876543210": False}),
     log.Received(party="analyzer", hop="shuffle", batches=(BATCH,)),
     log.Charging(ledger="0123456789abcdef"),
     log.Opened(party="shuffler", campaign="words", restored=log.Restored(

@@ -35,6 +35,7 @@ from tests.support.decisions import (
     hour,
     path_of,
     taken,
+    told,
 )
 
 BOTH: tuple[Stream, ...] = ("reports", "discovery")
@@ -43,8 +44,8 @@ OPENED = log.Opened(party="shuffler", campaign=CAMPAIGN)
 TAKEN = closed(0, taken(0, {"reports": 60, "discovery": 70}))
 MADE = closed(0, taken(0, {"reports": 60, "discovery": 70}), batch={"reports": (R,), "discovery": (D,)})
 SHUFFLED = finished(0, "shuffle", reports=60, discovery=70)
-BATCH = batch_of(0)
-NOTED = log.Noted(id="a", alert="change", subject="words", fact="rose", body="{}")
+BATCH, FIRST = batch_of(0), hour(0).name
+TOLD = told("a")
 
 
 def seen(fold: Fold) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def seen(fold: Fold) -> dict[str, Any]:
         "done": {name: [*hops] for name, hops in fold.done.items()},
         "received": fold.received,
         "deleted": dict(fold.deleted),
-        "alerts": {id: (one.state, one.standing, one.attempts) for id, one in fold.alerts.items()},
+        "told": {window: dict(up) for window, up in fold.told.items()},
     }
 
 
@@ -128,16 +129,13 @@ CASES: dict[str, tuple[list[Decision], dict[str, Any]]] = {
         {"deleted": {f"shuffled {BATCH}": True}},
     ),
     "the clock is confirmed": ([log.Confirmed()], {}),
-    "an alert is noted": ([NOTED], {"alerts": {"a": ("pending", True, 0)}}),
-    "an alert fails": (
-        [NOTED, log.Told(id="a", outcome="failed", failure="503", next_at=START)],
-        {"alerts": {"a": ("pending", True, 1)}},
+    "an alert is told": ([TOLD], {"told": {FIRST: {"a": True}}}),
+    "more of a window is told, and what is no more so": (
+        [TOLD, told("b"), log.Told(window=FIRST, up={"a": False})], {"told": {FIRST: {"a": False, "b": True}}},
     ),
-    "an alert is sent and over": (
-        [NOTED, log.Told(id="a", outcome="sent"), log.Over(ids=("a",))], {"alerts": {"a": ("sent", False, 1)}},
-    ),
-    "an alert is given up": (
-        [NOTED, log.Told(id="a", outcome="given_up", failure="503")], {"alerts": {"a": ("given_up", True, 1)}},
+    "what was told of many windows ago is forgotten": (
+        [log.Told(window=hour(number).name, up={"a": True}) for number in (3, 0, 2, 1, *range(4, 10))],
+        {"told": {hour(number).name: {"a": True} for number in range(2, 10)}},
     ),
 }  # fmt: skip
 
@@ -220,8 +218,6 @@ WRONG: dict[str, list[Decision]] = {
     ],
     "a window closes twice": [closed(0), closed(0)],
     "a window closes behind a later one": [closed(1), closed(0)],
-    "an unknown alert is over": [log.Over(ids=("a",))],
-    "an unknown alert is sent": [log.Told(id="a", outcome="sent")],
     "the log is of another campaign": [log.Opened(party="shuffler", campaign="other")],
     "the log is of another party": [log.Opened(party="analyzer", campaign=CAMPAIGN)],
     "a summary does not add up": [MADE, log.Finished(batch=BATCH, hop="shuffle", folder="0" * 16, summary={"hop": 7})],
@@ -307,10 +303,8 @@ def _delete(random: Random, fold: Fold, _: int) -> Decision | None:
     return made(folder="shuffled", batches=(random.choice(shuffled),)) if shuffled else None
 
 
-def _alert(random: Random, fold: Fold, _: int) -> Decision:
-    if not fold.alerts or random.random() < 0.5:
-        return NOTED.model_copy(update={"id": f"{len(fold.alerts)}"})
-    return log.Told(id=random.choice([*fold.alerts]), outcome=random.choice(("sent", "given_up", "failed")))
+def _alert(random: Random, _: Fold, window: int) -> Decision:
+    return log.Told(window=hour(window).name, up={random.choice("abc"): random.random() < 0.5})
 
 
 def _close(random: Random, fold: Fold, window: int) -> Decision:
@@ -363,7 +357,7 @@ def test_a_fold_at_any_entry_is_as_good_as_the_log_before_it(seed: int) -> None:
 
 
 def test_the_logs_of_several_parties_say_more_together() -> None:
-    shuffler = folded(OPENED, MADE, SHUFFLED, NOTED)
+    shuffler = folded(OPENED, MADE, SHUFFLED, TOLD)
     folding = Folding("analyzer", CAMPAIGN)
     for entry in entries(
         log.Opened(party="analyzer", campaign=CAMPAIGN), finished(0, "analyze", reports=60),
@@ -376,7 +370,7 @@ def test_the_logs_of_several_parties_say_more_together() -> None:
     assert both.latest == folding.fold.latest
     assert (both.batches, both.windows, both.closed) == (shuffler.batches, shuffler.windows, shuffler.closed)
     assert both.deleted == {f"results/dead_letter {BATCH}": False}
-    assert both.alerts == shuffler.alerts
+    assert both.told == shuffler.told
     assert merged(CAMPAIGN, [folding.fold]).batches == {}
     assert merged(CAMPAIGN, [shuffler]) == shuffler
     assert merged(CAMPAIGN, []) == Fold(CAMPAIGN)

@@ -14,7 +14,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.log import log as log_module
 from pipelines.log.closing import GIVEN_UP
-from pipelines.log.entries import Adopted, Confirmed, Decision, Held, Noted, Opened, Restored
+from pipelines.log.entries import Adopted, Confirmed, Decision, Held, Opened, Restored
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
@@ -29,6 +29,8 @@ from tests.support.decisions import (
     hour,
     path_of,
     taken,
+    told,
+    told_in,
 )
 
 NOW = START + 9 * HOUR
@@ -50,10 +52,6 @@ def put(log: Log, *decisions: Decision, at: datetime = NOW) -> Log:
     for decision in decisions:
         assert log.decide(lambda _, one=decision: one, at) is not None  # type: ignore[misc]
     return log
-
-
-def noted(number: int) -> Noted:
-    return Noted(id=f"{number}", alert="change", subject="s", fact="f", body="{}")
 
 
 def opened(head: Head, lost: int | None = None, **more: object) -> Opened:
@@ -85,10 +83,10 @@ def restored(deployment: Deployment, copy: Path | None) -> None:
 
 
 def test_a_new_log_goes_on_from_the_old_one(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1), noted(2))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"), told("2"))
     before = log.head
     assert log.replace(opened(before), NOW) is not None
-    put(log, noted(3))
+    put(log, told("3"))
     assert astuple(log.head)[:2] == (2, 2)
     assert sorted(path.parent.name + "/" + path.name for path in folder(deployment).glob("0*/*.json")) == [
         "000001/0000000001.json", "000001/0000000002.json", "000001/0000000003.json",
@@ -96,11 +94,11 @@ def test_a_new_log_goes_on_from_the_old_one(deployment: Deployment) -> None:
     ]  # fmt: skip
     again = read(deployment)
     assert (again.head, again.fold) == (log.head, log.fold)
-    assert set(again.fold.alerts) == {"1", "2", "3"}
+    assert {*told_in(again.fold)} == {"1", "2", "3"}
 
 
 def test_only_one_of_two_replaces_a_log(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     other = read(deployment)
     assert log.replace(opened(log.head), NOW) is not None
     assert other.replace(opened(other.head, lost=7), NOW) is None
@@ -117,14 +115,14 @@ def test_a_log_that_is_empty_is_replaced_too(deployment: Deployment) -> None:
 
 
 def test_a_sleeper_of_before_puts_nothing_in_the_old_log(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     sleeper = read(deployment)
     assert log.replace(opened(log.head), NOW) is not None
     seen = []
 
     def wanted(fold: Fold) -> Decision | None:
         seen.append(sleeper.head.generation)
-        return None if "2" in fold.alerts else noted(2)
+        return None if "2" in told_in(fold) else told("2")
 
     # It has read the log, and wakes up as it puts.
     real, sleeper.read = sleeper.read, lambda: sleeper.fold  # type: ignore[method-assign]
@@ -143,11 +141,11 @@ def test_a_sleeper_of_before_puts_nothing_in_the_old_log(deployment: Deployment)
 
 
 def test_what_a_sleeper_wrote_to_the_old_log_is_not_read(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     sleeper = read(deployment)
     assert log.replace(opened(log.head), NOW) is not None
     # Between its last look and its write: no run may be alive then, but nothing must break.
-    assert sleeper._put_at(sleeper.head, noted(2), NOW) is not None
+    assert sleeper._put_at(sleeper.head, told("2"), NOW) is not None
     again = read(deployment)
     assert (again.head, again.fold) == (log.head, log.fold)
     assert not again.has(sleeper.head)
@@ -155,7 +153,7 @@ def test_what_a_sleeper_wrote_to_the_old_log_is_not_read(deployment: Deployment)
 
 
 def test_two_restores_one_after_the_other(deployment: Deployment, tmp_path: Path) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1), noted(2), noted(3))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"), told("2"), told("3"))
     first = log.head
     short = read(deployment)
     # The copy ends two entries earlier.
@@ -166,17 +164,17 @@ def test_two_restores_one_after_the_other(deployment: Deployment, tmp_path: Path
     assert short.replace(opened(short.head, lost=first.number), NOW) is not None
     assert short.has(first)
     copy = kept(deployment, tmp_path / "copy")
-    put(short, noted(4), noted(5))
+    put(short, told("4"), told("5"))
     second = short.head
     restored(deployment, copy)
-    assert set(short.read().alerts) == {"1"}
+    assert {*told_in(short.read())} == {"1"}
     assert short.has(first)
     assert not short.has(second)
     assert short.replace(opened(short.head, lost=second.number), NOW) is not None
-    put(short, noted(6))
+    put(short, told("6"))
     again = read(deployment)
     assert (again.head, again.fold) == (short.head, short.fold)
-    assert set(again.fold.alerts) == {"1", "6"}
+    assert {*told_in(again.fold)} == {"1", "6"}
     assert [again.has(head) for head in (first, second, again.head)] == [True] * 3
     assert not again.has(replace(again.head, number=again.head.number + 1))
     assert not again.has(replace(again.head, generation=4))
@@ -184,14 +182,14 @@ def test_two_restores_one_after_the_other(deployment: Deployment, tmp_path: Path
 
 
 def test_a_generation_that_is_gone_is_missed_until_one_behind_it_begins(deployment: Deployment, tmp_path: Path) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     copy = kept(deployment, tmp_path / "copy")
     assert log.replace(opened(log.head), NOW) is not None
-    put(log, noted(2))
+    put(log, told("2"))
     lost = log.head
     restored(deployment, copy)
     # A process that watched must not stop at what is gone.
-    assert set(log.read().alerts) == {"1"}
+    assert {*told_in(log.read())} == {"1"}
     assert not log.has(lost)
     assert log.replace(opened(log.head), NOW) is not None
     assert not log.has(lost)
@@ -201,7 +199,7 @@ def test_a_generation_that_is_gone_is_missed_until_one_behind_it_begins(deployme
 
 
 def test_an_old_log_that_is_shorter_than_the_new_one_says_is_refused(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1), noted(2))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"), told("2"))
     assert log.replace(opened(log.head), NOW) is not None
     (folder(deployment) / "000001" / "0000000003.json").unlink()
     with pytest.raises(FormatError, match="does not follow entry 2"):
@@ -212,19 +210,19 @@ def test_a_checkpoint_of_another_generation_or_of_beyond_the_end_is_not_read(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "_EVERY", 2)
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     copy = kept(deployment, tmp_path / "copy")
-    put(log, noted(2), noted(3), noted(4))
+    put(log, told("2"), told("3"), told("4"))
     lost, place = log.head, folder(deployment) / "checkpoints"
     beyond = (place / "000001.json").read_bytes()
     restored(deployment, copy)
     log.read()
     assert log.replace(opened(log.head, lost=lost.number), NOW) is not None
-    put(log, noted(7))
+    put(log, told("7"))
     # As if somebody had put it back, and copied it.
     for generation in ("000001", "000002"):
         (place / f"{generation}.json").write_bytes(beyond)
-        assert set(read(deployment).fold.alerts) == {"1", "7"}
+        assert {*told_in(read(deployment).fold)} == {"1", "7"}
     shutil.rmtree(place)
     assert read(deployment).fold == log.fold
 
@@ -233,18 +231,18 @@ def test_a_checkpoint_of_entries_that_were_lost_is_not_read(
     deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "_EVERY", 2)
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     copy = kept(deployment, tmp_path / "copy")
-    put(log, noted(2), noted(3))
+    put(log, told("2"), told("3"))
     lost = kept(deployment, tmp_path / "lost")
     restored(deployment, copy)
     log.read()
     assert log.replace(opened(log.head, lost=4), NOW) is not None
     # A restore that left the checkpoints of the lost entries, and then the entries too.
     shutil.copytree(lost / "checkpoints", folder(deployment) / "checkpoints", dirs_exist_ok=True)
-    assert set(read(deployment).fold.alerts) == {"1"}
+    assert {*told_in(read(deployment).fold)} == {"1"}
     shutil.copytree(lost / "000001", folder(deployment) / "000001", dirs_exist_ok=True)
-    assert set(read(deployment).fold.alerts) == {"1"}
+    assert {*told_in(read(deployment).fold)} == {"1"}
 
 
 def test_what_a_new_log_gives_up_and_takes_up(deployment: Deployment) -> None:
@@ -280,7 +278,7 @@ def test_what_a_new_log_gives_up_and_takes_up(deployment: Deployment) -> None:
 
 
 def test_an_entry_of_a_restore_that_names_another_log_is_refused(deployment: Deployment) -> None:
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     for wrong in (replace(log.head, number=1), replace(log.head, digest="a" * 64), replace(log.head, generation=2)):
         with pytest.raises(FormatError):
             log.replace(opened(wrong), NOW)
@@ -299,6 +297,6 @@ def test_a_log_of_two_years_of_hours_is_replaced_in_one_entry(deployment: Deploy
         ).model_dump()
         for number in range(2 * 8_760)
     ]
-    log = put(Log(deployment, "shuffler", CAMPAIGN), noted(1))
+    log = put(Log(deployment, "shuffler", CAMPAIGN), told("1"))
     assert log.replace(opened(log.head, adopted=adopted), NOW) is not None
     assert len(read(deployment).fold.done) == 2 * 8_760

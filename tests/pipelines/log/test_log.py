@@ -18,7 +18,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.log import log as log_module
-from pipelines.log.entries import Confirmed, Decision, GivenBack, Noted
+from pipelines.log.entries import Confirmed, Decision, GivenBack, Told
 from pipelines.log.entry_files import write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
@@ -34,6 +34,8 @@ from tests.support.decisions import (
     hour,
     path_of,
     taken,
+    told,
+    told_in,
 )
 from tests.support.stub_store import StubStore
 
@@ -61,11 +63,11 @@ def numbers_in(deployment: Deployment) -> list[int]:
     return sorted(int(path.stem) for path in entries_of(deployment).glob("*.json"))
 
 
-def noted(id: str) -> Callable[[Fold], Decision | None]:
-    """Return what notes an alert unless it is noted."""
+def telling(id: str) -> Callable[[Fold], Decision | None]:
+    """Return what puts a decision of a name unless it was put."""
 
     def wanted(fold: Fold) -> Decision | None:
-        return None if id in fold.alerts else Noted(id=id, alert="change", subject="s", fact="f", body="{}")
+        return None if id in told_in(fold) else told(id)
 
     return wanted
 
@@ -84,13 +86,13 @@ def test_reading_and_deciding_nothing_write_nothing(deployment: Deployment, log:
 
 
 def test_the_first_decision_opens_the_log(deployment: Deployment, log: Log) -> None:
-    entry = log.decide(noted("a"), START + 7 * MINUTE)
+    entry = log.decide(telling("a"), START + 7 * MINUTE)
     assert entry is not None
     assert (entry.number, entry.at, log.head.digest) == (2, START + 7 * MINUTE, entry.digest)
     opened = log.entry(Head(1, 1))
     assert (opened.decision.kind, opened.before, entry.before) == ("opened", None, opened.digest)
     assert log.entry(Head(1, 2)) == entry
-    assert log.decide(noted("a"), START) is None
+    assert log.decide(telling("a"), START) is None
     assert numbers_in(deployment) == [1, 2]
     assert kept(log) == log.fold
 
@@ -99,22 +101,23 @@ def test_who_finds_anothers_entry_decides_anew(deployment: Deployment, log: Log)
     other, asked = Log(deployment, "shuffler", CAMPAIGN), []
 
     def wanted(fold: Fold) -> Decision | None:
-        asked.append([*fold.alerts])
+        asked.append(told_in(fold))
         if len(asked) < 4:
-            other.decide(noted(f"other {len(asked)}"), START)
-        return noted("mine")(fold)
+            other.decide(telling(f"other {len(asked)}"), START)
+        return telling("mine")(fold)
 
     entry = log.decide(wanted, START)
     assert entry is not None
     assert asked == [[], *([f"other {number}" for number in range(1, last)] for last in (2, 3, 4))]
-    assert [*kept(log).alerts] == ["other 1", "other 2", "other 3", "mine"]
+    assert told_in(kept(log)) == ["other 1", "other 2", "other 3", "mine"]
 
     def given_up(fold: Fold) -> Decision | None:
-        other.decide(noted("the same"), START)
-        return noted("the same")(fold)
+        other.decide(telling("the same"), START)
+        return telling("the same")(fold)
 
     assert log.decide(given_up, START) is None
-    ids = [json.loads(path.read_text())["decision"].get("id") for path in entries_of(deployment).glob("*.json")]
+    written = [json.loads(path.read_text())["decision"] for path in entries_of(deployment).glob("*.json")]
+    ids = [name for one in written for name in one.get("up", ())]
     assert ids.count("the same") == 1
 
 
@@ -128,8 +131,8 @@ def test_of_many_threads_each_decision_stands_once(deployment: Deployment, write
             barrier.wait()
             for number in range(4):
                 # One of its own, and one that all want.
-                log.decide(noted(f"{mine} {number}"), START)
-                log.decide(noted(f"all {number}"), START)
+                log.decide(telling(f"{mine} {number}"), START)
+                log.decide(telling(f"all {number}"), START)
         except BaseException as error:
             faults.append(error)
 
@@ -148,8 +151,8 @@ def stands_once(deployment: Deployment, ids: set[str]) -> None:
     numbers = numbers_in(deployment)
     assert numbers == [*range(1, log.head.number + 1)]
     decisions = [log.entry(Head(1, number)).decision for number in numbers]
-    assert Counter(one.kind for one in decisions) == {"opened": 1, "noted": len(ids)}
-    assert {one.id for one in decisions if isinstance(one, Noted)} == ids
+    assert Counter(one.kind for one in decisions) == {"opened": 1, "told": len(ids)}
+    assert {name for one in decisions if isinstance(one, Told) for name in one.up} == ids
 
 
 WRITER = """
@@ -158,8 +161,8 @@ from tests.pipelines.log.test_log import *
 log = Log(Deployment.read(Path(sys.argv[1])), "shuffler", CAMPAIGN)
 sys.stdin.read()
 for number in range(int(sys.argv[3])):
-    log.decide(noted(f"{sys.argv[2]} {number}"), START)
-    log.decide(noted(f"all {number}"), START)
+    log.decide(telling(f"{sys.argv[2]} {number}"), START)
+    log.decide(telling(f"all {number}"), START)
 """
 
 
@@ -181,7 +184,7 @@ def test_of_many_processes_each_decision_stands_once(deployment: Deployment, tmp
 @pytest.mark.parametrize("faults", [1, 2])
 def test_a_lost_answer_puts_nothing_twice(log: Log, monkeypatch: pytest.MonkeyPatch, when: str, faults: int) -> None:
     """The store fails before it wrote, or after; the caller tries again as long as it is told of a failure."""
-    log.decide(noted("first"), START)
+    log.decide(telling("first"), START)
     real, left = storage.put_absent, [faults]
 
     def failing(path: str, data: bytes) -> bool:
@@ -197,13 +200,13 @@ def test_a_lost_answer_puts_nothing_twice(log: Log, monkeypatch: pytest.MonkeyPa
     for number in range(3):
         while True:
             try:
-                log.decide(noted(f"{number}"), START)
+                log.decide(telling(f"{number}"), START)
                 break
             except StorageError:
                 told += 1
     # It sees by itself that an entry is its own.
     assert told == (0 if when == "after" else faults)
-    assert [*kept(log).alerts] == ["first", "0", "1", "2"]
+    assert told_in(kept(log)) == ["first", "0", "1", "2"]
     assert log.head.number == 5
 
 
@@ -211,65 +214,65 @@ def test_another_entry_is_not_taken_for_ones_own_whose_answer_was_lost(
     deployment: Deployment, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Log(deployment, "shuffler", CAMPAIGN)
-    log.decide(noted("first"), START)
+    log.decide(telling("first"), START)
     real = storage.put_absent
 
     def failing(path: str, data: bytes) -> bool:
         monkeypatch.setattr(storage, "put_absent", real)
-        other.decide(noted("other"), START)
+        other.decide(telling("other"), START)
         raise StorageError("connection reset")
 
     monkeypatch.setattr(storage, "put_absent", failing)
-    entry = log.decide(noted("mine"), START)
+    entry = log.decide(telling("mine"), START)
     assert entry is not None
     assert entry.number == 4
-    assert [*kept(log).alerts] == ["first", "other", "mine"]
+    assert told_in(kept(log)) == ["first", "other", "mine"]
 
 
 def test_a_log_that_is_restored_under_a_process_is_read_anew(deployment: Deployment, log: Log, tmp_path: Path) -> None:
     """Nothing follows an entry that is no more there."""
     folder, yesterday = folder_of(deployment), tmp_path / "yesterday"
-    log.decide(noted("kept"), START)
+    log.decide(telling("kept"), START)
     shutil.copytree(folder, yesterday)
-    log.decide(noted("lost"), START)
-    log.decide(noted("lost too"), START)
+    log.decide(telling("lost"), START)
+    log.decide(telling("lost too"), START)
     shutil.rmtree(folder)
     shutil.copytree(yesterday, folder)
     asked: list[list[str]] = []
 
     def wanted(fold: Fold) -> Decision | None:
-        asked.append([*fold.alerts])
-        return noted("new")(fold)
+        asked.append(told_in(fold))
+        return telling("new")(fold)
 
     assert log.decide(wanted, START) is not None
     assert asked == [["kept"]]
-    assert [*kept(log).alerts] == ["kept", "new"]
+    assert told_in(kept(log)) == ["kept", "new"]
     # Now another history of the same length takes its place.
     shutil.rmtree(folder)
     shutil.copytree(yesterday, folder)
-    Log(deployment, "shuffler", CAMPAIGN).decide(noted("other"), START)
-    assert [*log.read().alerts] == ["kept", "other"]
+    Log(deployment, "shuffler", CAMPAIGN).decide(telling("other"), START)
+    assert told_in(log.read()) == ["kept", "other"]
 
 
 def test_a_log_that_is_restored_between_look_and_put_gets_no_entry_that_does_not_follow(
     deployment: Deployment, log: Log, tmp_path: Path
 ) -> None:
     folder, yesterday = folder_of(deployment), tmp_path / "yesterday"
-    log.decide(noted("kept"), START)
+    log.decide(telling("kept"), START)
     shutil.copytree(folder, yesterday)
-    log.decide(noted("lost"), START)
+    log.decide(telling("lost"), START)
     asked: list[list[str]] = []
 
     def restored(fold: Fold) -> Decision | None:
-        asked.append([*fold.alerts])
+        asked.append(told_in(fold))
         if len(asked) == 1:
             shutil.rmtree(folder)
             shutil.copytree(yesterday, folder)
-        return noted("new")(fold)
+        return telling("new")(fold)
 
     assert log.decide(restored, START) is not None
     assert asked == [["kept", "lost"], ["kept"]]
-    assert [*kept(log).alerts] == ["kept", "new"]
+    assert told_in(kept(log)) == ["kept", "new"]
 
 
 def test_a_decision_that_the_log_does_not_allow_is_not_written(deployment: Deployment, log: Log) -> None:
@@ -395,10 +398,10 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
     """Of another history, as after the log was restored, or damaged."""
     folder, yesterday = folder_of(deployment), tmp_path / "yesterday"
     for number in range(3):
-        log.decide(noted(f"{number}"), START)
+        log.decide(telling(f"{number}"), START)
     shutil.copytree(folder, yesterday)
     for number in range(3, 20):
-        log.decide(noted(f"lost {number}"), START)
+        log.decide(telling(f"lost {number}"), START)
     assert checkpoint(deployment) == 20
     newest = folder / "checkpoints" / "000001.json"
     lost = newest.read_bytes()
@@ -406,9 +409,9 @@ def test_a_checkpoint_that_is_not_of_the_entry_that_it_names_is_ignored(
         entry.unlink()
     shutil.copytree(yesterday, folder, dirs_exist_ok=True)
     other = Log(deployment, "shuffler", CAMPAIGN)
-    assert [*other.read().alerts] == ["0", "1", "2"]
+    assert told_in(other.read()) == ["0", "1", "2"]
     for number in range(14):
-        other.decide(noted(f"new {number}"), START)
+        other.decide(telling(f"new {number}"), START)
     # Its own takes the place of the other, which was at a later entry.
     assert checkpoint(deployment) == 15
     read = Log(deployment, "shuffler", CAMPAIGN)
@@ -426,7 +429,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_nothing(deployment: Deploymen
     (folder_of(deployment)).mkdir(parents=True)
     (folder_of(deployment) / "checkpoints").write_text("a file where a folder must be")
     for number in range(12):
-        assert log.decide(noted(f"{number}"), START) is not None
+        assert log.decide(telling(f"{number}"), START) is not None
     assert kept(log) == log.fold
 
 
@@ -435,7 +438,7 @@ def test_the_log_of_a_party_is_its_own_and_all_are_read_together(deployment: Dep
     logs.of("shuffler", CAMPAIGN).decide(lambda _: closed(0, taken(0), batch={"reports": (path_of(0),)}), START)
     logs.of("shuffler", CAMPAIGN).decide(lambda _: finished(0, "shuffle", reports=60), START)
     logs.of("analyzer", CAMPAIGN).decide(lambda _: finished(0, "analyze", reports=60), START)
-    logs.decide(CAMPAIGN, noted("a"), START)
+    logs.decide(CAMPAIGN, telling("a"), START)
     fold = Logs(deployment).read(CAMPAIGN)
     assert [*fold.hops_of(batch_of(0))] == ["shuffle", "analyze"]
     assert {party: head.number for party, head in fold.heads.items()} == {"shuffler": 4, "aux-server": 0, "analyzer": 2}
@@ -451,9 +454,9 @@ def test_a_log_may_be_in_a_store_of_objects(tmp_path: Path) -> None:
     deployment = Deployment.read(config)
     one, two = (Log(deployment, "shuffler", CAMPAIGN) for _ in range(2))
     for number in range(3):
-        one.decide(noted(f"one {number}"), START)
-        two.decide(noted(f"two {number}"), START)
-    assert [*Log(deployment, "shuffler", CAMPAIGN).read().alerts] == [
+        one.decide(telling(f"one {number}"), START)
+        two.decide(telling(f"two {number}"), START)
+    assert told_in(Log(deployment, "shuffler", CAMPAIGN).read()) == [
         f"{name} {number}" for number in range(3) for name in ("one", "two")
     ]
     names = [path.rpartition("/")[2] for path in StubStore.objects if "/log/" in path]

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pipelines.alerts.telling import tell
 from pipelines.log.log import Logs
+from pipelines.metrics import textfile
 from pipelines.metrics.looks import Looks
 from pipelines.schedule.lease import leased
 from pipelines.schedule.report import Done
@@ -143,19 +144,8 @@ def test_a_run_that_finds_another_at_work_leaves_the_file_to_that_one(tmp_path: 
     assert read(site)["problems"] == {(): 0}
 
 
-def test_alerts_that_stand_and_are_not_sent_are_counted(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail=TABLE + '[alerts]\ncommand = ["false"]\n')
-    for day, number in enumerate((100, 120, 110, 54)):
-        collect(site.store, site.campaign, values(number), day=day)
-    found = site.run(4.1)
-    tell(site.deployment, found, logs=Logs(site.deployment), now=at(4.1))
-    recorded(site, found, 4.1)
-    said = read(site)
-    assert (said["alerts_standing"], said["alerts_unsent"], said["alerts_given_up"]) == ({(): 1}, {(): 1}, {(): 0})
-
-
 def test_a_log_that_cannot_be_read_is_one_problem_and_hides_no_other_number(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail=TABLE + '[alerts]\ncommand = ["true"]\n')
+    site = Site(tmp_path, tail=TABLE)
     collect(site.store, site.campaign, values(150), day=0)
     looked(site, 1.1)
     (site.store / "log" / "analyzer" / "words" / "000001" / "0000000001.json").write_bytes(b"{")
@@ -166,10 +156,6 @@ def test_a_log_that_cannot_be_read_is_one_problem_and_hides_no_other_number(tmp_
     said = read(site)
     assert "reports_total" not in said
     assert ("words", "analyzer") in said["key_expires_timestamp_seconds"]
-    assert said["alerts_standing"] == {(): 0}
-    (site.store / "log" / "shuffler" / "words" / "000001" / "0000000001.json").write_bytes(b"{")
-    recorded(site, found, 1.3)
-    assert "alerts_standing" not in read(site)
 
 
 def test_a_file_that_cannot_be_written_is_a_problem_and_a_foreign_one_is_replaced(tmp_path: Path) -> None:
@@ -193,13 +179,25 @@ def test_files_of_several_runs_can_be_told_apart(tmp_path: Path) -> None:
     assert read(site, "trial")["undone_windows"] == {("words",): 0}
 
 
-def test_nothing_of_a_report_a_client_or_a_place_is_in_it(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail=TABLE)
-    collect(site.store, site.campaign, [*values(100), *["gamma"] * 50], day=0)
-    looked(site, 1.1)
+def test_metrics_are_counts_and_verdicts_and_never_items_or_results(tmp_path: Path) -> None:
+    """Whatever is counted, discovered and told: of names only those of a closed list of labels get into the file."""
+    site = Site(tmp_path, discovery=True, tail=TABLE + '[alerts]\ncommand = ["true"]\nfalse_alarms = 1e-6\n')
+    for day, sent in enumerate((values(300), [*["gamma"] * 250, *["nobody"] * 50])):
+        collect(site.store, site.campaign, sent, day=day)
+        found = site.run(day + 1.1)
+        tell(site.deployment, found, logs=Logs(site.deployment), now=at(day + 1.1))
+        recorded(site, found, day + 1.1)
+    told = Logs(site.deployment).known("words").told
+    assert [*told] == [window_name(1)]
     text = (tmp_path / "run.prom").read_text()
-    for word in ("alpha", "beta", "gamma", str(tmp_path), window_name(0), site.batch(0)):
+    found_in = (site.store / "found" / "words").rglob("found.csv")
+    assert any("nobody" in path.read_text() for path in found_in)
+    names = ("alpha", "beta", "gamma", "nobody", *told[window_name(1)])
+    for word in (*names, str(tmp_path), window_name(0), site.batch(0)):
         assert word not in text
+    samples = [one for family in textfile.read(tmp_path / "run.prom").values() for one in family.samples]
+    labels = {name for one in samples for name in one.labels}
+    assert labels <= {"run", "campaign", "stream", "state", "hop", "outcome", "role"}
 
 
 def test_a_name_that_no_collector_of_text_files_reads_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pipelines.log.closing import Listed, Rule, next_window
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.clock import Told, settled, told_time
-from tests.support.collecting import DAY, START
+from tests.support.collecting import DAY, START, window_name
 from tests.support.stub_store import StubStore
 
 MINUTE = 1 / 1440
@@ -267,8 +267,8 @@ def test_who_began_with_a_wrong_clock_confirms_the_right_one(world: World) -> No
 
 
 def test_an_alert_by_a_clock_that_is_far_ahead_proves_no_time(world: World) -> None:
-    noted = entries.Noted(id="a", alert="clock", subject="s", fact="f", body="b")
-    world.logs.shared("words").decide(lambda _: noted, at(403))
+    told = entries.Told(window=window_name(0), up={"a": True})
+    world.logs.of("analyzer", "words").decide(lambda _: told, at(403))
     assert world.fold().latest is None
     world.decide(3)
     assert world.look(403).clock.is_far

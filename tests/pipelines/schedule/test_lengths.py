@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hushcount.collection.windows import Window, window_at
-from pipelines.alerts.look import volumes_of
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
 from pipelines.ledger.clock import shown
@@ -392,20 +391,6 @@ def test_a_manifest_that_is_made_anew_after_a_change_has_the_window_of_its_day(t
     relist(view_of(site.deployment, at(2.1)))
     (manifest,) = segment.parents[1].glob("*.manifest.json")
     assert json.loads(manifest.read_text())["seconds"] == 86_400
-
-
-def test_windows_of_another_length_say_nothing_of_how_many_reports_are_usual(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    for day in range(3):
-        leave(site, day, "1d", 240)
-        site.run(day + 1.1)
-    set_length(site, "6h")
-    site.run(3.2)
-    leave(site, 3, "1d", 240)
-    leave(site, 4, "6h", 60)
-    site.run(4.35)
-    (volume,) = volumes_of(view_of(site.deployment, at(4.4)), "reports")
-    assert (volume.window, volume.reports) == (window_name(4), 60)
 
 
 def test_two_runs_with_two_files_put_two_entries_a_window_at_most_and_the_log_keeps_one_change(tmp_path: Path) -> None:
