@@ -274,7 +274,3 @@ class Logs:
     def shared(self, campaign: str) -> Log:
         """Return the log that takes what is no party's own: that of the first party here."""
         return self.of(self._deployment.file.parties[0], campaign)
-
-    def decide(self, campaign: str, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
-        """Put a decision that is no party's own; as `Log.decide`."""
-        return self.shared(campaign).decide(decision, at)

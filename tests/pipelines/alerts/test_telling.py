@@ -23,7 +23,8 @@ from pipelines.deployment.alerting import AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
 from pipelines.schedule.report import Done
-from tests.pipelines.alerts.receiver import KEY, SECRET, receiving
+from tests.hushcount.delivery.misbehaving import http, serving
+from tests.pipelines.alerts.test_receivers import KEY, SECRET
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, files_under, refused
 from tests.support.site import Site, at, values
@@ -141,27 +142,28 @@ def test_a_run_that_is_killed_while_it_sends_sends_the_same_again(tmp_path: Path
 
 
 def test_a_receiver_that_is_away_is_a_problem_until_the_next_window(tmp_path: Path) -> None:
-    with receiving() as receiver:
-        site = site_with(tmp_path, HOOK.format(receiver.address), values(600), ROSE)
-        receiver.status = 500
+    status = [500]
+    with serving(lambda connection: connection.sendall(http(status[-1]))) as heard:
+        site = site_with(tmp_path, HOOK.format(heard.site.address), values(600), ROSE)
         failed = told(site, 2.1)
         assert f"words/{site.batch(1)} analyze" in failed.hops
         (problem,) = failed.problems
         assert problem.startswith("words: an alert reached nobody: the webhook at 127.0.0.1 answered with status 500")
         assert told(site, 2.2).problems == [problem]
-        receiver.status = 200
+        status.append(204)
         assert told(site, 2.3).problems == []
         assert told(site, 2.4).problems == []
-        assert len(receiver.got) == 3
-        assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
+        ids = [re.findall(rb"webhook-id: (\S+)", request) for request in heard.requests]
+        assert ids == [ids[0]] * 3
         # What reached nobody is not told any more once another window is the newest.
-        receiver.status = 404
+        status.append(404)
         collect(site.store, site.campaign, ["beta"] * 600, day=2)
         assert len(told(site, 3.1).problems) == 1
-        receiver.status = 200
+        status.append(204)
         collect(site.store, site.campaign, ["gamma"] * 600, day=3)
         assert told(site, 4.1).problems == []
-        assert receiver.got[-1][1]["data"]["window"] == window_name(3)
+        assert len(heard.requests) == 5
+        assert f'"window": "{window_name(3)}"'.encode() in heard.requests[-1]
 
 
 def test_what_fails_is_a_problem_of_the_run_and_of_that_campaign_alone(
@@ -177,9 +179,6 @@ def test_what_fails_is_a_problem_of_the_run_and_of_that_campaign_alone(
     site.files("results", 1).joinpath("tally.npz").write_bytes(b"damaged")
     (broken,) = told(site, 2.3).problems
     assert broken.startswith("words: no alert can be given: ")
-    found = Done(stopped=["words"])
-    tell(site.deployment, found, logs=Logs(site.deployment), now=at(2.4))
-    assert found.problems == []
 
 
 def test_a_log_that_lacks_entries_gets_no_alert(tmp_path: Path) -> None:

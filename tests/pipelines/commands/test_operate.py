@@ -1,4 +1,4 @@
-"""What a watch keeps between two looks: what it has read of the logs, as long as the deployment file stays the same."""
+"""What a watch keeps between two looks: the logs that it has read, and an alert that reached nobody."""
 
 from __future__ import annotations
 
@@ -29,3 +29,21 @@ def test_a_watch_follows_its_deployment_file_to_another_store(tmp_path: Path, mo
     assert watched.out.count("closed: ") == 1
     assert len([*(moved / "results" / "words").glob("*/summary.json")]) == 1
     assert done("status", "--config", site.config, "--json").json[0]["differences"] == []
+
+
+def test_a_watch_tells_at_its_next_look_what_reached_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tail = '[alerts]\ncommand = ["sh", "-c", "cat >> told.txt; test -e there"]\nfalse_alarms = 1e-6\n'
+    site, looks = Site(tmp_path, tail=tail), [0]
+    collect(site.store, site.campaign, values(600), day=-2)
+    collect(site.store, site.campaign, ["alpha"] * 400, day=-1)
+
+    def stopped(*_: object) -> bool:
+        looks[0] += 1
+        tmp_path.joinpath("there").touch()
+        return looks[0] == 3
+
+    monkeypatch.setattr("pipelines.commands.operate._stopped_within", stopped)
+    watched = done("run", "--config", site.config, "--watch")
+    assert watched.err.count("an alert reached nobody") == 1
+    first, id, *again = (tmp_path / "told.txt").read_text().splitlines()
+    assert again == [first, id]

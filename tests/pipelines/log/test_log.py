@@ -438,7 +438,7 @@ def test_the_log_of_a_party_is_its_own_and_all_are_read_together(deployment: Dep
     logs.of("shuffler", CAMPAIGN).decide(lambda _: closed(0, taken(0), batch={"reports": (path_of(0),)}), START)
     logs.of("shuffler", CAMPAIGN).decide(lambda _: finished(0, "shuffle", reports=60), START)
     logs.of("analyzer", CAMPAIGN).decide(lambda _: finished(0, "analyze", reports=60), START)
-    logs.decide(CAMPAIGN, telling("a"), START)
+    logs.shared(CAMPAIGN).decide(telling("a"), START)
     fold = Logs(deployment).read(CAMPAIGN)
     assert [*fold.hops_of(batch_of(0))] == ["shuffle", "analyze"]
     assert {party: head.number for party, head in fold.heads.items()} == {"shuffler": 4, "aux-server": 0, "analyzer": 2}
