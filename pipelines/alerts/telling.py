@@ -60,11 +60,9 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
 def _tell(
     deployment: Deployment, epochs: Epochs, part: AlertsPart, receiver: Receiver, logs: Logs, now: datetime
 ) -> None:
-    places = places_of(deployment, epochs, 1 + USUAL)
-    if not places:
-        return
+    source = Source(epochs.campaign, tuple(places_of(deployment, epochs, 1 + USUAL)), deployment, epochs)
     log = logs.of("analyzer", epochs.campaign)
-    alert = alert_of(Source(epochs.campaign, tuple(places), deployment, epochs), part, log.read().told)
+    alert = alert_of(source, part, log.read().told)
     if alert is not None:
         receiver.send(alert.message)
         # A run that is killed here sends the same again.
@@ -85,7 +83,9 @@ def check(deployment: Deployment, *, sends: bool = False) -> list[Finding]:
     part = deployment.file.alerts
     if part is None:
         if sends:
-            raise UsageError(f"deployment file {deployment.path} has no table [alerts]: add it, or leave --test-alert")
+            raise UsageError(
+                f"deployment file {deployment.path} has no table [alerts]: add it, or leave out --test-alert"
+            )
         return []
     try:
         receiver = receiver_of(deployment, part)
