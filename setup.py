@@ -28,7 +28,6 @@ setup(
         "pipelines.epochs",
         "pipelines.exports",
         "pipelines.files",
-        "pipelines.graph",
         "pipelines.handover",
         "pipelines.init",
         "pipelines.jobs",

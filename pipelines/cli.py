@@ -84,7 +84,6 @@ HUSHCOUNT = (
     Row("ask", "Ask results what is used, what changed and what differs, and how sure that is.", ASK),
     Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
     Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
-    Row("graph", "Build a job's graph, run nothing, and search it for keys.", "graph:graph"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
     Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),
     Row("design", "List and search the designs of the mechanism wss.", DESIGN),

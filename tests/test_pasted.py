@@ -45,7 +45,6 @@ ELSEWHERE: Mapping[str, str] = {
     "python -m apache_beam.runners.worker": "needs Flink: tests/engines",
     "python -m build": "tests/package/check.py builds the wheels",
     "hushcount export --campaign c.json": "tests/pipelines/exports/test_store.py exports such results",
-    "hushcount graph": "needs the wheels: tests/deploy/test_graph.py",
     "python deploy/hand_on.py": "tests/deploy/test_documented.py, tests/deploy/test_hand_on.py",
     "cp -r deploy/compose": "needs Docker: tests/containers runs all of that section",
     "cd site": "needs Docker: tests/containers runs all of that section",

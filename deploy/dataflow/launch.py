@@ -3,9 +3,11 @@
     python launch.py --job=analyze --campaign=gs://... --input=gs://... --keys=... --signed_by=gs://... --out=gs://...
     python launch.py finish --job=analyze, and the same options
 
-All other options are Beam's. A template's launcher ends before its job begins, and the jobs do something after it: they
-compare counts, estimate, sign what is handed on (--sign_with), and mark the result as complete. `hushcount run` and the
-single commands wait for their job and need no second call.
+All other options are Beam's. A graph that holds a private key, or what no worker can load, is not sent.
+
+A template's launcher ends before its job begins, and the jobs do something after it: they compare counts, estimate,
+sign what is handed on (--sign_with), and mark the result as complete. `hushcount run` and the single commands wait for
+their job and need no second call.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, UsageError
+from pipelines.engine.graph_check import check
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.parties import signer_of, verified_by
@@ -32,13 +35,18 @@ from pipelines.jobs.job import Job, Place, run
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Writer
 
 if TYPE_CHECKING:
-    from keys.roles import SigningRole
+    from keys.private import Guarded
+    from keys.roles import OpeningRole, SigningRole
 
 JOBS = ("shuffle", "release", "reveal", "analyze")
 _SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
 """As whom a job signs what it hands on."""
 _WRITERS: Mapping[str, SigningRole] = {"release": "shuffler", "reveal": "aux_signer", "analyze": "shuffler"}
 """Who signed what a job reads."""
+_OPENERS: Mapping[str, OpeningRole] = {"release": "aux_server", "reveal": "analyzer", "analyze": "analyzer"}
+"""As whom a job opens what it reads."""
+_UNOPENED = ("keys", "analyzer", "aux_server")
+"""Packages that no step of a job without a key may load."""
 _COUNTS = ".counts.json"
 
 
@@ -113,7 +121,11 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> beam.Pipeline:
-    """Return a pipeline with the graph of a job; nothing is in its output yet."""
+    """Return a pipeline with the graph of a job; nothing is in its output yet.
+
+    Raises:
+        HushcountError: the graph holds a private key, or something that a worker cannot load.
+    """
     with tempfile.TemporaryDirectory(prefix="hushcount-launch-") as scratch:
         job = planned(asked, asked.out, scratch)
         if isinstance(job, RetiredBatch):
@@ -121,7 +133,20 @@ def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> b
         pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
         # The job outlives this process, so its blocks go through the engine: no spill.
         job.graph(pipeline, Place(storage.join(asked.out, BY_HAND.new_folder())))
+        forbidden = () if asked.job in _OPENERS else _UNOPENED
+        check(pipeline.to_runner_api(), _secrets(asked, job.campaign), forbidden).require()
         return pipeline
+
+
+def _secrets(asked: argparse.Namespace, campaign: Campaign) -> tuple[Guarded, ...]:
+    """Return the keys that no graph may hold: all of a key directory, or the one that the job opens with."""
+    if asked.job not in _OPENERS:
+        return ()
+    from keys.store import campaign_key, private_keys
+
+    role = _OPENERS[asked.job]
+    own = campaign_key(asked.keys, role, getattr(campaign.keys, role)).read()
+    return private_keys(Path(asked.keys)) if Path(asked.keys).is_dir() else (own,)
 
 
 def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:

@@ -85,15 +85,6 @@ class Evaluator:
         question.finish(self.ask(campaign)(question.blinded), public_key(campaign))
 
 
-class _Unasked(Evaluator):
-    def require(self, campaign: Campaign) -> None:
-        """Ask nobody."""
-
-
-UNASKED = _Unasked("https://localhost")
-"""Stands for an evaluator where a graph is built and not run."""
-
-
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
     """Return the evaluator that options name, or None."""
     if source is None and token is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, SetupOptions, WorkerOptions
 
 from hushcount import __version__
+from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import HushcountError, NotYet, UsageError
+from keys.store import private_keys
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.options import unknown_options
+from pipelines.jobs.job import Place
 from pipelines.outputs.received_summary import folder_of
 from tests.deploy.conftest import DEPLOY, ROOT, SIGNERS, script
 from tests.support.jobs import Chain, done, estimates, summary
@@ -342,6 +346,46 @@ def test_what_nobody_signed_is_neither_sent_nor_finished(launch: ModuleType, cha
     StubStore.put("stub://store/made/.counts.json", b"{}")
     with pytest.raises(SignatureError, match=r"planted\.blocks was not signed"):
         launch.main(finishing(chain, arguments))
+
+
+@dataclass(frozen=True)
+class Leaking:
+    """A job with the bytes of a private key in its graph."""
+
+    job: Any
+    secret: bytes
+
+    @property
+    def campaign(self) -> Campaign:
+        whole: Campaign = self.job.campaign
+        return whole
+
+    def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
+        self.job.graph(pipeline, place)
+        _ = pipeline | "leak" >> beam.Create([self.secret])
+
+
+def test_a_graph_that_holds_a_key_is_refused_before_anything_is_sent(
+    launch: ModuleType, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(chain)
+    planned, ran = launch.planned, []
+    monkeypatch.setattr(beam.Pipeline, "run", lambda pipeline, *_: ran.append(pipeline))
+    cloud = (
+        "project=example",
+        "region=europe-west1",
+        "temp_location=gs://example/tmp",
+        "template_location=gs://example/t",
+    )
+    arguments = [*asked(chain, "analyze", SOURCES["analyze"]), *(f"--{option}" for option in cloud)]
+    launch.main(arguments)
+    assert len(ran) == 1
+    secret = private_keys(chain.keys)[0].secret_for_storage()
+    monkeypatch.setattr(launch, "planned", lambda *given: Leaking(planned(*given), secret))
+    with pytest.raises(HushcountError, match=r"must not be sent: step 'leak' holds a private key"):
+        launch.main(arguments)
+    assert len(ran) == 1
+    assert not [path for path in StubStore.objects if path.startswith("stub://store/made/")]
 
 
 @pytest.mark.long

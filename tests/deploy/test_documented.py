@@ -15,7 +15,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
-from pipelines.graph.check import PROJECT
+from pipelines.engine.graph_check import PROJECT
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT
 from tests.support.jobs import Chain
 

@@ -115,7 +115,6 @@ COMMANDS = {
     "analyze from it": ("analyze", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
     "discover from it": ("discover", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
     "encode to it": ("encode", "--values", "{here}/d", "--out", "{there}"),
-    "graph to it": ("graph", "shuffle", "--input", "{here}", "--out", "{there}"),
 }
 
 

@@ -241,11 +241,3 @@ def test_a_campaign_file_is_redacted_as_it_is_and_says_what_it_needs(made: Chain
 
 def test_the_keys_of_the_parties_are_rehearsed_with_a_key_that_stands_for_the_evaluators(made: Chain) -> None:
     done("keys", "rehearse", "--campaign", made.campaign_path, "--keys", made.keys)
-
-
-@pytest.mark.long
-def test_a_graph_is_built_without_asking(made: Chain) -> None:
-    done(
-        "graph", "discover", "--party", "analyzer", "--campaign", made.campaign_path, "--input", made.path("released"),
-        "--keys", made.keys,
-    )  # fmt: skip

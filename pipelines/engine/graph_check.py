@@ -1,4 +1,4 @@
-"""Check a job's graph before it is sent: it holds no key, and nothing that a worker cannot load."""
+"""Search a job's graph before it is sent: it must hold no key, and nothing that a worker cannot load."""
 
 from __future__ import annotations
 
@@ -11,37 +11,25 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apache_beam.portability.api import beam_runner_api_pb2
 
 import hushcount
-from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import HushcountError, UsageError
+from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_object
-from keys.private import Guarded
-from keys.roles import OpeningRole
-from keys.store import campaign_key, private_keys
-from pipelines.graph import load
+from pipelines.engine import graph_pickles
 
-PROJECT = (
-    "hushcount",
-    "keys",
-    "service",
-    "shuffler",
-    "evaluator",
-    "analyzer",
-    "aux_server",
-    "pipelines",
-    "experiments",
-    "benchmarks",
-)
+if TYPE_CHECKING:
+    # The shuffler searches its graph too, and its image has no package of keys.
+    from keys.private import Guarded
+
+PROJECT = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 # First bytes of bz2 and zlib data in base64: Beam packs by these two.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4
@@ -51,68 +39,33 @@ _LOAD_SECONDS = 300
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step or coder, the project's names in its pickles (else Beam's), and a sentence for each problem."""
-
-    name: str
-    carries: tuple[str, ...]
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Checked:
-    """A checked graph.
+    """A searched graph.
 
     Attributes:
-        steps: all that carry a function, in the order of their names.
-        pickles: how many were opened.
+        problems: a sentence each, those of keys first.
         packages: the project's packages that a worker loads for it.
-        problems: of the graph as a whole.
     """
 
-    steps: tuple[Step, ...]
-    graph_bytes: int
-    pickles: int
-    packages: tuple[str, ...]
     problems: tuple[str, ...]
+    packages: tuple[str, ...]
 
     def require(self) -> None:
-        """Raise HushcountError if there is a problem: it names the first step and the number of further problems."""
-        found = [f"step {step.name!r}: {problem}" for step in self.steps for problem in step.problems]
-        found += self.problems
-        # A key first.
-        found.sort(key=lambda problem: _HOLDS not in problem)
-        if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            raise HushcountError(f"the graph must not be sent: {found[0]}{more}")
-
-
-def job_keys(source: str, roles: tuple[OpeningRole, ...], campaign: Campaign) -> tuple[Guarded, ...]:
-    """Return the keys that no graph may hold: all of a key directory, or those that `roles` open with from elsewhere.
-
-    Raises:
-        UsageError: there is none, or one cannot be read.
-    """
-    own = tuple(campaign_key(source, role, getattr(campaign.keys, role)).read() for role in roles)
-    return private_keys(Path(source)) if Path(source).is_dir() else own
+        """Raise HushcountError if there is a problem: it tells the first one and the number of further ones."""
+        if self.problems:
+            more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+            raise HushcountError(f"the graph must not be sent: {self.problems[0]}{more}")
 
 
 def check(
-    graph: beam_runner_api_pb2.Pipeline,
-    keys: tuple[Guarded, ...] = (),
-    wheels: tuple[Path, ...] = (),
-    forbidden: tuple[str, ...] = (),
+    graph: beam_runner_api_pb2.Pipeline, keys: tuple[Guarded, ...] = (), forbidden: tuple[str, ...] = ()
 ) -> Checked:
-    """Check a graph as it would be sent.
+    """Search a graph as it would be sent.
 
     Args:
         graph: in Beam's portable form.
         keys: private keys that it must not hold: raw, in hexadecimal, in base64, as Python writes bytes.
-        wheels: the packages that workers would install; none: those that are running.
         forbidden: packages of the project that no step may load.
-
-    Raises:
-        UsageError: a wheel cannot be read.
     """
     whole = graph.SerializeToString()
     parts = graph.components
@@ -122,26 +75,25 @@ def check(
     owners.update({key: one.SerializeToString() for key, one in parts.windowing_strategies.items()})
     unpacked = {name: list(_unpacked(content, _DEPTH)) for name, content in sorted(owners.items())}
     pickles = [(name, content) for name, found in unpacked.items() for content in found if content[:1] == b"\x80"]
-    with _packages(wheels) as home:
+    with _packages() as home:
         answer = _load(home, [content for _, content in pickles])
     of_step: dict[str, list[dict[str, Any]]] = {}
     for (name, _), one in zip(pickles, answer["looked"], strict=True):
         of_step.setdefault(name, []).append(one)
-    steps = []
+    leaks, wrong = [], []
     for name, content in sorted(owners.items()):
-        problems = [problem for one in of_step.get(name, []) for problem in _problems(one)]
         if any(_tells(piece, key) for piece in (content, *unpacked[name]) for key in keys):
-            problems.insert(0, _HOLDS)
-        if _unread(parts.transforms.values(), name) and not of_step.get(name):
-            problems.append("holds a function in a form that cannot be looked into")
-        if problems or name in of_step:
-            steps.append(Step(name, _carried(of_step.get(name, [])), tuple(dict.fromkeys(problems))))
+            leaks.append(f"step {name!r} {_HOLDS}")
+        problems = dict.fromkeys(problem for one in of_step.get(name, []) for problem in _problems(one))
+        wrong += [f"step {name!r}: {problem}" for problem in problems]
+        if _unread(parts.transforms.values(), name) and name not in of_step:
+            wrong.append(f"step {name!r} holds a function in a form that cannot be looked into")
     packages = sorted({module.partition(".")[0] for module in answer["ours"]})
-    wrong = [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
-    wrong += [f"module {name} is not the wheels' own" for name in answer["strangers"]]
-    if any(_tells(whole, key) for key in keys) and not any(step.problems for step in steps):
-        wrong.append(f"{_HOLDS} outside its steps")
-    return Checked(tuple(steps), len(whole), len(pickles), tuple(packages), tuple(wrong))
+    wrong += [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
+    wrong += [f"module {name} is not the project's own" for name in answer["strangers"]]
+    if not leaks and any(_tells(whole, key) for key in keys):
+        leaks.append(f"it {_HOLDS} outside its steps")
+    return Checked((*leaks, *wrong), tuple(packages))
 
 
 def _problems(one: dict[str, Any]) -> Iterator[str]:
@@ -153,13 +105,6 @@ def _problems(one: dict[str, Any]) -> Iterator[str]:
     for module, name in one["names"]:
         if module.partition(".")[0] in ("__main__", "tests"):
             yield f"refers to {module}.{name}, which no worker has"
-
-
-def _carried(looked: list[dict[str, Any]]) -> tuple[str, ...]:
-    ours = {
-        f"{module}.{name}" for one in looked for module, name in one["names"] if module.partition(".")[0] in PROJECT
-    }
-    return tuple(sorted(ours or {one["carries"] for one in looked if "carries" in one}))
 
 
 def _unread(transforms: Any, name: str) -> bool:
@@ -196,22 +141,15 @@ def _tells(content: bytes, key: Guarded) -> bool:
 
 
 @contextmanager
-def _packages(wheels: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield a directory that holds only the project's packages: from the wheels, or those that are running."""
+def _packages() -> Iterator[Path]:
+    """Yield a directory that holds only the project's packages, those that are running."""
     with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
         home = Path(made)
-        for wheel in wheels:
-            try:
-                with zipfile.ZipFile(wheel) as archive:
-                    archive.extractall(home)
-            except (OSError, zipfile.BadZipFile) as error:
-                raise UsageError(f"wheel {wheel} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-        if not wheels:
-            # The client is another distribution and may be installed elsewhere.
-            running = [Path(__file__).parents[2] / name for name in PROJECT if name != hushcount.__name__]
-            for source in (Path(hushcount.__file__).parent, *running):
-                if source.is_dir():
-                    (home / source.name).symlink_to(source)
+        # The client is another distribution and may be installed elsewhere.
+        running = [Path(__file__).parents[2] / name for name in PROJECT if name != hushcount.__name__]
+        for source in (Path(hushcount.__file__).parent, *running):
+            if source.is_dir():
+                (home / source.name).symlink_to(source)
         yield home
 
 
@@ -221,7 +159,7 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
     encoded = [base64.b64encode(content).decode() for content in pickles]
     asked = {"paths": paths, "project": PROJECT, "pickles": encoded}
     done = subprocess.run(  # noqa: S603  # our own interpreter and file
-        [sys.executable, "-I", "-S", str(load.__file__)],
+        [sys.executable, "-I", "-S", str(graph_pickles.__file__)],
         input=json.dumps(asked),
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Open every pickle of a job graph as a worker would, in a process that has only the package to be sent.
+"""Open every pickle of a job graph as a worker would, in a process that has only the packages of a worker.
 
 Run by file name with `python -I -S`, a JSON object on standard input, one on standard output. It imports nothing of the
 project: only the pickles do.
@@ -40,10 +40,10 @@ class _Reader(pickle.Unpickler):
 
 
 def _look(content: bytes) -> dict[str, Any]:
-    """Return what a pickle carries, names, and holds by value; or why it cannot be opened."""
+    """Return what a pickle names and holds by value; or why it cannot be opened."""
     reader = _Reader(io.BytesIO(content))
     try:
-        carried = reader.load()
+        reader.load()
     except Exception as error:
         # The exception's own text could quote the pickle.
         module, name = reader.names[-1] if reader.names else ("its", "beginning")
@@ -54,15 +54,7 @@ def _look(content: bytes) -> dict[str, Any]:
         for one in reader.made
         if str(one.__module__).partition(".")[0] != "apache_beam"
     ]
-    return {"carries": _name(carried), "by_value": by_value, "names": reader.names}
-
-
-def _name(carried: Any) -> str:
-    """Return the name of the function or DoFn that a step runs, inside Beam's tuple and wrapper."""
-    first = carried[0] if isinstance(carried, tuple) and carried else carried
-    function = getattr(first, "_fn", None) or getattr(first, "_combinefn", None) or first
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named.__module__}.{named.__qualname__}"
+    return {"by_value": by_value, "names": reader.names}
 
 
 def main() -> None:
