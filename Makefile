@@ -192,11 +192,11 @@ week: $(VENV)/server  ## a week of collection in twenty minutes: kills, a rotati
 	$(BIN)/python examples/simulated_week.py --out build/week
 
 bench: $(VENV)/dev  ## each stage beside its limit and beside other libraries, into benchmarks/RESULTS.md: forty minutes
-	$(BIN)/hushcount bench --growth --peers --out benchmarks --overwrite
+	$(BIN)/python -m benchmarks --growth --peers --out benchmarks --overwrite
 	$(BIN)/python -m benchmarks.scaling
 
 bench-gate: $(VENV)/server  ## fail if a stage takes much more CPU time than the cryptography in the same run
-	$(BIN)/hushcount bench --gate
+	$(BIN)/python -m benchmarks --gate
 
 bench-kernels: $(VENV)/server  ## CPU time of opening and sealing by each engine, of privatising and reading by each mechanism, and of the ways to decode
 	$(BIN)/python -m benchmarks.opening
@@ -207,7 +207,7 @@ audit: $(VENV)/dev  ## attack the client of every mechanism: a lower bound on it
 	$(BIN)/python -m tests.audits.large $(if $(REPORTS),--reports $(REPORTS))
 
 reproduce: $(VENV)/dev  ## the papers' experiments, into experiments/ (DATA=directory of files that are not shipped)
-	$(BIN)/hushcount reproduce --out experiments $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m experiments --out experiments $(if $(DATA),--data $(DATA))
 
 lock:  ## renew the lock files (needs uv)
 	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount pyproject.toml -o requirements.lock

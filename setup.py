@@ -38,8 +38,6 @@ setup(
         "pipelines.pages",
         "pipelines.schedule",
         "pipelines.streaming",
-        "experiments",
-        "benchmarks",
     ],
     package_data={"pipelines.init": ["systemd/hushcount-*"], "pipelines.pages": ["static/*.css", "static/*.js"]},
 )

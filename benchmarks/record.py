@@ -68,7 +68,7 @@ def stored_record(directory: Path) -> Record:
     try:
         return _ADAPTER.validate_json(path.read_bytes())
     except ValidationError:
-        raise UsageError(f"{path} is no record that hushcount bench wrote: --overwrite to measure anew") from None
+        raise UsageError(f"{path} is no record of measurements: --overwrite to measure anew") from None
 
 
 def require_writable(directory: Path) -> None:

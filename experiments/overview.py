@@ -11,7 +11,7 @@ from experiments.store import Folder
 
 _HEAD = f"""# The papers' experiments
 
-Made by `hushcount reproduce`; do not edit. Each figure has a table (.csv), a plot (.png) and a verdict (.json).
+Made by `make reproduce`; do not edit. Each figure has a table (.csv), a plot (.png) and a verdict (.json).
 `make reproduce DATA=directory` makes what is missing, in about an hour for all on two cores.
 
 *Reproduced*: everything measured agrees with the prediction, corrected where the paper is wrong, within its

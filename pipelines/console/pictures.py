@@ -1,4 +1,4 @@
-"""Whether pictures can be drawn here: few commands draw, so that what draws is an extra."""
+"""Whether pictures can be drawn here: one option draws, so that what draws is an extra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def require_pictures(what: str) -> None:
     """Raise UsageError before any work if matplotlib is not installed.
 
     Args:
-        what: The option or command that draws.
+        what: The option that draws.
     """
     if find_spec("matplotlib") is None:
         raise UsageError(

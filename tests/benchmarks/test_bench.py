@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import child, cost, gates, growth, limits, machine, measure, opening
+from benchmarks import __main__ as command
+from benchmarks import child, cost, gates, growth, limits, machine, opening
 from benchmarks.growth import Curve, Sweep, plot, slope
 from benchmarks.inputs import as_shuffled, as_uploaded, counts, drawn, make_place, names, sealed, sealed_pairs, zipf
 from benchmarks.machine import has_ifma
@@ -38,19 +39,9 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.blocks import Kind
 from keys.opening import Outcome, open_bound
 from pipelines.files.block_files import find_files
-from tests.support.jobs import cli, done, refused
+from tests.support.jobs import done
 from tests.support.records import key_reference
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
-
-KEYS = {
-    "reports_per_second",
-    "cpu_us_per_report",
-    "limit_reports_per_second",
-    "ratio_to_limit",
-    "cpu_ratio_to_limit",
-    "peak_rss_mib",
-    "seconds_with_start",
-}
 
 
 def a_run(cpu: float, wall: float, limit: float | None = 1.0, rss: float = 100.0) -> Run:
@@ -366,44 +357,59 @@ def test_a_stage_that_fails_says_why() -> None:
 
 
 @pytest.mark.long
-def test_the_command_prints_json_for_machines_and_writes_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_measured_is_printed_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "page"
-    run = done("bench", "shuffle", "--reports", 2000, "--repeats", 1, "--json", "--out", out)
-    figures = json.loads(run.out)["shuffle"]
-    assert set(figures) >= KEYS
-    assert figures["reports"] == 2000
-    text = (out / "RESULTS.md").read_text()
-    assert "| `shuffle` |" in text
-    # The JSON is rounded, the page is not rounded twice.
-    measured = read_record(out).measured["shuffle"].cpu_us_per_report
-    assert f"{measured:.2f}" in text
-    assert figures["cpu_us_per_report"] == round(measured, 4)
+    few = ("--reports", "2000", "--repeats", "1", "--out", str(out))
+    assert command.main(["shuffle", *few]) == 0
+    measured = read_record(out).measured["shuffle"]
+    assert measured.reports == 2000
+    for text in (capsys.readouterr().out, (out / "RESULTS.md").read_text()):
+        assert "shuffle" in text
+        assert f"| {measured.cpu_us_per_report:.2f} |" in text
     # What is there is kept, what is named is measured again, and what comes from elsewhere is not mixed in.
-    monkeypatch.setattr(measure, "prepared", lambda *_: nullcontext(lambda: a_run(1.0, 1.0)))
-    done("bench", "encode", "--reports", 2000, "--repeats", 1, "--out", out)
+    monkeypatch.setattr(command, "prepared", lambda *_: nullcontext(lambda: a_run(1.0, 1.0)))
+    assert command.main(["encode", *few]) == 0
     assert list(read_record(out).measured) == ["shuffle", "encode"]
     assert "| `shuffle` |" in (out / "RESULTS.md").read_text()
     path = out / "results.json"
     path.write_text(path.read_text().replace("Python", "Cobra"))
-    refused("bench", "shuffle", "--out", out, status=2, says=["Cobra", "--overwrite"])
+    with pytest.raises(UsageError, match=r"Cobra.*--overwrite"):
+        command.main(["shuffle", *few])
     path.write_text("{")
-    refused("bench", "shuffle", "--out", out, status=2, says=["--overwrite"])
+    with pytest.raises(UsageError, match="--overwrite"):
+        command.main(["shuffle", *few])
 
 
-def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path) -> None:
+def test_a_stage_beyond_its_gate_is_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gates, "GATES", {"encode": 2.0})
+    for times, status in ((1.9, 0), (2.1, 1)):
+        monkeypatch.setattr(command, "prepared", lambda *_, cpu=times: nullcontext(lambda: a_run(cpu, 1.0)))
+        assert command.main(["--gate"]) == status
+        assert ("encode takes 2.10 times" in capsys.readouterr().err) == (status == 1)
+
+
+def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     taken = tmp_path / "taken"
     taken.write_text("")
     for out in (taken, taken / "within", Path("/proc/bench"), Path("/proc")):
-        run = refused("bench", "shuffle", "--out", out, status=2, says=[f"--out is {out}, "])
-        assert "run 1 of" not in run.err
+        with pytest.raises(UsageError, match=f"--out is {out}, "):
+            command.main(["shuffle", "--out", str(out)])
+        assert "its input" not in capsys.readouterr().err
 
 
-def test_an_unknown_stage_lists_those_there_are() -> None:
-    run = cli("bench", "shufle")
-    assert run.status == 2
-    assert "stage is 'shufle'" in run.err
+def test_a_wrong_stage_or_number_is_refused_with_what_may_be_said() -> None:
+    for words, says in (
+        (["shufle"], f"stage is 'shufle', must be one of {', '.join(STAGES)}"),
+        (["--reports", "999"], "--reports is 999, must be in 1,000..100,000,000"),
+        (["--repeats", "0"], "--repeats is 0, must be in 1..1,000"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            command.main(words)
+        assert str(caught.value) == says
 
 
 @pytest.mark.long

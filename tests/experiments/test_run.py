@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from experiments import catalogue, overview
+from experiments.__main__ import main
 from experiments.catalogue import FIGURES, figures
 from experiments.figure import Settings
 from experiments.judging import bounded, judge
@@ -19,7 +19,6 @@ from experiments.rows import COLUMNS
 from experiments.run import Options, reproduce
 from experiments.store import Folder
 from hushcount.errors import UsageError
-from pipelines.cli import app
 
 NEEDED = ("figure", "reproduced", "as_printed", "sentence", "runs", "seed", "data", "quick", "version", "claims")
 
@@ -178,41 +177,41 @@ def three(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("three")
-def test_of_all_figures_those_without_data_are_listed_and_the_status_says_so(tmp_path: Path) -> None:
-    ran = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(tmp_path), "--json"])
-    assert ran.exit_code == 2
-    outcomes = {facts["figure"]: facts for facts in json.loads(ran.stdout)}
-    assert outcomes["j-fig9"]["state"] == "missing"
-    assert "url20_modelled" in outcomes["j-fig9"]["reason"]
-    assert outcomes["p26-table"]["reproduced"] is True
+def test_of_all_figures_those_without_data_are_listed_and_the_status_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--quick", "--out", str(tmp_path)]) == 2
+    told = dict(line.split(": ", maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert told["j-fig9"].startswith("not run, data missing: ")
+    assert "url20_modelled" in told["j-fig9"]
+    assert told["p26-table"].startswith("reproduced yes, as printed no. ")
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "not run: data missing" in page
     assert "url20_modelled" in page
 
 
 @pytest.mark.long
-def test_discovery_on_other_data_misses_the_papers_number(tmp_path: Path, data: Path) -> None:
+def test_discovery_on_other_data_misses_the_papers_number(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The verdict is computed: what is measured follows the prediction, but 5,500 URLs are not found among 300."""
-    run = CliRunner().invoke(
-        app, ["reproduce", "j-fig9", "j-fscore", "--runs", "3", "--out", str(tmp_path), "--data", str(data)]
-    )
-    assert run.exit_code == 1
+    assert main(["j-fig9", "j-fscore", "--runs", "3", "--out", str(tmp_path), "--data", str(data)]) == 1
     found = json.loads((tmp_path / "j-fig9.json").read_text(encoding="utf-8"))
     assert found["inside"] == found["tested"]
     assert found["reproduced"] is False
-    assert "no" in run.stdout
+    assert "j-fig9: reproduced no" in capsys.readouterr().out
 
 
 def test_one_wrong_name_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["reproduce", "p25-figg3", "--out", str(tmp_path)])
-    assert run.exit_code == 2
-    assert "p25-fig3?" in run.stderr
-    assert all(name in run.stderr for name in FIGURES)
+    with pytest.raises(UsageError, match=r"p25-fig3\?") as caught:
+        main(["p25-figg3", "--out", str(tmp_path)])
+    assert all(name in str(caught.value) for name in FIGURES)
 
 
-def test_one_run_is_too_few(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"runs is 1.* 2"):
-        reproduce(["p26-fig1"], Options(tmp_path, runs=1))
+def test_one_run_is_too_few_and_a_billion_are_too_many(tmp_path: Path) -> None:
+    for runs in (1, 10**9):
+        with pytest.raises(UsageError, match=rf"runs is {runs:,}.* 2"):
+            reproduce(["p26-fig1"], Options(tmp_path, runs=runs))
 
 
 def test_a_damaged_data_file_is_one_sentence(tmp_path: Path) -> None:

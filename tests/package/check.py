@@ -23,9 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTIES = (
-    "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines", "experiments", "benchmarks",
-)  # fmt: skip
+PARTIES = ("keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
 # Of the client's folder: what is shipped beside modules.
 DATA = ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/files/*.json")

@@ -58,7 +58,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("privacy", "at-epsilon"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "nan", "-1", "1e300")),
     ("privacy", "windows"): ((*SHUFFLING, "--epsilon", 1, "--reports", 1000), ("0", *WHOLE)),
     ("privacy", "cap"): (("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8), ("0", *WHOLE)),
-    ("reproduce", "runs"): (("reproduce",), ("0", "-1", "0.5")),
     ("keys new", "days"): (("keys", "new", "--out", "KEYS2"), ("0", "-1", "0.5", "100000000000000000000000")),
     ("keys rotate", "days"): (("keys", "rotate", "--keys", "KEYS", "--overlap", "7d"), ("0", *WHOLE)),
     ("keys new", "number"): (("keys", "new", "--role", "evaluator", "--out", "KEYS2"), ("0", *WHOLE)),
@@ -67,7 +66,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
     ("simulate", "seed"): (("simulate",), WHOLE),
     ("design search", "seed"): (("design", "search"), WHOLE),
-    ("reproduce", "seed"): (("reproduce",), WHOLE),
     ("ledger set", "epsilon"): ((*LEDGER, "--delta", 0), ("0", "nan", "-1", "1e300")),
     ("ledger set", "delta"): ((*LEDGER, "--epsilon", 1), ("1", *REAL)),
     ("ledger set", "renew-days"): ((*LEDGER, "--epsilon", 1, "--delta", 0), ("0", *WHOLE)),
@@ -100,8 +98,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("dashboard", "port"): (("dashboard",), ("65536", "-1", "0.5")),
     ("status", "last"): (("status",), ("0", "-1", "0.5")),
     ("stream", "places"): (("stream",), ("0", *WHOLE)),
-    ("bench", "reports"): (("bench",), ("0", "-1", "0.5")),
-    ("bench", "repeats"): (("bench",), ("0", "-1", "0.5")),
 }  # fmt: skip
 ELSEWHERE = {
     ("adjust", "total"): ("adjust", "--estimates", "VALUES", "--method", "sum-to", "--out", "NEW.csv"),
@@ -113,9 +109,6 @@ HUGE = ("inf", "nan", "1e30", f"{10**30}")
 HOSTILE = (*HUGE, "-1", "0")
 HELD = {
     "simulate": ("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1),
-    # Every figure takes minutes.
-    "reproduce": ("reproduce", "no-such-figure", "--out", "NEW"),
-    "bench": ("bench", "--out", "NEW"),
 }
 """Commands that would do something with a number that they take, in place of those of the table."""
 NAMED = {
@@ -204,9 +197,6 @@ def test_a_number_that_costs_too_much_is_refused_with_its_cost(tmp_path: Path) -
     refused(*simulate, "--mechanism", "grr", "--runs", 1_000_000, says=["1,000,000,000 reports"])
     pool = (*simulate, "--mechanism", "hcms", "--set", "m=1048576")
     refused(*pool, says=[" 2 GiB"])
-    refused("reproduce", "--runs", 10**9, "--out", tmp_path / "out", says=["2..10,000"])
-    refused("bench", "--reports", 10**15, says=[" 100,000,000"])
-    refused("bench", "--repeats", 10**15, says=[" 1,000"])
 
 
 def test_a_simulation_in_which_nothing_varies_has_no_ratio_to_that(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ CALLED: dict[str, tuple[str, ...]] = {
     "operate": ("run", "--help"),
     "jobs": ("shuffle", "--help"),
     "epochs": ("epoch", "review", "--help"),
-    "measure": ("bench", "--help"),
+    "simulate": ("simulate", "--help"),
 }
 """Commands by name; where it is that of a module of commands, they import this one alone."""
 WITHOUT = """
@@ -129,12 +129,12 @@ def test_a_command_that_does_not_exist_imports_no_other(imported: dict[str, tupl
 def test_a_command_imports_its_module_and_no_key_nor_engine(
     imported: dict[str, tuple[int, set[str]]], subtests: pytest.Subtests
 ) -> None:
-    for module in ("plan", "status", "operate", "jobs", "epochs", "measure"):
+    for module in ("plan", "status", "operate", "jobs", "epochs", "simulate"):
         with subtests.test(module=module):
             status, modules = imported[module]
             assert status == 0
             assert commands(modules) == {f"pipelines.commands.{module}"}
-            assert not packages(modules) & {"keys", "apache_beam", "experiments", "benchmarks"}
+            assert not packages(modules) & {"keys", "apache_beam"}
 
 
 def test_a_command_of_keys_imports_no_engine(imported: dict[str, tuple[int, set[str]]]) -> None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-import benchmarks
-from benchmarks.record import stored_record
 from pipelines.cli import app
-from pipelines.commands import measure
-from pipelines.console.answer import show
 from pipelines.console.tables import Table, window_names
 from tests.support.collecting import START, collect
 from tests.support.site import Site, values
@@ -84,17 +79,6 @@ def test_a_job_and_an_estimate_too(site: Site) -> None:
     shown += printed(60, *estimate, "--tally", site.root / "again" / "tally.npz")
     assert "written to" in shown
     assert "…" not in shown
-
-
-def test_measurements_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    measured = stored_record(Path(benchmarks.__file__).parent).measured
-    for width in (60, 80):
-        monkeypatch.setenv("COLUMNS", str(width))
-        show([measure._table(measured)])
-        shown = capsys.readouterr().out
-        assert "…" not in shown
-        for figures in measured.values():
-            assert f"{figures.reports_per_second:,.0f}" in shown
 
 
 def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(subtests: pytest.Subtests) -> None:
