@@ -67,7 +67,6 @@ HUSHCOUNT = (
     Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle"),
     Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),
     Row("estimate", "Estimate more items from a stored tally.", "jobs:estimate"),
-    Row("adjust", "Add a column of counts that are not negative or add up.", "jobs:adjust"),
     Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
     Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
     Row("plan", "Compare all mechanisms by exact error, size and cost, and name the best.", "plan:plan"),

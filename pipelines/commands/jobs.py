@@ -1,10 +1,10 @@
-"""The jobs by hand: encode, shuffle, analyze, discover, estimate, adjust, and what a job did not pass on."""
+"""The jobs by hand: encode, shuffle, analyze, discover, estimate, and what a job did not pass on."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Context, Option
 
@@ -177,37 +177,6 @@ def estimate(
     levels = Levels(confidence, false_positives)
     summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)
     return hop_answer(summary, out, *largest(summary))
-
-
-def adjust(
-    estimates: Annotated[str, Option(help="estimates.parquet or .csv of hushcount analyze or estimate.")],
-    method: Annotated[
-        Literal["non-negative", "sum-to", "norm-sub"],
-        Option(help="non-negative: none below 0; sum-to: they add up to --total; norm-sub: both."),
-    ],
-    out: Annotated[str, Option(help="File to write, .csv or .parquet.")],
-    total: Annotated[
-        float | None,
-        Option(help="Reports of these items; default: all accepted, less the estimated 'other'.", max=1e12),
-    ] = None,
-    overwrite: options.Overwrite = False,
-) -> Answer:
-    """Use it for a reader who needs counts without minus signs, or a fixed sum. Adjusted counts are biased.
-
-    Example: hushcount adjust --estimates results/estimates.parquet --method norm-sub --out adjusted.csv
-    """
-    from pipelines.jobs.adjust import adjust as job
-
-    done = job(estimates, method, out, total=total, overwrite=overwrite)
-    total_line = [] if done["total"] is None else [f"  total {done['total']:,.0f}: {done['total_from']}"]
-    lines = [
-        f"  {done['items']:,} counts that add up to {done['sum_of_counts']:,.0f}, "
-        f"adjusted ones to {done['sum_of_adjusted']:,.0f}",
-        f"  {done['method']}: {done['bias']}; errors and intervals are those of the counts",
-        *total_line,
-        f"  written to {out}",
-    ]
-    return Answer({**done, "out": out}, lines)
 
 
 def list_dead_letters(

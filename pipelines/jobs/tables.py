@@ -11,7 +11,7 @@ import pyarrow as pa
 from hushcount.errors import UsageError
 from hushcount.formats.parquet import parquet_bytes
 from hushcount.formats.reading import TABLE_BYTES
-from hushcount.formats.whole_files import write_new, write_over
+from hushcount.formats.whole_files import write_new
 from pipelines.files import permissions, storage
 from pipelines.files.csv_cells import csv_rows, csv_text
 from pipelines.files.storage_errors import cause
@@ -43,7 +43,7 @@ def require_table(path: str) -> None:
         raise UsageError(f"{path} must end in {' or '.join(TABLES)}")
 
 
-def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
+def put_table(path: str, table: pa.Table) -> None:
     """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
 
     Raises:
@@ -56,6 +56,6 @@ def put_table(path: str, table: pa.Table, overwrite: bool = False) -> None:
     local = Path(path)
     permissions.make_folder(local.parent)
     try:
-        (write_over if overwrite else write_new)(local, data, 0o600)
+        write_new(local, data, 0o600)
     except FileExistsError:
         raise UsageError(f"output {path} was taken while the job ran") from None

@@ -26,7 +26,7 @@ def hand_mask(root: Path) -> Mask:
 
 
 def chain(root: Path) -> dict[str, Any]:
-    """Encode, shuffle, discover, analyze, estimate, adjust, replay, and analyze with a key that was retired."""
+    """Encode, shuffle, discover, analyze, estimate, replay, and analyze with a key that was retired."""
     site, out = restored(root / "site", over=AFTER), root / "out"
     out.mkdir()
     mask = hand_mask(out)
@@ -42,10 +42,6 @@ def chain(root: Path) -> dict[str, Any]:
         "analyze": ("analyze", *shuffled, "--found", out / "found", "--out", out / "results"),
         "estimate": (
             "estimate", *campaign, "--tally", out / "results/tally.npz", "--items", items, "--out", out / "again",
-        ),
-        "adjust": (
-            "adjust", "--estimates", out / "results/estimates.csv", "--method", "norm-sub", "--out",
-            out / "adjusted.csv",
         ),
         "list": ("dead-letters", "list", "--input", out / "results"),
         "replay": (

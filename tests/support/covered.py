@@ -32,7 +32,7 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/jobs/test_{subject}.py"
         for subject in (
-            "adjust", "bad_reports", "damaged_files", "dead_letters", "earlier_batches", "encode_sealing",
+            "bad_reports", "damaged_files", "dead_letters", "earlier_batches", "encode_sealing",
             "found_counts", "groups", "memory_campaign", "oblivious", "open_domain", "opened_floor", "own_dictionary",
             "refusals", "second_draw", "simulate", "spellings",
         )

@@ -100,7 +100,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("stream", "places"): (("stream",), ("0", *WHOLE)),
 }  # fmt: skip
 ELSEWHERE = {
-    ("adjust", "total"): ("adjust", "--estimates", "VALUES", "--method", "sum-to", "--out", "NEW.csv"),
     ("design search", "width"): ("design", "search", "--size", 3, "--out", "NEW.json"),
     ("design search", "size"): ("design", "search", "--width", 8, "--out", "NEW.json"),
 }
@@ -264,13 +263,6 @@ def test_inputs_that_are_not_there_or_no_directory(world: World, tmp_path: Path)
             common = ("--campaign", campaign, "--input", path, *more, "--out", tmp_path / "out")
             refused(job, *common, says=[f"input directory {path} "])
     assert not (tmp_path / "out").exists()
-
-
-def test_adjust_says_in_our_words_what_is_no_table(tmp_path: Path) -> None:
-    for name in ["empty.parquet", "empty.csv", "words.parquet"]:
-        write_lines(tmp_path / name, ["words"] if name.startswith("words") else [])
-        run = refused("adjust", "--estimates", tmp_path / name, "--method", "norm-sub", "--out", tmp_path / "out.csv")
-        assert all(text in run.err for text in (str(tmp_path / name), "estimates.parquet", "estimates.csv")), run.err
 
 
 @pytest.mark.parametrize("name", ["store", "campaigns", "ledger.db", "results", "log"])

@@ -1,7 +1,7 @@
-"""Adjustments of estimated counts that an analyst may ask for: each buys consistency with a bias, which it states.
+"""Adjust estimated counts, so that they are not negative or add up: each way has a bias, which it states.
 
 Estimates are unbiased because they may be negative and need not add up to the reports. An adjustment pulls counts in
-one direction; so no job adjusts unasked, and no interval or error is valid for an adjusted count.
+one direction; so no job adjusts, and no interval or error is valid for an adjusted count.
 
 Counts go in and out as float64[c], users, in one order; `total` is the users that hold one of these items. A number
 that is not finite, a total out of range or no count at all is a ValueError.

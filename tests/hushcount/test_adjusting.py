@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from hushcount.adjusting import non_negative, norm_sub, sum_to
 from hushcount.arrays import Reports
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.postprocess import non_negative, norm_sub, sum_to
 from hushcount.oracles.tally import Tally
 from tests.hushcount.oracles.cases import CASES, Case, each
 from tests.support.enumeration import all_reports, supported
