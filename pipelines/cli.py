@@ -33,10 +33,6 @@ KEYS = (
     Row("retire", "Destroy a private key: nobody can open its reports again.", "keys:retire_key"),
     Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
 )
-DESIGN = (
-    Row("list", "List the designs of this machine.", "design:list_designs"),
-    Row("search", "Find a design, check it, and keep it in the user's cache.", "design:search_design"),
-)
 ASK = (
     Row("top", "Show the most frequent items.", "ask:top"),
     Row("item", "Show how often items were used, window by window, with errors.", "ask:item"),
@@ -83,7 +79,6 @@ HUSHCOUNT = (
     Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
     Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),
-    Row("design", "List and search the designs of the mechanism wss.", DESIGN),
     Row("ledger", "Set, show, check and export what releases cost.", LEDGER),
     Row("epoch", "Publish epochs, and review the values for the next one.", EPOCH),
     Row("dead-letters", "List and replay the reports that a job rejected.", DEAD_LETTERS),

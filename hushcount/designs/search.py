@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.designs.balanced import LARGEST_IMBALANCE, Design, constructed_design, require_shape, turns_of
-from hushcount.errors import HushcountError, UsageError
+from hushcount.designs.balanced import LARGEST_IMBALANCE, Design, constructed_design, turns_of
+from hushcount.errors import HushcountError
 
-Method = Literal["cyclic", "paper"]
-METHODS: tuple[Method, ...] = ("cyclic", "paper")
 ATTEMPTS = 8
 _TOTAL = 1 << 50
 """About the weight of all blocks: so many that rounding to integers unbalances a design by about 1e-13."""
 
 
-def search_design(
-    width: int,
-    size: int,
-    method: Method = "cyclic",
-    seed: int = 0,
-    progress: Callable[[str], None] | None = None,
-) -> Design:
+def search_design(width: int, size: int, seed: int = 0) -> Design:
     """Find a design of at most `m(m-1)/2 + 1` rows, by the first of up to 8 samples of blocks that allows one.
 
-    "paper" samples about `m**2` subsets and solves `A p = y, p >= 0` over the `m(m-1)/2` pairs of cells; a vertex of
-    the solutions has no more rows than equations. "cyclic" samples base blocks and turns each over an odd number of
-    cells, so that only `floor(m/2)` equations remain, one for each distance of two cells: the same law and the same
-    bound on the rows in a millionth of the time ("paper" took 0.6 s at width 30, 140 s at 50), and it covers every cell
-    exactly alike. A design that needs no search
-    ("cyclic" with 1, 2 or m-1 cells a row, or a prime width) is constructed.
+    Blocks are sampled, and each is turned over an odd number of cells, so that `floor(m/2)` equations remain of the
+    `m(m-1)/2` of the paper, one for each distance of two cells. A vertex of their solutions has no more blocks than
+    equations. The law is that of the paper's own search, which samples `m**2` subsets, and so is the bound on the rows;
+    that took 140 s at width 50, this takes 0.1 s, 0.5 s at width 500 and 5 s at 1000. A design that needs no search (1,
+    2 or m-1 cells a row, or a prime width) is constructed.
 
     Args:
         width: m, the number of cells, 2..1024.
         size: s, cells of a row, 1..m-1.
-        method: "cyclic" or "paper".
         seed: of the sampled blocks, which are public and need no secret randomness; the same seed and libraries find
             the same design.
-        progress: gets one sentence for each attempt.
 
     Raises:
         UsageError: a value is out of range.
@@ -50,33 +37,20 @@ def search_design(
 
     Reference: [P26] section 5.3 and Theorem 4.1.
     """
-    require_shape(width, size)
-    if method not in METHODS:
-        raise UsageError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
-    # Single cells hold no pair: nothing to solve.
-    known = constructed_design(width, size) if method == "cyclic" or size == 1 else None
+    known = constructed_design(width, size)
     if known is not None:
         return known
-    generator, cyclic = np.random.default_rng(seed), method == "cyclic"
-    turns, equations = (turns_of(width), width // 2) if cyclic else (1, width * (width - 1) // 2)
-    sample = _uniform_blocks if cyclic else _even_blocks
+    generator = np.random.default_rng(seed)
     for attempt in range(ATTEMPTS):
         # A random point is within reach of twice as many blocks as equations in half of all samples (Wendel 1962).
-        count = max(16, (4 * equations if cyclic else width * width) * (attempt + 2) // 2)
-        if progress:
-            progress(f"attempt {attempt + 1} of {ATTEMPTS}: {count:,} blocks, {equations:,} equations")
-        design = _solve(width, turns, sample(width, size, count, generator), generator)
+        count = max(16, 2 * (width // 2) * (attempt + 2))
+        design = _solve(width, _uniform_blocks(width, size, count, generator), generator)
         if design is not None:
             return design
     raise HushcountError(
-        f"no design of width {width} and size {size} in {ATTEMPTS} attempts with method {method} and seed {seed}: "
-        "try another seed, or use mechanism ais, which needs no design"
+        f"no design of width {width} and size {size} in {ATTEMPTS} attempts with seed {seed}: try another seed, or use "
+        "mechanism ais, which needs no design"
     )
-
-
-def search_seconds(width: int) -> float:
-    """Return about how many seconds one cyclic attempt takes on one core; measured: 0.5 s at 500, 5 s at 1000."""
-    return 0.1 + 5.0 * (width / 1000.0) ** 4
 
 
 def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
@@ -84,32 +58,12 @@ def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Gene
     return np.sort(np.argsort(generator.random((count, width)), axis=1)[:, :size], axis=1)
 
 
-def _even_blocks(width: int, size: int, count: int, generator: np.random.Generator) -> IntArray:
-    """Return int64[count, size]: subsets that favour cells of few earlier ones, ascending, each once.
-
-    Cells are drawn without replacement with weights `exp(-support so far)`; the largest of log weight plus Gumbel
-    noise are such a draw. Reference: [P26] section 5.3, the heuristic of step (1).
-    """
-    support = np.zeros(width)
-    blocks = np.empty((count, size), dtype=np.int64)
-    for number in range(count):
-        keys = generator.gumbel(size=width) - support
-        blocks[number] = np.argpartition(keys, width - size)[width - size :]
-        support[blocks[number]] += 1.0
-    return np.unique(np.sort(blocks, axis=1), axis=0)
-
-
-def _solve(width: int, turns: int, blocks: IntArray, generator: np.random.Generator) -> Design | None:
+def _solve(width: int, blocks: IntArray, generator: np.random.Generator) -> Design | None:
     """Return a design of some of the blocks, or None if no choice of them is one."""
-    size = blocks.shape[1]
+    size, turns = blocks.shape[1], turns_of(width)
     members = np.zeros((len(blocks), width))
     np.put_along_axis(members, blocks, 1.0, axis=1)
-    if turns == 1:
-        # Whether a block holds each pair of cells; [P26] section 5.3 step (2).
-        first, second = np.triu_indices(width, 1)
-        covers = members[:, first] * members[:, second]
-    else:
-        covers = _orbit_covers(members, turns)
+    covers = _orbit_covers(members, turns)
     wanted = size * (size - 1) / (width * (width - 1)) * turns
     weights = _vertex(covers.T, wanted, generator)
     if weights is None:

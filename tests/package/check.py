@@ -26,10 +26,10 @@ ROOT = Path(__file__).parents[2]
 PARTIES = ("keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
 # Of the client's folder: what is shipped beside modules.
-DATA = ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/files/*.json")
+DATA = ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/designs.json")
 PLANTED = (
     "hushcount/client.key", "hushcount/campaigns/operator.key", "hushcount/build/lib/hushcount/stale.py",
-    "hushcount/designs/files/secret.txt", "keys/private.key", "pipelines/.env", "shuffler/reports.blocks",
+    "hushcount/designs/secret.txt", "keys/private.key", "pipelines/.env", "shuffler/reports.blocks",
 )  # fmt: skip
 APPS = (*PARTIES, "tests")
 CLIENT = """

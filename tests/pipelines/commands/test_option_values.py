@@ -65,7 +65,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("simulate", "epsilon"): (("simulate", "--mechanism", "grr", "--values", "VALUES"), ("0", *FEW)),
     ("simulate", "runs"): (("simulate", "--mechanism", "grr", "--values", "VALUES", "--epsilon", 1), ("0", *WHOLE)),
     ("simulate", "seed"): (("simulate",), WHOLE),
-    ("design search", "seed"): (("design", "search"), WHOLE),
     ("ledger set", "epsilon"): ((*LEDGER, "--delta", 0), ("0", "nan", "-1", "1e300")),
     ("ledger set", "delta"): ((*LEDGER, "--epsilon", 1), ("1", *REAL)),
     ("ledger set", "renew-days"): ((*LEDGER, "--epsilon", 1, "--delta", 0), ("0", *WHOLE)),
@@ -99,11 +98,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("status", "last"): (("status",), ("0", "-1", "0.5")),
     ("stream", "places"): (("stream",), ("0", *WHOLE)),
 }  # fmt: skip
-ELSEWHERE = {
-    ("design search", "width"): ("design", "search", "--size", 3, "--out", "NEW.json"),
-    ("design search", "size"): ("design", "search", "--width", 8, "--out", "NEW.json"),
-}
-"""What is refused of them, and in what words, is tested with what they belong to."""
 HUGE = ("inf", "nan", "1e30", f"{10**30}")
 HOSTILE = (*HUGE, "-1", "0")
 HELD = {
@@ -133,8 +127,7 @@ def numbers() -> Iterator[tuple[str, str]]:
 
 
 def test_every_number_is_in_the_table() -> None:
-    assert set(numbers()) - TABLE.keys() - ELSEWHERE.keys() == set()
-    assert TABLE.keys() - set(numbers()) == set()
+    assert TABLE.keys() == set(numbers())
 
 
 def older(keys: Path, directory: Path) -> Path:
@@ -168,7 +161,7 @@ def test_a_number_out_of_its_range_is_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", sorted({command for command, _ in TABLE | ELSEWHERE}))
+@pytest.mark.parametrize("command", sorted({command for command, _ in TABLE}))
 @pytest.mark.long(but=("estimate",))
 def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
     world: World, tmp_path: Path, command: str
@@ -180,7 +173,6 @@ def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
         "NEW.csv": tmp_path / "a.csv",
     }  # fmt: skip
     commands = {option: given for (of, option), (given, _) in TABLE.items() if of == command}
-    commands |= {option: given for (of, option), given in ELSEWHERE.items() if of == command}
     for option, value in product(commands, HOSTILE):
         given = HELD.get(command, commands[option])
         run = cli(*(places.get(str(word), word) for word in given), f"--{option}", value)

@@ -44,7 +44,6 @@ COMMANDS = {
     "ledger show": ("ledger", "show", "--ledger", "ledger.db"),
     "keys list": ("keys", "list", "--keys", "keys"),
     "plan": ("plan", "--epsilon", 1, "--dictionary-size", 26_000, "--reports", 100_000_000),
-    "design list": ("design", "list"),
     "privacy": ("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8),
 }
 

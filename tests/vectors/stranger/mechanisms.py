@@ -256,8 +256,9 @@ def design(named: str) -> dict[str, Any]:
     if parts is None:
         raise Refused("unknown_design")
     width, size, digest = int(parts[1]), int(parts[2]), parts[3]
-    path = Path(__file__).parents[3] / "hushcount" / "designs" / "files" / f"{width}.json"
-    known = json.loads(path.read_text(encoding="ascii"))["designs"] if path.exists() else []
+    path = Path(__file__).parents[3] / "hushcount" / "designs" / "designs.json"
+    every = json.loads(path.read_text(encoding="ascii"))["designs"]
+    known = [one for one in every if (one["width"], one["size"]) == (width, size)]
     for one in known:
         bitmaps = [int.from_bytes(bytes.fromhex(block), "little") for block in one["blocks"]]
         one["blocks"] = [[cell for cell in range(width) if bitmap >> cell & 1] for bitmap in bitmaps]

@@ -29,7 +29,7 @@ export function nameOf({ width, size, turns, blocks, weights }: Design): string 
   return `${String(width)}-${String(size)}-${digest}`;
 }
 
-/** Read the design files that an app brings along: what `hushcount design` and the Python package have in `designs`. */
+/** Read the design files that an app brings along: such as `hushcount/designs/designs.json` of the Python package. */
 export function parseDesigns(files: readonly unknown[]): Design[] {
   const name = "the file of designs";
   return files.flatMap((file) => {
