@@ -81,12 +81,12 @@ class Engine:
                 f"option --{unknown[0]} of runner {self.runner} is not one of Beam's: correct or remove it"
             )
         further = () if self.embedded else ready(self.runner, PipelineOptions(list(self.options)))
-        pipeline = made(self.runner, EMBEDDED if self.embedded else self.runner, (*self.options, *further))
+        pipeline = _made(self.runner, EMBEDDED if self.embedded else self.runner, (*self.options, *further))
         yield pipeline
         _run(pipeline.run, job, pipeline.applied_labels)
 
 
-def made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
+def _made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
     """Return an empty pipeline of a runner that its user named `named`.
 
     Raises:

@@ -1,8 +1,8 @@
-"""The cases that the contract is held against: every frequency oracle, small enough to enumerate, and medium ones."""
+"""The cases that the contract is held against: every law of the catalogue, small enough to enumerate, and medium."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -88,7 +88,7 @@ def pool(rows: int, cells: int, **more: Value) -> Parameters:
     return {"k": rows, "m": cells, "seed": SEED, **more}
 
 
-SMALL = [
+_SMALL = [
     Case("grr-2", "grr", 1.0, 2),
     Case("grr-5", "grr", 0.5, 5),
     Case("grr-7-high", "grr", 3.0, 7),
@@ -128,7 +128,7 @@ SMALL = [
     Case("ais-6-wide", "ais", 1.5, 6, {"s": 6}),
     Case("ais-11", "ais", 0.7, 11, {"s": 4}),
 ]
-MEDIUM = [
+_MEDIUM = [
     Case("grr-60", "grr", 4.0, 60, small=False),
     Case("ss-100-ranked", "ss", 1.0, 100, {"s": 27}, small=False),
     Case("ss-300-few", "ss", 4.0, 300, {"s": 5}, small=False),
@@ -158,13 +158,23 @@ MEDIUM = [
     Case("ais-open", "ais", 1.0, None, {"s": 620_136_698_185_898_879}, small=False),
     Case("ocms-open", "ocms", 2.0, None, {"B": 8}, small=False),
 ]
-CHOSEN = {case.oracle for case in SMALL}
+CHOSEN = {case.oracle for case in _SMALL}
 for name, one in CATALOGUE.items():
     # An oracle that nobody has chosen cases for is held to the contract as it is planned.
-    for cases, domain in ((SMALL, 5), (MEDIUM, 100)):
+    for cases, domain in ((_SMALL, 5), (_MEDIUM, 100)):
         if name not in CHOSEN:
             planned = plan(name, 1.0, domain, pool(3, 4) if one.seeded else {}, Objective(), SEED)
             cases.append(Case(f"{name}-{domain}", name, 1.0, domain, planned, small=domain == 5))
+NAMED = _SMALL + _MEDIUM
+"""Of every name of the catalogue: what the vectors are of."""
+ALIASES: Mapping[str, str] = {
+    "apple-cms": "rappor",
+    "gcms-target": "gcms",
+    "hr": "he",
+    **dict.fromkeys(("blh", "olh", "ocms-mse", "ocms-l2", "ocms-round"), "ocms"),
+}
+"""Names of a law that has another name too: with the same parameters both build equal mechanisms."""
+SMALL, MEDIUM = ([case for case in cases if case.oracle not in ALIASES] for cases in (_SMALL, _MEDIUM))
 CASES = SMALL + MEDIUM
 
 

@@ -18,7 +18,7 @@ from hushcount.oracles.group_estimates import SupportSums
 from hushcount.oracles.groups import Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Square, Tally, group_digest
-from tests.hushcount.oracles.cases import SMALL, Case, each
+from tests.hushcount.oracles.cases import NAMED, SMALL, Case, each
 from tests.support.enumeration import all_reports, laws, scores
 from tests.support.statistics import deviations
 
@@ -228,7 +228,7 @@ def test_of_few_supports_p_values_and_limits_of_groups_are_careful(subtests: pyt
     """Exact, over the law of K of 25 reports, also where the matching law is not K's own."""
     for name in FEW:
         with subtests.test(name=name):
-            case = next(case for case in SMALL if case.name == name)
+            case = next(case for case in NAMED if case.name == name)
             for group in (np.array([0, 2]), np.array([0, 1, 3])):
                 estimate = estimate_of_every_sum(case, group)
                 null = law_of_sum(case, group, 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hushcount.oracles.catalogue import build
 from hushcount.wire.fields import report_codes
-from tests.hushcount.oracles.cases import CASES, SEED, Case
+from tests.hushcount.oracles.cases import NAMED, SEED, Case
 from tests.hushcount.oracles.make_golden import malformed
 from tests.vectors.subjects.draws import draws
 from tests.vectors.subjects.script import Script, word
@@ -94,7 +94,7 @@ def _refused(case: Case) -> list[dict[str, Any]]:
 
 def cases() -> list[Case]:
     """Return the mechanisms of the vectors: every line of the catalogue, small and as it is planned."""
-    return [*CASES, *MORE]
+    return [*NAMED, *MORE]
 
 
 def data() -> dict[str, Any]:
