@@ -11,6 +11,8 @@ QUICKLY := --quiet --disable-pip-version-check --no-compile
 # One more than the cores of a small machine, as tests wait for servers.
 WORKERS ?= --quiet --workers 3
 ENGINES ?= build/engines
+# `make lanes` has them.
+NO_LANES := --ignore=tests/sealed_lanes
 # Of the model's search.
 SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
@@ -19,7 +21,7 @@ PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or 
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
 	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \
-	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/keys/lanes/test_boxes.py \
+	$(wildcard tests/shuffler/test_*.py) tests/shuffler/collector/test_journal.py tests/keys/test_private_key.py tests/sealed_lanes/test_boxes.py \
 	tests/aux_server tests/audits/test_collusions.py tests/vectors \
 	tests/pipelines/schedule/test_run.py
 
@@ -29,16 +31,16 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,asking.py crashes.py documents.py exchange.py queue.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
-$(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.toml
+$(VENV)/server: requirements.lock pyproject.toml setup.py hushcount/pyproject.toml sealed_lanes/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
 		{ echo "$(PYTHON) must be Python 3.10 to 3.14: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUICKLY) --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount --editable .
+	$(BIN)/python -m pip install $(QUICKLY) --no-deps --editable ./hushcount --editable ./sealed_lanes --editable .
 	$(BIN)/python -m pip --disable-pip-version-check check
 	touch $@
 
@@ -50,13 +52,13 @@ $(VENV)/dev: requirements-dev.lock $(VENV)/server
 demo: $(VENV)/server  ## run the whole system on real input, into demo-output/
 	$(BIN)/hushcount demo --out demo-output --overwrite
 
-test: lint package environments unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
+test: lint package environments lanes unit  ## style, types, contracts, distributions and the tests that tell what broke: five minutes on two cores
 
 test-all: $(VENV)/dev  ## the whole suite, jobs on Beam's own engine, with large statistics and crossed products: a quarter of an hour
 	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew
 
 test-rest: $(VENV)/dev  ## what `make test-all` adds to `make unit`, after it: long tests, and on Beam's own engine the tests of jobs
-	$(BIN)/python -m pytest $(WORKERS) --engine beam --hypothesis-profile=anew --but=build/covered
+	$(BIN)/python -m pytest $(WORKERS) $(NO_LANES) --engine beam --hypothesis-profile=anew --but=build/covered
 
 lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/ruff check .
@@ -65,7 +67,7 @@ lint: $(VENV)/dev  ## style, types, trust domains
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev  ## the tests of `make test`
-	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --covered-to=build/covered
+	$(BIN)/python -m pytest $(WORKERS) $(NO_LANES) -m 'not long' --covered-to=build/covered
 
 coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them reaches: half as long again
 	$(BIN)/python -m pytest $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
@@ -73,13 +75,19 @@ coverage: $(VENV)/dev  ## the tests of `make test`, and which lines none of them
 vectors: $(VENV)/dev  ## write the test vectors for clients in any language into vectors/v1; a second run changes nothing
 	$(BIN)/python -m tests.vectors.make
 
-package: $(VENV)/dev  ## build the client's and the parties' distributions, and look into them
+package: $(VENV)/dev  ## build the client's, the lanes' and the parties' distributions, and look into them
 	$(BIN)/python tests/package/check.py
 
-environments: build/environments  ## use both distributions in fresh environments, if packaging changed since it was last done
+environments: build/environments  ## use all distributions in fresh environments, if packaging changed since it was last done
 
-build/environments: setup.py pyproject.toml hushcount/pyproject.toml MANIFEST.in requirements.lock $(wildcard tests/package/*) | $(VENV)/dev
+build/environments: setup.py pyproject.toml hushcount/pyproject.toml sealed_lanes/pyproject.toml MANIFEST.in requirements.lock $(wildcard tests/package/*) | $(VENV)/dev
 	$(BIN)/python tests/package/check.py --used
+	@mkdir -p build && touch $@
+
+lanes: build/lanes  ## every test of the sealed-box opener, if it or a lock file or Python changed since it was last done
+
+build/lanes: $(wildcard sealed_lanes/*.* tests/sealed_lanes/*.py vectors/v1/wycheproof*) $(VENV)/dev
+	$(BIN)/python -m pytest $(WORKERS) tests/sealed_lanes
 	@mkdir -p build && touch $@
 
 pythons:  ## environments of the oldest and the newest Python, where these are installed
@@ -210,8 +218,8 @@ reproduce: $(VENV)/dev  ## the papers' experiments, into experiments/ (DATA=dire
 	$(BIN)/python -m experiments --out experiments $(if $(DATA),--data $(DATA))
 
 lock:  ## renew the lock files (needs uv)
-	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount pyproject.toml -o requirements.lock
-	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.10 --generate-hashes --quiet --no-emit-package hushcount --no-emit-package sealed-lanes --no-emit-package hushcount-server --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	echo 'mkdocs-material>=9.7,<10' | uv pip compile --universal --python-version 3.10 --generate-hashes --quiet - -o requirements-docs.lock
 	printf '%s\n' numpy PyNaCl pydantic voprf==0.2.0 pyarrow scipy jsonschema pytest hypothesis cryptography | uv pip compile --python-version 3.15 --python-platform linux --only-binary :all: --generate-hashes --quiet - -o tests/package/client.lock
 

@@ -5,7 +5,6 @@ from setuptools import setup
 setup(
     packages=[
         "keys",
-        "keys.lanes",
         "service",
         "shuffler",
         "shuffler.collector",

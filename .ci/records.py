@@ -32,7 +32,9 @@ class Suite:
 
 
 _PRODUCT = {"of": ("",), "but": ("docs/", "examples/", "tests/", "README.md", "CHANGELOG.md")}
-_PACKAGING = ("setup.py", "pyproject.toml", "hushcount/pyproject.toml", "MANIFEST.in", "requirements.lock")
+_LOCKS = ("requirements.lock", "requirements-dev.lock")
+_PROJECTS = ("pyproject.toml", "hushcount/pyproject.toml", "sealed_lanes/pyproject.toml")
+_PACKAGING = ("setup.py", *_PROJECTS, "MANIFEST.in", "requirements.lock")
 _SHARED = ("tests/conftest.py", "tests/support/", "tests/containers/", "tests/engines/", "tests/deploy/")
 SUITES = {
     "containers": Suite(
@@ -41,6 +43,7 @@ SUITES = {
     ),
     "engines": Suite(**_PRODUCT, also=_SHARED),
     "environments": Suite(of=(*_PACKAGING, "tests/package/")),
+    "lanes": Suite(of=("sealed_lanes/", "tests/sealed_lanes/", "vectors/v1/wycheproof", *_LOCKS)),
 }
 """tests/test_ci.py holds that each has all that its tests import."""
 

@@ -4,8 +4,8 @@ Fetching goes on beside the checks: most of it is to wait for packages. What a m
 says so. A budget is what a step took when it was written down, and a tenth more; the table at the end shows what grew.
 Nothing fails by it, since processors differ.
 
-Images, engines and fresh environments are not run again while nothing of theirs has changed since they were last green:
-records.py says what that is.
+Images, engines, fresh environments and the lanes are not run again while nothing of theirs has changed since they were
+last green: records.py says what that is.
 """
 
 from __future__ import annotations
@@ -90,15 +90,16 @@ FETCHING = (
 )  # fmt: skip
 CHECKS = (
     Step("packages", "make package", 15),
-    Step("unit", "make unit", 360),
+    Step("unit", "make unit", 345),
     Step("environments", "make environments", 65, suite="environments"),
+    Step("lanes", "make lanes", 65, suite="lanes"),
     Step("docs", "make docs", 30),
     Step("demo", "make demo", 50),
     Step("typescript", "make test-typescript", 150, 15, needs=("npm",)),
     Step("oldest Python", "make test-pythons OTHERS=3.10", 220, after="oldest environment"),
     Step("on newest Pythons", f"sh .ci/newest.sh test {NEWEST}", 200, after="newest Pythons"),
     # With `unit` this is every test of `make test-all`.
-    Step("rest", "make test-rest", 1100),
+    Step("rest", "make test-rest", 1055),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
     Step("browser", "make test-browser", 140, 10, needs=("chromium", "npm"), after="chromium"),
     Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),

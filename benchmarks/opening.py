@@ -23,7 +23,7 @@ from hushcount.wire.sealing import seal_rows
 from keys.libsodium import open_rows
 
 if TYPE_CHECKING:
-    from keys.lanes.compiled import Lanes
+    from sealed_lanes import Lanes
 
 _PLAIN = 100
 
@@ -61,7 +61,7 @@ def figures(boxes: int, repeats: int) -> dict[str, float]:
 def _lanes() -> Lanes | None:
     """Make the code, or say why there is none."""
     # What they import is a part of the cost.
-    from keys.lanes.compiled import NoLanes, make_lanes
+    from sealed_lanes import NoLanes, make_lanes
 
     try:
         return make_lanes()

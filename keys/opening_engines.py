@@ -18,7 +18,7 @@ from hushcount.wire.sealing import SealRows, seal_rows
 from keys import libsodium
 
 if TYPE_CHECKING:
-    from keys.lanes.compiled import Lanes
+    from sealed_lanes import Lanes
 
 EngineName = Literal["lanes", "libsodium"]
 VARIABLE = "HUSHCOUNT_OPENING"
@@ -126,7 +126,7 @@ def _made() -> Lanes | str:
     """Make the lanes, once in a process; if this machine cannot, return why."""
     try:
         # Not at the top: a small job imports no compiler.
-        from keys.lanes.compiled import FaultyLanes, NoLanes, make_lanes
+        from sealed_lanes import FaultyLanes, NoLanes, make_lanes
     except (ImportError, OSError) as error:
         return f"the compiler cannot be loaded ({type(error).__name__})"
     try:

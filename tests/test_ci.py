@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
@@ -31,7 +32,10 @@ def ci() -> Iterator[tuple[ModuleType, ModuleType]]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
-    for path in ("keys/opening.py", "requirements.lock", "docs/a.md", "tests/keys/test_a.py", "tests/engines/on_a.py"):
+    for path in (
+        "keys/opening.py", "sealed_lanes/field.py", "requirements.lock", "docs/a.md", "tests/keys/test_a.py",
+        "tests/sealed_lanes/test_a.py", "tests/engines/on_a.py",
+    ):  # fmt: skip
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text("one\n")
     git(root, "init", "--quiet")
@@ -57,18 +61,21 @@ def test_after_a_green_run_only_a_change_of_what_it_tests_runs_a_suite_again(
     records, cache = ci[1], tmp_path / "cache"
     commit(repository)
     assert records.unchanged(repository, cache) == {}
-    records.write(repository, cache, ["", "engines", "containers"], {})
-    assert set(records.unchanged(repository, cache)) == {"engines", "containers"}
+    suites = {"engines", "containers", "lanes"}
+    records.write(repository, cache, ["", *suites], {})
+    assert set(records.unchanged(repository, cache)) == suites
     for path, left in {
-        "docs/a.md": {"engines", "containers"},
-        "tests/keys/test_a.py": {"engines", "containers"},
-        "tests/engines/on_a.py": set(),
-        "keys/opening.py": set(),
+        "docs/a.md": suites,
+        "tests/keys/test_a.py": suites,
+        "tests/engines/on_a.py": {"lanes"},
+        "keys/opening.py": {"lanes"},
+        "tests/sealed_lanes/test_a.py": {"engines", "containers"},
+        "sealed_lanes/field.py": set(),
         "requirements.lock": set(),
     }.items():
         commit(repository, path)
         assert set(records.unchanged(repository, cache)) == left, path
-        records.write(repository, cache, ["engines", "containers"], {})
+        records.write(repository, cache, suites, {})
 
 
 def test_a_week_after_a_damaged_record_and_files_that_are_not_committed_everything_runs(
@@ -102,6 +109,14 @@ def test_a_suite_has_every_file_that_its_tests_import(ci: tuple[ModuleType, Modu
     imported = reached(sorted((ROOT / "tests" / suite).rglob("*.py")))
     assert {f"tests/{suite}/conftest.py", "tests/support/jobs.py", "tests/conftest.py"} <= imported
     assert [path for path in sorted(imported) if not ci[1].SUITES[suite].has(path)] == []
+
+
+def test_tests_of_the_lanes_import_nothing_else_of_the_project() -> None:
+    """A change of another file cannot change what they say. A contract holds the same for the library."""
+    for path in (ROOT / "tests" / "sealed_lanes").glob("*.py"):
+        imported = re.findall(r"^ *(?:from|import) ([\w.]+)", path.read_text("utf-8"), re.MULTILINE)
+        ours = {name for name in imported if (ROOT / name.partition(".")[0]).is_dir()}
+        assert not {name for name in ours if not re.match(r"(tests\.)?sealed_lanes\b", name)}, path
 
 
 def reached(files: list[Path]) -> set[str]:

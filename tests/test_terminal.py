@@ -55,7 +55,7 @@ def test_a_command_without_its_libraries_says_how_they_are_installed() -> None:
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr.startswith("error: ")
     assert "typer" in run.stderr
-    assert "pip install ./hushcount ." in run.stderr
+    assert "pip install ./hushcount ./sealed_lanes ." in run.stderr
 
 
 @pytest.mark.long

@@ -96,13 +96,18 @@ def test_the_tests_of_every_claim_run_in_make_test_or_make_test_all_and_one_in_m
     (everything,) = (target for target in targets if target.startswith("test-all:"))
     (rest,) = (target for target in targets if target.startswith("test-rest:"))
     called = re.findall(r'"(make [^"]+)"', (ROOT / ".ci" / "steps.py").read_text(encoding="utf-8"))
-    # What `unit` writes `rest` leaves out, and nothing else; tests/support/test_covered.py tests both options.
-    assert unit.endswith("pytest $(WORKERS) -m 'not long' --covered-to=build/covered")
+    # What `unit` writes `rest` leaves out, and nothing else; tests/support/test_covered.py tests both options. What
+    # both leave out, `lanes` runs with every case.
+    assert unit.endswith("pytest $(WORKERS) $(NO_LANES) -m 'not long' --covered-to=build/covered")
+    (lanes,) = (target for target in targets if target.startswith("build/lanes:"))
+    assert re.findall(r"pytest \$\(WORKERS\) (.*)", lanes) == ["tests/sealed_lanes"]
+    assert "NO_LANES := --ignore=tests/sealed_lanes\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     for every in (everything, rest):
         (options,) = re.findall(r"pytest \$\(WORKERS\) (.*)", every)
         chosen = [one for one in options.split() if not one.startswith("--hypothesis-profile=")]
-        assert chosen == ["--engine", "beam", *(["--but=build/covered"] if every == rest else [])]
-    assert {"make lint", "make package", "make unit", "make test-rest"} <= set(called)
+        without, but = (["$(NO_LANES)"], ["--but=build/covered"]) if every == rest else ([], [])
+        assert chosen == [*without, "--engine", "beam", *but]
+    assert {"make lint", "make package", "make unit", "make lanes", "make test-rest"} <= set(called)
     # An engine is not everywhere: what containers show is named beside a test that runs without one.
     (containers,) = (target for target in targets if target.startswith("test-containers:"))
     assert "-o python_files='on_*.py' tests/containers" in containers

@@ -69,6 +69,7 @@ ENTRYPOINT ["python", "-m", "evaluator_command"]
 FROM base AS analyzer
 COPY --from=opening /opt/venv /opt/venv
 COPY hushcount /opt/hushcount/hushcount
+COPY sealed_lanes /opt/hushcount/sealed_lanes
 COPY keys /opt/hushcount/keys
 COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler

@@ -27,7 +27,9 @@ def loading() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        sys.exit(f"error: the hushcount command needs {error.name}: in a checkout, pip install ./hushcount .")
+        sys.exit(
+            f"error: the hushcount command needs {error.name}: in a checkout, pip install ./hushcount ./sealed_lanes ."
+        )
     finally:
         for number in heard:
             signal.signal(number, signal.default_int_handler)

@@ -39,6 +39,7 @@ from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.blocks import Kind
 from keys.opening import Outcome, open_bound
 from pipelines.files.block_files import find_files
+from sealed_lanes.words import NEEDED
 from tests.support.jobs import done
 from tests.support.records import key_reference
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
@@ -273,6 +274,7 @@ def test_a_stage_that_another_engine_opened_is_not_measured(
 def test_the_machine_is_told_with_its_lanes(
     subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert set(NEEDED) == machine.IFMA
     for flags, has in (("fpu avx512f avx512ifma", True), ("fpu avx512f", False), ("avx512ifma_x", False)):
         with subtests.test(flags=flags):
             cpu = tmp_path / "cpuinfo"

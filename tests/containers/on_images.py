@@ -49,7 +49,7 @@ assert 2.9 < numerical_epsilon([Loss(1.0, 1e-9)] * 3, 1e-6) < 3.1
 import numpy, numba
 assert numba.njit(lambda n: n + 1)(1) == 2
 from keys.opening_engines import _made
-from keys.lanes.compiled import Lanes
+from sealed_lanes import Lanes
 why = _made()
 assert isinstance(why, Lanes) or "compiler" not in why, why
 import pyarrow, pyarrow.compute, pyarrow.csv, pyarrow.fs, pyarrow.parquet
@@ -111,7 +111,7 @@ def test_nothing_that_an_image_imports_was_taken_out_of_it(images: dict[str, str
         run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, *packages)
         run(images[party], "python", "-W", "ignore", "-c", LATE)
     else:
-        # The others hold jobs and lanes too, for which these images have no packages.
+        # The others hold jobs too, for which these images have no packages.
         own = "evaluator" if party == "evaluator" else "shuffler"
         run(images[party], "python", "-W", "ignore", "-c", EVERY_MODULE, "service", own)
 

@@ -169,16 +169,18 @@ def test_a_partys_options_are_known_private_and_encrypted(subtests: pytest.Subte
             assert not workers.sdk_container_image.endswith(":latest")
 
 
-def test_a_party_without_an_image_sends_both_distributions_by_options_that_beam_knows(
+def test_a_party_without_an_image_sends_all_distributions_by_options_that_beam_knows(
     subtests: pytest.Subtests,
 ) -> None:
+    (lanes,) = re.findall(r'^version = "(.+)"$', (ROOT / "sealed_lanes" / "pyproject.toml").read_text(), re.MULTILINE)
     for party in PARTIES:
         with subtests.test(party=party):
             named = re.findall(r'"(--(?:extra_package|setup_file)=[^"]+)"', (FOLDER / f"{party}.toml").read_text())
             assert unknown_options(named) == []
             sent = PipelineOptions(named).view_as(SetupOptions)
             assert Path(sent.setup_file).name == "setup.py"
-            assert [Path(one).name for one in sent.extra_packages] == [f"hushcount-{__version__}-py3-none-any.whl"]
+            wheels = [Path(one).name for one in sent.extra_packages]
+            assert wheels == [f"hushcount-{__version__}-py3-none-any.whl", f"sealed_lanes-{lanes}-py3-none-any.whl"]
 
 
 def test_streaming_options_are_known() -> None:

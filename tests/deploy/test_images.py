@@ -24,8 +24,8 @@ HELD = {
     "shuffler-signing": _SETTINGS | {"keys"},
     "evaluator": _SETTINGS | {"keys"},
     # hushcount run composes all jobs: these two hold all code, and no key.
-    "aux-server": _SETTINGS | {"keys", "aux_server", "analyzer"},
-    "analyzer": _SETTINGS | {"keys", "aux_server", "analyzer"},
+    "aux-server": _SETTINGS | {"sealed_lanes", "keys", "aux_server", "analyzer"},
+    "analyzer": _SETTINGS | {"sealed_lanes", "keys", "aux_server", "analyzer"},
 }
 PARTIES = ("shuffler", "aux-server", "analyzer")
 MODULES = {
@@ -60,8 +60,8 @@ def test_an_image_holds_its_partys_packages_by_name(subtests: pytest.Subtests) -
 
 
 def test_the_shufflers_image_has_nothing_that_opens_a_report() -> None:
-    assert not {"keys", "analyzer", "aux_server"} & HELD["shuffler"]
-    assert not re.search(r"COPY .*\b(keys|analyzer|aux_server)\b", recipe("shuffler"))
+    assert not {"sealed_lanes", "keys", "analyzer", "aux_server"} & HELD["shuffler"]
+    assert not re.search(r"COPY .*\b(sealed_lanes|keys|analyzer|aux_server)\b", recipe("shuffler"))
     assert not re.search(r"COPY .*\b(analyzer|aux_server)\b", recipe("shuffler-signing") + recipe("evaluator"))
 
 

@@ -15,11 +15,12 @@ import pytest
 from hushcount.arrays import Octets
 from hushcount.errors import UsageError
 from hushcount.wire.sealing import Sealer
-from keys.lanes.compiled import FaultyLanes, Lanes, NoLanes
 from keys.opening import Opener, Outcome
 from keys.opening_engines import ENOUGH, LIBSODIUM, VARIABLE, OpeningEngine, engine_for
 from keys.private import PrivateKey
-from tests.support.opening import FakeLanes, of_this_machine, put_lanes
+from sealed_lanes import FaultyLanes, Lanes, NoLanes
+from tests.sealed_lanes.machine import of_this_machine
+from tests.support.opening import FakeLanes, put_lanes
 
 KEY = PrivateKey(bytes(range(1, 33)))
 BINDING = b"sixteen bytes of"
@@ -168,14 +169,14 @@ def test_several_threads_make_the_lanes_once(monkeypatch: pytest.MonkeyPatch) ->
 _IN_CHILDREN = """
 import os, sys, threading
 import numpy as np
+import sealed_lanes
 from hushcount.wire.sealing import Sealer
 from keys import opening_engines
-from keys.lanes import compiled
 from keys.private import PrivateKey
 
 key = PrivateKey.generate()
 sealed = Sealer(key.public_key).seal_many(np.zeros((100, 30), np.uint8))
-began, forked, real = threading.Event(), threading.Event(), compiled.make_lanes
+began, forked, real = threading.Event(), threading.Event(), sealed_lanes.make_lanes
 
 def make():
     began.set()
@@ -192,7 +193,7 @@ def child():
         os._exit(0 if opens() else 1)
     return pid
 
-compiled.make_lanes = make
+sealed_lanes.make_lanes = make
 children = [child()]                            # nothing is made yet
 thread = threading.Thread(target=opens)
 thread.start()

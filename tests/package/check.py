@@ -1,4 +1,4 @@
-"""Build the client's and the parties' distributions, and look into them: `make package`.
+"""Build the distributions of client, lanes and parties, and look into them: `make package`.
 
 Keys and the rests of a build are planted in the folders; sdists and wheels must hold exactly what they name. With
 `--used` (`make environments`) they are used as users do: the client must work with its three dependencies alone and
@@ -25,13 +25,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PARTIES = ("keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 ABOUT = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "requirements.lock")
-# Of the client's folder: what is shipped beside modules.
-DATA = ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/designs.json")
+# Folders that are projects of their own: what each ships beside modules.
+OWN = {
+    "hushcount": ("py.typed", "formats/unassigned-13.0.txt", "formats/invisible-13.0.txt", "designs/designs.json"),
+    "sealed_lanes": ("py.typed",),
+}
 PLANTED = (
     "hushcount/client.key", "hushcount/campaigns/operator.key", "hushcount/build/lib/hushcount/stale.py",
     "hushcount/designs/secret.txt", "keys/private.key", "pipelines/.env", "shuffler/reports.blocks",
+    "sealed_lanes/box.key",
 )  # fmt: skip
-APPS = (*PARTIES, "tests")
+APPS = (*PARTIES, "sealed_lanes", "tests")
 CLIENT = """
 import sys
 from pathlib import Path
@@ -62,34 +66,35 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         scratch = Path(made).resolve()
         tree = copy(scratch / "tree")
-        before = files(tree / "hushcount")
-        client = build(tree / "hushcount", scratch / "client-dist")
-        assert files(tree / "hushcount") == before, "a build left something in the client's folder"
+        before = {name: files(tree / name) for name in OWN}
+        own = {name: build(tree / name, scratch / f"{name}-dist") for name in OWN}
+        assert {name: files(tree / name) for name in OWN} == before, "a build left something in its folder"
         parties = build(tree, scratch / "parties-dist")
         if sys.argv[1:] == ["--used"]:
-            use(scratch, tree, client.wheel, parties.wheel)
+            use(scratch, tree, *(own[name].wheel for name in OWN), parties.wheel)
             return
-        check_client(client)
+        for name, built in own.items():
+            check_own(name, built)
         check_parties(parties)
-        print("distributions: hushcount and hushcount-server hold what they must, and nothing else")
+        print(f"distributions: {', '.join(own)} and hushcount-server hold what they must, and nothing else")
 
 
-def use(scratch: Path, tree: Path, client: Path, parties: Path) -> None:
-    """Use both wheels, and both from a checkout, in fresh environments."""
+def use(scratch: Path, tree: Path, client: Path, lanes: Path, parties: Path) -> None:
+    """Use the wheels, and all from a checkout, in fresh environments."""
     app = scratch / "app"
     app.mkdir()
     for name in APPS:
         (app / f"{name}.py").touch()
-    campaign = use_parties(scratch, app, (client, parties))
+    campaign = use_parties(scratch, app, (client, lanes, parties))
     use_client(scratch, app, client, campaign)
     use_editable(scratch, tree)
-    print("distributions: both work in fresh environments, beside an app's own modules")
+    print("distributions: they work in fresh environments, beside an app's own modules")
 
 
 def copy(tree: Path) -> Path:
     """Copy what distributions are built from, and plant what must not get into one."""
     tree.mkdir()
-    for name in ("hushcount", *PARTIES):
+    for name in (*OWN, *PARTIES):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
     for name in ABOUT:
         shutil.copy(ROOT / name, tree)
@@ -107,14 +112,14 @@ def build(folder: Path, into: Path) -> Built:
     return Built(sdist, wheel)
 
 
-def check_client(built: Built) -> None:
-    folder = ROOT / "hushcount"
-    data = {path.relative_to(folder).as_posix() for pattern in DATA for path in folder.glob(pattern)}
-    shipped = {name.removeprefix("hushcount/") for name in modules(("hushcount",))} | data
+def check_own(name: str, built: Built) -> None:
+    folder = ROOT / name
+    data = {path.relative_to(folder).as_posix() for pattern in OWN[name] for path in folder.glob(pattern)}
+    shipped = {module.removeprefix(f"{name}/") for module in modules((name,))} | data
     # Hatchling adds the file by which it would leave out what is not under version control.
     about = {"pyproject.toml", "README.md", "LICENSE", "PKG-INFO"}
-    same("the client's sdist", in_sdist(built) - {".gitignore"}, shipped | about)
-    same("the client's wheel", in_wheel(built), {f"hushcount/{name}" for name in shipped})
+    same(f"the sdist of {name}", in_sdist(built) - {".gitignore"}, shipped | about)
+    same(f"the wheel of {name}", in_wheel(built), {f"{name}/{path}" for path in shipped})
 
 
 def check_parties(built: Built) -> None:
@@ -202,13 +207,15 @@ def use_parties(scratch: Path, app: Path, wheels: tuple[Path, ...]) -> Path:
 
 
 def use_editable(scratch: Path, tree: Path) -> None:
-    """Import both from the checkout that they are installed from."""
+    """Import them from the checkout that they are installed from."""
     commands = environment(scratch / "editable")
-    install(commands, "--no-deps", "--editable", str(tree / "hushcount"), "--editable", str(tree))
+    folders = [str(tree / name) for name in OWN] + [str(tree)]
+    install(commands, "--no-deps", *(word for folder in folders for word in ("--editable", folder)))
     lend(scratch / "editable")
-    origins = "import hushcount, pipelines; print(hushcount.__file__, pipelines.__file__)"
+    names = (*OWN, "pipelines")
+    origins = f"import {', '.join(names)}; print({', '.join(f'{name}.__file__' for name in names)})"
     found = run(str(commands / "python"), "-c", origins, cwd=scratch).split()
-    assert found == [str(tree / name / "__init__.py") for name in ("hushcount", "pipelines")], found
+    assert found == [str(tree / name / "__init__.py") for name in names], found
     run(str(commands / "hushcount"), "--version", cwd=scratch)
 
 

@@ -1,4 +1,4 @@
-"""What the two distributions must agree on, and what no lock file may name."""
+"""What the distributions must agree on, and what no lock file may name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def lines(name: str) -> list[str]:
     return (ROOT / name).read_text(encoding="utf-8").splitlines()
 
 
-def test_both_distributions_are_of_one_version_and_the_parties_ask_for_it() -> None:
+def test_client_and_parties_are_of_one_version_and_the_parties_ask_for_it() -> None:
     parties, client = lines("pyproject.toml"), lines("hushcount/pyproject.toml")
     assert f'version = "{__version__}"' in parties
     assert [line for line in parties if "hushcount[" in line] == [f'    "hushcount[oblivious]=={__version__}",']
@@ -26,12 +26,11 @@ def test_both_distributions_are_of_one_version_and_the_parties_ask_for_it() -> N
     assert not [line for line in client if line.startswith("version =")]
 
 
-def test_the_client_is_for_one_python_more_than_the_parties_under_the_same_licence() -> None:
+def test_the_client_is_for_one_python_more_than_the_others_under_the_same_licence() -> None:
     ranges = [next(line for line in lines(name) if line.startswith("requires-python = ")) for name in FILES]
-    assert ranges == ['requires-python = ">=3.10,<3.15"', 'requires-python = ">=3.10,<3.16"']
-    licences = [next(line for line in lines(name) if line.startswith("license = ")) for name in FILES]
-    assert licences[0] == licences[1]
-    assert lines("LICENSE") == lines("hushcount/LICENSE")
+    assert ranges == [f'requires-python = ">=3.10,<3.{below}"' for below in (15, 15, 16)]
+    assert len({next(line for line in lines(name) if line.startswith("license = ")) for name in FILES}) == 1
+    assert lines("LICENSE") == lines("hushcount/LICENSE") == lines("sealed_lanes/LICENSE")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_the_client_is_for_one_python_more_than_the_parties_under_the_same_licen
     ],
 )
 def test_a_lock_holds_what_an_index_has_and_nothing_of_ours(name: str) -> None:
-    assert not [line for line in lines(name) if re.match(r"-e|\.|file:|hushcount", line)]
+    assert not [line for line in lines(name) if re.match(r"-e|\.|file:|hushcount|sealed", line)]
 
 
-FILES = ("pyproject.toml", "hushcount/pyproject.toml")
+FILES = ("pyproject.toml", "sealed_lanes/pyproject.toml", "hushcount/pyproject.toml")

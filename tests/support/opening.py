@@ -9,22 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+import sealed_lanes
 from hushcount.arrays import BoolArray, Octets
 from hushcount.wire.sealing import seal_rows
 from keys import libsodium, opening_engines
-from keys.lanes import compiled
-from keys.lanes.compiled import FaultyLanes, Lanes, NoLanes, make_lanes
-
-
-@cache
-def of_this_machine() -> Lanes:
-    """Make them, or skip and let the summary say so on a machine without; code that fails its test fails."""
-    try:
-        return make_lanes()
-    except FaultyLanes:
-        raise
-    except NoLanes as reason:
-        pytest.skip(f"NOT TESTED HERE: {reason}")
 
 
 @dataclass
@@ -62,5 +50,5 @@ def put_lanes(monkeypatch: pytest.MonkeyPatch, make: Callable[[], object], enoug
     monkeypatch.delenv(opening_engines.VARIABLE, raising=False)
     monkeypatch.setattr(opening_engines, "_made", cache(opening_engines._made.__wrapped__))
     monkeypatch.setattr(opening_engines, "_log", cache(opening_engines._log.__wrapped__))
-    monkeypatch.setattr(compiled, "make_lanes", make)
+    monkeypatch.setattr(sealed_lanes, "make_lanes", make)
     monkeypatch.setattr(opening_engines, "ENOUGH", enough)

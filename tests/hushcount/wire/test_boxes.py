@@ -11,6 +11,8 @@ import pytest
 from nacl.bindings import crypto_box, crypto_box_keypair, crypto_box_seal_open, crypto_scalarmult_base
 
 from hushcount.wire.sealing import Octets, Sealer, seal_rows
+from sealed_lanes.field import P
+from tests.sealed_lanes.edges import LOW_ORDER
 
 PUBLIC, SECRET = crypto_box_keypair()
 SECRETS = np.frombuffer(SECRET, dtype=np.uint8)[np.newaxis]
@@ -53,9 +55,11 @@ def test_keys_of_wrong_length_are_refused_without_naming_them() -> None:
 
 
 def test_a_key_that_nothing_can_be_sealed_to_is_refused() -> None:
-    """The point of order one: whatever is sealed to it, everyone could open."""
-    with pytest.raises(ValueError, match="X25519"):
-        seal_rows(np.zeros((1, 10), dtype=np.uint8), bytes(32), SECRETS)
+    """The points of low order: whatever is sealed to one, everyone could open."""
+    for value in (*LOW_ORDER, P, P + 1):
+        for bit in (0, 1 << 255):
+            with pytest.raises(ValueError, match="X25519"):
+                seal_rows(np.zeros((1, 10), dtype=np.uint8), (value | bit).to_bytes(32, "little"), SECRETS)
 
 
 def test_arrays_outlive_the_calls_that_read_them() -> None:

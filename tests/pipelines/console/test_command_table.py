@@ -149,7 +149,7 @@ def test_what_is_not_installed_is_named_in_one_sentence() -> None:
         run = program(WITHOUT.format(name=name) + f"sys.argv = ['hushcount', *{words}]; main()")
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1), run.stderr
         assert f" {name}: " in run.stderr
-        assert "pip install ./hushcount ." in run.stderr
+        assert "pip install ./hushcount ./sealed_lanes ." in run.stderr
 
 
 def test_a_signal_while_a_command_is_imported_ends_the_process_without_a_word() -> None:

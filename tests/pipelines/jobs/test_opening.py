@@ -16,13 +16,14 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.client import Client
 from hushcount.policy import Policy
 from hushcount.wire.sealing import Octets, Sealer
-from keys.lanes.compiled import NoLanes
 from keys.opening_engines import ENOUGH
 from keys.private import PrivateKey
 from pipelines.outputs.received_summary import read_summary
+from sealed_lanes import NoLanes
 from tests.pipelines.conftest import World
+from tests.sealed_lanes.machine import of_this_machine
 from tests.support.jobs import BEAM, Chain, done, found, new_campaign, refused, summary
-from tests.support.opening import FakeLanes, of_this_machine, put_lanes
+from tests.support.opening import FakeLanes, put_lanes
 from tests.support.records import dead_letters, in_order, private_key, write_shuffled
 
 GOOD, SAID = 120, "unlisted"

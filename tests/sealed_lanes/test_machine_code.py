@@ -6,9 +6,9 @@ import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
 
-from keys.lanes import boxes, compiled
-from keys.lanes.emit import I64, POINTER, Instructions, function
-from tests.keys.lanes.machine_code import Leak, functions, jumps, require_constant_time
+from sealed_lanes import boxes, compiled
+from sealed_lanes.emit import I64, POINTER, Instructions, function
+from tests.sealed_lanes.machine_code import Leak, functions, jumps, require_constant_time
 
 FUNCTIONS = {"write_masks", "multiply", "divide", "open_boxes", "seal_boxes"}
 PROCESSORS = ("icelake-server", "sapphirerapids", "znver4")

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from keys.lanes import compiled, words
-from tests.keys.lanes.faults import FAILING, REFUSED, Fault, generated, planted, started
+from sealed_lanes import Lanes, compiled, words
+from tests.sealed_lanes.faults import FAILING, REFUSED, Fault, generated, planted, started
 
 FAULTS = (*REFUSED, *FAILING)
 OFTEN = ("two lanes swapped in a product",)
@@ -28,21 +28,21 @@ def test_the_generator_refuses_what_may_overflow(subtests: pytest.Subtests) -> N
 
 @pytest.mark.parametrize("fault", FAILING, ids=lambda fault: fault.name)
 @pytest.mark.long(but=OFTEN)
-def test_the_self_test_refuses_what_computes_otherwise(lanes: compiled.Lanes, fault: Fault) -> None:
+def test_the_self_test_refuses_what_computes_otherwise(lanes: Lanes, fault: Fault) -> None:
     """Code that the bounds refuse would raise ProofError here."""
     assert started(fault).startswith("the code failed its test: ")
 
 
-def test_code_without_a_fault_is_made_and_starts(lanes: compiled.Lanes) -> None:
+def test_code_without_a_fault_is_made_and_starts(lanes: Lanes) -> None:
     """Made anew in the same way: what is caught above is the fault."""
     assert started(None) == ""
 
 
 def test_after_a_fault_the_right_code_is_back() -> None:
     with planted(REFUSED[0]) as modules:
-        assert sys.modules["keys.lanes.words"] is modules["words"] is not words
-    assert sys.modules["keys.lanes.words"] is words
-    assert sys.modules["keys.lanes.compiled"] is compiled
+        assert sys.modules["sealed_lanes.words"] is modules["words"] is not words
+    assert sys.modules["sealed_lanes.words"] is words
+    assert sys.modules["sealed_lanes.compiled"] is compiled
 
 
 def test_a_fault_of_a_line_that_is_gone_is_told() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from keys.lanes.compiled import Lanes
+from sealed_lanes import Lanes
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def ended(*arguments: str) -> int:
     """Return how a process ends that opens and seals between forbidden pages: 0, or minus a signal."""
-    command = [sys.executable, "-m", "tests.keys.lanes.guarded", *arguments]
+    command = [sys.executable, "-m", "tests.sealed_lanes.guarded", *arguments]
     return subprocess.run(command, check=False, cwd=ROOT).returncode  # noqa: S603  # our own module
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import WORD, Index, Word, constant, repeated
+from sealed_lanes.words import WORD, Index, Word, constant, repeated
 
 _WORD32 = (1 << 32) - 1
 _SIGMA = [int.from_bytes(b"expand 32-byte k"[at : at + 4], "little") for at in range(0, 16, 4)]

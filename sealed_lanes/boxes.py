@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from keys.lanes import hashes, ladder
-from keys.lanes.emit import I64, LANES, POINTER, VECTOR_BYTES, Instructions, Words, function
-from keys.lanes.field import LIMBS
-from keys.lanes.words import constant
+from sealed_lanes import hashes, ladder
+from sealed_lanes.emit import I64, LANES, POINTER, VECTOR_BYTES, Instructions, Words, function
+from sealed_lanes.field import LIMBS
+from sealed_lanes.words import constant
 
 I8, I32 = ir.IntType(8), ir.IntType(32)
 WORD_BYTES, KEY_WORDS, NONCE_WORDS = 8, 4, 3

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from nacl.bindings import crypto_box_keypair, crypto_box_seal_open
 
-from hushcount.arrays import Octets
-from hushcount.wire.sealing import Sealer, seal_rows
-from keys.lanes import boxes, compiled, self_test
-from keys.lanes.compiled import Lanes, NoLanes
-from keys.lanes.field import P
-from tests.keys.lanes.edges import LOW_ORDER
+from sealed_lanes import Lanes, NoLanes, boxes, make_lanes, self_test
+from sealed_lanes.arrays import Octets
+from sealed_lanes.field import P
+from tests.sealed_lanes.edges import LOW_ORDER
+from tests.sealed_lanes.libsodium import seal_rows
 
 PUBLIC, SECRET = crypto_box_keypair()
 # And other spellings of 0 and 1.
@@ -41,25 +40,9 @@ def test_boxes_are_those_of_libsodium(lanes: Lanes) -> None:
 
 
 def test_libsodium_opens_them(lanes: Lanes) -> None:
-    plain, _ = some(50, 100)
-    sealed = Sealer(PUBLIC, lanes.seal_rows).seal_many(plain, 3)
-    assert sealed.shape == (50, 148)
+    plain, secrets = some(50, 100)
+    sealed = lanes.seal_rows(plain, PUBLIC, secrets)
     assert [crypto_box_seal_open(row.tobytes(), PUBLIC, SECRET) for row in sealed] == [row.tobytes() for row in plain]
-
-
-def test_equal_rows_get_boxes_that_have_nothing_in_common(lanes: Lanes) -> None:
-    sealer = Sealer(PUBLIC, lanes.seal_rows)
-    sealed = np.concatenate([sealer.seal_many(np.zeros((500, 64), dtype=np.uint8), 2) for _ in range(2)])
-    for part in (slice(32), slice(32, 48), slice(48, 112)):
-        assert len({row[part].tobytes() for row in sealed}) == 1000
-
-
-def test_rows_sealed_alike_are_those_of_libsodium(lanes: Lanes) -> None:
-    plain, keys = some(20, 40)
-    held = [key.tobytes() for key in keys]
-    assert np.array_equal(
-        Sealer(PUBLIC, lanes.seal_rows).seal_many_alike(plain, held), Sealer(PUBLIC).seal_many_alike(plain, held)
-    )
 
 
 def test_secrets_and_recipients_at_the_edges(lanes: Lanes) -> None:
@@ -73,20 +56,12 @@ def test_secrets_and_recipients_at_the_edges(lanes: Lanes) -> None:
 
 
 def test_nothing_is_sealed_to_a_point_of_small_order(lanes: Lanes) -> None:
-    for seal in (
-        "lanes",
-        "libsodium",
-    ):
-        for bit in (
-            0,
-            1 << 255,
-        ):
-            for value in SMALL_ORDER:
-                rows = {"lanes": lanes.seal_rows, "libsodium": seal_rows}[seal]
-                for number in (1, 9):
-                    plain, secrets = some(number, 20)
-                    with pytest.raises(ValueError, match="public_key"):
-                        rows(plain, point(value | bit), secrets)
+    for bit in (0, 1 << 255):
+        for value in SMALL_ORDER:
+            for number in (1, 9):
+                plain, secrets = some(number, 20)
+                with pytest.raises(ValueError, match="public_key"):
+                    lanes.seal_rows(plain, point(value | bit), secrets)
 
 
 def test_what_has_another_length_is_refused(lanes: Lanes) -> None:
@@ -144,4 +119,4 @@ def test_code_that_seals_wrongly_is_not_used(lanes: Lanes, monkeypatch: pytest.M
     assert self_test.fault_of(lanes) is None
     monkeypatch.setattr(boxes, "BASE_POINT", 10)
     with pytest.raises(NoLanes, match="sealed"):
-        compiled.make_lanes()
+        make_lanes()

@@ -1,4 +1,4 @@
-"""Faults planted into the lanes' code, one at a time, and who catches each: `python -m tests.keys.lanes.faults`.
+"""Faults planted into the lanes' code, one at a time, and who catches each: `python -m tests.sealed_lanes.faults`.
 
 The generator refuses to emit what may overflow; the self-test refuses to start with what computes otherwise. A fault
 that neither catches would still lose no report: libsodium tries again what the lanes refuse.
@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import keys.lanes
+import sealed_lanes
 
 _ORDER = ("words", "field", "ladder", "hashes", "emit", "boxes", "self_test", "compiled")
 
@@ -25,7 +25,7 @@ class Fault:
 
     Attributes:
         name: for people.
-        module: of `keys.lanes`.
+        module: of `sealed_lanes`.
         old: what is there, once.
         new: what takes its place.
     """
@@ -182,8 +182,8 @@ REFUSED, FAILING = _read(_OVERFLOWS), _read(_DIFFERS)
 
 @contextmanager
 def planted(fault: Fault | None) -> Iterator[dict[str, ModuleType]]:
-    """Make the modules of `keys.lanes` anew, one of them with a fault; afterwards the old ones are back."""
-    names = {short: f"{keys.lanes.__name__}.{short}" for short in _ORDER}
+    """Make the modules of `sealed_lanes` anew, one of them with a fault; afterwards the old ones are back."""
+    names = {short: f"{sealed_lanes.__name__}.{short}" for short in _ORDER}
     old = {short: import_module(name) for short, name in names.items()}
     made: dict[str, ModuleType] = {}
     try:
@@ -195,13 +195,13 @@ def planted(fault: Fault | None) -> Iterator[dict[str, ModuleType]]:
                     raise ValueError(f"{fault.name}: {short}.py has {fault.old!r} {text.count(fault.old)} times")
                 text = text.replace(fault.old, fault.new)
             made[short] = sys.modules[name] = ModuleType(name)
-            setattr(keys.lanes, short, made[short])
+            setattr(sealed_lanes, short, made[short])
             exec(compile(text, str(path), "exec"), made[short].__dict__)  # noqa: S102  # our own text
         yield made
     finally:
         for short, name in names.items():
             sys.modules[name] = old[short]
-            setattr(keys.lanes, short, old[short])
+            setattr(sealed_lanes, short, old[short])
 
 
 def generated(fault: Fault | None) -> str:

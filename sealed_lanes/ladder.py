@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from keys.lanes.field import (
+from sealed_lanes.field import (
     LIMBS,
     Element,
     carried,
@@ -20,7 +20,7 @@ from keys.lanes.field import (
     times,
     unpacked,
 )
-from keys.lanes.words import WORD, Index, Mask, Word, constant, mask_of, repeated
+from sealed_lanes.words import WORD, Index, Mask, Word, constant, mask_of, repeated
 
 STEPS = 255
 A24 = 121_665

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keys.lanes.words import Machine, Mask, ProofError, Word, choice, constant, mask_of
+from sealed_lanes.words import Machine, Mask, ProofError, Word, choice, constant, mask_of
 
 P = (1 << 255) - 19
 BITS = 51

@@ -1,4 +1,4 @@
-"""Where the lanes cannot be made, libsodium opens: no system, processor or signal ends the process."""
+"""What `keys` and `Sealer` need of the lanes: where there is no compiler, in forks, and that they seal as libsodium."""
 
 from __future__ import annotations
 
@@ -8,42 +8,38 @@ import sys
 import numpy as np
 import pytest
 
+from hushcount.wire.sealing import Sealer
 from keys import libsodium
-from keys.lanes.compiled import Lanes
+from keys.private import PrivateKey
+from sealed_lanes import Lanes
+from tests.sealed_lanes.machine import of_this_machine
 
+PUBLIC = PrivateKey(bytes(range(1, 33))).public_key
 _ENGINE = "from keys.opening_engines import ENOUGH, engine_for; print(engine_for(ENOUGH).name)"
-_FORBIDS = """
-import ctypes
-if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, since Linux 6.3
-    print("older")
-    raise SystemExit
-"""
-_HIDES = """
-import llvmlite.binding as llvm
-features = llvm.get_host_cpu_features()
-features["fma"] = features["f16c"] = False
-llvm.get_host_cpu_features = lambda: features
-"""
 _LACKS = """
 import sys
 sys.modules["llvmlite"] = None
 """
 _FORKS = """
 import os, signal
-from keys import opening_engines
-import keys.lanes.compiled as compiled
+import sealed_lanes
 def fork(*_):
     child = os.fork()
     if not child:
         os._exit(0)
     os.waitpid(child, 0)
 signal.signal(signal.SIGUSR1, fork)
-make = compiled.make_lanes
+make = sealed_lanes.make_lanes
 def made():
     os.kill(os.getpid(), signal.SIGUSR1)
     return make()
-compiled.make_lanes = made
+sealed_lanes.make_lanes = made
 """
+
+
+@pytest.fixture
+def lanes() -> Lanes:
+    return of_this_machine()
 
 
 def engine_after(prelude: str) -> str:
@@ -55,21 +51,8 @@ def engine_after(prelude: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_system_that_forbids_new_code_opens_with_libsodium() -> None:
-    """LLVM would not notice, and the first call would end the process."""
-    engine = engine_after(_FORBIDS)
-    if engine == "older":
-        pytest.skip("this kernel cannot forbid a process to make code: NOT tested what happens then")
-    assert engine == "libsodium"
-
-
 def test_a_machine_without_the_compiler_opens_with_libsodium() -> None:
     assert engine_after(_LACKS) == "libsodium"
-
-
-def test_features_that_a_hypervisor_hides_end_no_process(lanes: Lanes) -> None:
-    """To LLVM, AVX-512 is gone where FMA is; it would abort at the first vector."""
-    assert engine_after(_HIDES) == "lanes"
 
 
 @pytest.mark.long
@@ -78,12 +61,7 @@ def test_a_signal_handler_may_fork_while_its_thread_makes_the_code(lanes: Lanes)
 
 
 def test_a_key_of_another_length_is_refused_as_by_libsodium(lanes: Lanes) -> None:
-    for shape in (
-        (0, 60),
-        (0, 10),
-        (3, 10),
-        (3, 60),
-    ):
+    for shape in ((0, 60), (0, 10), (3, 10), (3, 60)):
         sealed, key = np.zeros(shape, dtype=np.uint8), bytes(32)
         for keys in ((b"", key), (bytes(33), key), (key, bytes(31))):
             errors = []
@@ -92,3 +70,19 @@ def test_a_key_of_another_length_is_refused_as_by_libsodium(lanes: Lanes) -> Non
                     open_rows(sealed, *keys)
                 errors.append(str(error.value))
             assert errors[0] == errors[1]
+
+
+def test_equal_rows_get_boxes_that_have_nothing_in_common(lanes: Lanes) -> None:
+    sealer = Sealer(PUBLIC, lanes.seal_rows)
+    sealed = np.concatenate([sealer.seal_many(np.zeros((500, 64), dtype=np.uint8), 2) for _ in range(2)])
+    for part in (slice(32), slice(32, 48), slice(48, 112)):
+        assert len({row[part].tobytes() for row in sealed}) == 1000
+
+
+def test_rows_sealed_alike_are_those_of_libsodium(lanes: Lanes) -> None:
+    drawn = np.random.default_rng((20, 40))
+    plain, keys = (drawn.integers(0, 256, (20, length), dtype=np.uint8) for length in (40, 32))
+    held = [key.tobytes() for key in keys]
+    assert np.array_equal(
+        Sealer(PUBLIC, lanes.seal_rows).seal_many_alike(plain, held), Sealer(PUBLIC).seal_many_alike(plain, held)
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hushcount.arrays import Octets
-from keys.lanes.compiled import Lanes
-from keys.lanes.field import P
-from tests.keys.lanes import many, twin
-from tests.keys.lanes.edges import POINTS, SCALARS, drawn, expected, wycheproof
+from sealed_lanes import Lanes
+from sealed_lanes.arrays import Octets
+from sealed_lanes.field import P
+from tests.sealed_lanes import many, twin
+from tests.sealed_lanes.edges import POINTS, SCALARS, drawn, expected, wycheproof
 
 # RFC 7748, section 5.2: after one, a thousand turns.
 _BASE = (9).to_bytes(32, "little")

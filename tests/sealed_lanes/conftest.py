@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hushcount.arrays import Octets
-from keys.lanes import compiled
-from keys.lanes.compiled import Lanes
-from tests.support.opening import of_this_machine
+from sealed_lanes import Lanes, compiled
+from sealed_lanes.arrays import Octets
+from tests.sealed_lanes.machine import of_this_machine
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from keys.lanes import ladder
-from keys.lanes.words import WORD, Mask, Word
+from sealed_lanes import ladder
+from sealed_lanes.words import WORD, Mask, Word
 
 _FACTOR = (1 << 52) - 1
 

@@ -12,11 +12,11 @@ import numpy as np
 from nacl._sodium import ffi, lib
 from nacl.bindings import crypto_box_SEALBYTES
 
-from hushcount.arrays import BoolArray, Octets, UInt64Array
-from keys.lanes.boxes import KEY_BYTES, KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
-from keys.lanes.emit import LANES, VECTOR_BYTES
-from keys.lanes.self_test import fault_of
-from keys.lanes.words import NEEDED, ProofError
+from sealed_lanes.arrays import BoolArray, Octets, UInt64Array
+from sealed_lanes.boxes import KEY_BYTES, KEY_WORDS, SCRATCH, SECRETBOX_OPEN, SECRETBOX_SEAL, module
+from sealed_lanes.emit import LANES, VECTOR_BYTES
+from sealed_lanes.self_test import fault_of
+from sealed_lanes.words import NEEDED, ProofError
 
 _FUNCTIONS = {"write_masks": 2, "multiply": 3, "divide": 2, "open_boxes": 6, "seal_boxes": 7}
 
@@ -74,7 +74,14 @@ class Lanes:
         return plain, opened
 
     def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
-        """Seal every row of uint8[n, L], as `hushcount.wire.sealing.seal_rows` does."""
+        """Return uint8[n, L + 48]: every row of uint8[n, L] in a box whose ephemeral secret is its row of secrets.
+
+        Args:
+            secrets: uint8[n, 32], random, and for this call alone; the caller wipes them.
+
+        Raises:
+            ValueError: the public key has another length than 32, or small order; or a row has no secret.
+        """
         count, length = plain.shape
         if secrets.shape != (count, KEY_BYTES) or not secrets.flags.c_contiguous:
             raise ValueError(f"secrets are {secrets.shape}, must be {(count, KEY_BYTES)}, without gaps")

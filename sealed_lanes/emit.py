@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from keys.lanes.words import WORD, Index, Mask, ProofError, Vector, Word
+from sealed_lanes.words import WORD, Index, Mask, ProofError, Vector, Word
 
 LANES = 8
 I64 = ir.IntType(64)

@@ -17,13 +17,10 @@ from nacl.bindings import (
     crypto_secretbox_open,
 )
 
-from hushcount.arrays import Octets
-from hushcount.wire.sealing import Sealer
-from keys import libsodium
-from keys.lanes import hashes
-from keys.lanes.compiled import Lanes, make_lanes
-from tests.keys.lanes import many
-from tests.keys.lanes.edges import POINTS, drawn, expected
+from sealed_lanes import Lanes, hashes, make_lanes
+from sealed_lanes.arrays import Octets
+from tests.sealed_lanes import libsodium, many
+from tests.sealed_lanes.edges import POINTS, drawn, expected
 
 PUBLIC, SECRET = crypto_box_keypair()
 
@@ -31,7 +28,7 @@ PUBLIC, SECRET = crypto_box_keypair()
 def sealed(rows: int, length: int) -> tuple[Octets, Octets]:
     """Return plain rows and their boxes."""
     plain = np.random.default_rng((rows, length)).integers(0, 256, (rows, length), dtype=np.uint8)
-    return plain, Sealer(PUBLIC).seal_many(plain)
+    return plain, libsodium.sealed_rows(plain, PUBLIC)
 
 
 def require_alike(lanes: Lanes, boxes: Octets) -> None:
@@ -142,7 +139,7 @@ def test_threads_do_not_disturb_each_other(lanes: Lanes) -> None:
     def turn(number: int) -> bool:
         public, secret = crypto_box_keypair()
         plain = drawn(100, number)
-        found, opened = lanes.open_rows(Sealer(public).seal_many(plain), public, secret)
+        found, opened = lanes.open_rows(libsodium.sealed_rows(plain, public), public, secret)
         return bool(opened.all()) and np.array_equal(found, plain)
 
     with ThreadPoolExecutor(8) as pool:
@@ -152,7 +149,7 @@ def test_threads_do_not_disturb_each_other(lanes: Lanes) -> None:
 _PROCESS = """
 import hashlib, os, sys
 import numpy as np
-from keys.lanes.compiled import make_lanes
+from sealed_lanes import make_lanes
 boxes = np.frombuffer(sys.stdin.buffer.read(), dtype=np.uint8).reshape(64, -1)
 public, secret = bytes.fromhex(os.environ["PUBLIC"]), bytes.fromhex(os.environ["SECRET"])
 lanes = make_lanes()

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from nacl.bindings import crypto_box_keypair, crypto_scalarmult, crypto_secretbox, crypto_secretbox_NONCEBYTES
+from nacl.bindings import (
+    crypto_box,
+    crypto_box_keypair,
+    crypto_box_NONCEBYTES,
+    crypto_box_seal,
+    crypto_scalarmult,
+    crypto_scalarmult_base,
+    crypto_secretbox,
+    crypto_secretbox_NONCEBYTES,
+)
 from nacl.exceptions import CryptoError
 
-from hushcount.arrays import BoolArray, Octets
-from hushcount.wire.sealing import Sealer, seal_rows
-from keys.lanes.boxes import KEY_BYTES
-from keys.lanes.emit import LANES
-from keys.lanes.field import P
+from sealed_lanes.arrays import BoolArray, Octets
+from sealed_lanes.boxes import KEY_BYTES
+from sealed_lanes.emit import LANES
+from sealed_lanes.field import P
 
 # Scalar, point and product of RFC 7748, section 5.2.
 _RFC_7748 = [
@@ -54,8 +63,7 @@ class Computes(Protocol):
 
 def fault_of(lanes: Computes) -> str | None:
     """Return what the lanes compute otherwise than RFC 7748 and libsodium, or None."""
-    points = np.frombuffer(b"".join(_edges() + [os.urandom(KEY_BYTES) for _ in range(_DRAWN)]), dtype=np.uint8)
-    points = points.reshape(-1, KEY_BYTES)
+    points = _rows(_edges() + [os.urandom(KEY_BYTES) for _ in range(_DRAWN)])
     for scalar, point, expected in _RFC_7748:
         rows = np.tile(np.frombuffer(point, dtype=np.uint8), (LANES, 1))
         if any(row.tobytes() != expected for row in lanes.products(scalar, rows)):
@@ -66,7 +74,7 @@ def fault_of(lanes: Computes) -> str | None:
             return "a product differs from libsodium's"
     public_key, secret = crypto_box_keypair()
     drawn = np.frombuffer(os.urandom(_BOXES * _PLAIN), dtype=np.uint8).reshape(_BOXES, _PLAIN)
-    plain, sealed = _many(drawn), _many(Sealer(public_key).seal_many(drawn))
+    plain, sealed = _many(drawn), _many(_rows([crypto_box_seal(row.tobytes(), public_key) for row in drawn]))
     sealed[3, KEY_BYTES] ^= 1
     sealed[9] = np.frombuffer(_of_everybody(public_key), dtype=np.uint8)
     opened, good = lanes.open_rows(sealed, public_key, secret)
@@ -75,11 +83,22 @@ def fault_of(lanes: Computes) -> str | None:
     if not (good == right).all() or not (opened == np.where(right[:, np.newaxis], plain, 0)).all():
         return "boxes open otherwise than libsodium's"
     secrets = points[-_BOXES:]
-    if not np.array_equal(
-        lanes.seal_rows(plain, public_key, _many(secrets)), _many(seal_rows(drawn, public_key, secrets))
-    ):
+    wanted = [_box(row.tobytes(), public_key, each.tobytes()) for row, each in zip(drawn, secrets, strict=True)]
+    if not np.array_equal(lanes.seal_rows(plain, public_key, _many(secrets)), _many(_rows(wanted))):
         return "boxes are sealed otherwise than libsodium's"
     return None
+
+
+def _rows(strings: Sequence[bytes]) -> Octets:
+    """Return uint8[n, L]: n strings of one length."""
+    return np.frombuffer(b"".join(strings), dtype=np.uint8).reshape(len(strings), -1)
+
+
+def _box(plain: bytes, public_key: bytes, secret: bytes) -> bytes:
+    """Return the sealed box whose ephemeral secret is this one."""
+    ephemeral = crypto_scalarmult_base(secret)
+    nonce = hashlib.blake2b(ephemeral + public_key, digest_size=crypto_box_NONCEBYTES).digest()
+    return ephemeral + crypto_box(plain, nonce, public_key, secret)
 
 
 def _many(rows: Octets) -> Octets:

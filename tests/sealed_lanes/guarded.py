@@ -1,4 +1,4 @@
-"""Opens and seals arrays between pages that nobody may touch: `python -m tests.keys.lanes.guarded [planted]`.
+"""Opens and seals arrays between pages that nobody may touch: `python -m tests.sealed_lanes.guarded [planted]`.
 
 A read or a write outside of an array ends the process by a signal.
 """
@@ -15,9 +15,9 @@ from types import ModuleType
 import numpy as np
 from nacl.bindings import crypto_box_keypair
 
-from hushcount.arrays import Octets
-from hushcount.wire.sealing import seal_rows
-from tests.keys.lanes.faults import Fault, planted
+from sealed_lanes.arrays import Octets
+from tests.sealed_lanes.faults import Fault, planted
+from tests.sealed_lanes.libsodium import seal_rows
 
 UNCLAMPED = Fault(
     "leftover lanes are not clamped",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hushcount.arrays import Octets, UInt64Array
-from keys.lanes import ladder
-from keys.lanes.words import WORD, Mask, Word
+from sealed_lanes import ladder
+from sealed_lanes.arrays import Octets, UInt64Array
+from sealed_lanes.words import WORD, Mask, Word
 
 _HALF = 26
 

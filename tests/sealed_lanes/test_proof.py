@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from nacl.bindings import crypto_box_beforenm, crypto_scalarmult, crypto_scalarmult_base
 
-from keys.lanes import field, hashes, ladder
-from keys.lanes.field import LIMB, LIMBS, P
-from keys.lanes.words import FACTOR, WORD, Mask, ProofError, Word, choice, constant, mask_of, repeated
-from tests.keys.lanes import many, twin
-from tests.keys.lanes.edges import POINTS, SCALARS, drawn, expected
-from tests.keys.lanes.many import MACHINE
+from sealed_lanes import field, hashes, ladder
+from sealed_lanes.field import LIMB, LIMBS, P
+from sealed_lanes.words import FACTOR, WORD, Mask, ProofError, Word, choice, constant, mask_of, repeated
+from tests.sealed_lanes import many, twin
+from tests.sealed_lanes.edges import POINTS, SCALARS, drawn, expected
+from tests.sealed_lanes.many import MACHINE
 
 
 def word(*values: int, most: int | None = None) -> Word:
