@@ -25,7 +25,6 @@ setup(
         "pipelines.deployment",
         "pipelines.engine",
         "pipelines.epochs",
-        "pipelines.exports",
         "pipelines.files",
         "pipelines.handover",
         "pipelines.init",

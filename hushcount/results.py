@@ -1,4 +1,4 @@
-"""Read the estimates of a store as one table: the data set that `hushcount run` keeps for SQL and notebooks.
+"""Read the estimates of a store as one table: the data set of all results, for SQL and notebooks.
 
 One Parquet file for each result, ESTIMATES/campaign=ID/window=W/EPOCH-FINGERPRINT.parquet. docs/data.md says what the
 columns mean and which rows may be added up. Reading needs pyarrow: `pip install hushcount[results]`.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = "estimates"
 """The folder of the data set in a store."""
+TABLE = "estimates.parquet"
+"""The name of a file of the data set in the output of the job that made it."""
 VERSION = 1
 """Of the columns. A change of a name, type or meaning is a new version; its readers read all older ones."""
 VERSION_KEY = b"hushcount.schema_version"
@@ -39,8 +41,8 @@ class Column:
 _TIME = "timestamp[us, tz=UTC]"
 COLUMNS = (
     Column("campaign", "string"),
-    Column("window", "string"),
-    Column("window_start", _TIME),
+    Column("window", "string", nullable=True),
+    Column("window_start", _TIME, nullable=True),
     Column("window_end", _TIME, nullable=True),
     Column("epoch", "int64"),
     Column("fingerprint", "string"),
@@ -95,7 +97,7 @@ def version_of(metadata: dict[bytes, bytes] | None, path: str) -> int:
     """Return the version of a file by the metadata of its schema; FormatError if it has none."""
     text = (metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"[1-9][0-9]{0,5}", text):
-        raise FormatError(f"{path} has no {VERSION_KEY.decode()}: it is no file of hushcount run; move it away")
+        raise FormatError(f"{path} has no {VERSION_KEY.decode()}: it is no table of hushcount analyze; move it away")
     return int(text)
 
 
@@ -140,29 +142,42 @@ def read(
     )
 
 
-def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def parse(raw: bytes, path: str) -> pa.Table:
+    """Return the rows of one file; FormatError, with its path, if it is damaged or of a version that is not read."""
+    arrow = _pyarrow()
     try:
-        with system.open_input_file(path) as stream:
-            table = parse_parquet(take(stream, TABLE_BYTES, path), path)
+        table = parse_parquet(raw, path)
         version = version_of(table.schema.metadata, path)
         if version > VERSION:
             raise FormatError(f"{path} has schema version {version}, must be at most {VERSION}: update hushcount")
         there, columns = {*table.column_names}, schema()
         missing = [field.name for field in columns if field.name not in there and not field.nullable]
         if missing:
-            raise FormatError(f"{path} lacks the column {missing[0]}: hushcount export makes it again")
+            raise FormatError(f"{path} lacks the column {missing[0]}: restore it")
         made = [
-            table[field.name].cast(field.type) if field.name in there else pa.nulls(table.num_rows, field.type)
+            table[field.name].cast(field.type) if field.name in there else arrow.nulls(table.num_rows, field.type)
             for field in columns
         ]
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        # Its first line: a message of Parquet's may quote what is in the file.
-        raise FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}") from None
-    whole = pa.table(made, schema=columns)
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _unread(path, error) from None
+    return arrow.table(made, schema=columns)
+
+
+def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
+    import pyarrow.compute as pc
+
+    try:
+        with system.open_input_file(path) as stream:
+            raw = take(stream, TABLE_BYTES, path)
+    except OSError as error:
+        raise _unread(path, error) from None
+    whole = parse(raw, path)
     return whole if wanted is None else whole.filter(pc.is_in(whole["item"], value_set=wanted))
+
+
+def _unread(path: str, error: Exception) -> FormatError:
+    # Its first line: a message of Parquet's may quote what is in the file.
+    return FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}")
 
 
 def _files(system: Any, root: str) -> list[re.Match[str]]:

@@ -75,7 +75,6 @@ HUSHCOUNT = (
     Row("status", "Show what became of every report, by number.", "status:status"),
     Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
     Row("ask", "Ask results what is used, what changed and what differs, and how sure that is.", ASK),
-    Row("export", "Write all estimates again as Parquet files for SQL and notebooks.", "export:export"),
     Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
     Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
     Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),

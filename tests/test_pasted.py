@@ -45,7 +45,6 @@ ELSEWHERE: Mapping[str, str] = {
     "java -jar": "needs Java and Flink: tests/engines",
     "python -m apache_beam.runners.worker": "needs Flink: tests/engines",
     "python -m build": "tests/package/check.py builds the wheels",
-    "hushcount export --campaign c.json": "tests/pipelines/exports/test_store.py exports such results",
     "python deploy/hand_on.py": "tests/deploy/test_documented.py, tests/deploy/test_hand_on.py",
     "cp -r deploy/compose": "needs Docker: tests/containers runs all of that section",
     "cd site": "needs Docker: tests/containers runs all of that section",
@@ -71,7 +70,7 @@ KINDS = {"sh", "python", "toml", "dockerfile", "yaml", "sql", ""}
 """Kinds of blocks: commands, an app, a file, a recipe that tests/deploy/test_documented.py runs, a configuration that
 tests/deploy/test_monitoring.py runs, SQL, and a picture."""
 DATA = ROOT / "docs" / "data.md"
-"""Its SQL and Python are run by tests/pipelines/exports/test_engines.py."""
+"""Its SQL and Python are run by tests/pipelines/jobs/data_set/test_engines.py."""
 ANALYSTS = ROOT / "docs" / "analysts.md"
 """Its Python reads results, and is run when they are there."""
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]

@@ -6,9 +6,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hushcount import results
 from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
+from hushcount.formats.reading import TABLE_BYTES
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
@@ -17,7 +19,7 @@ from pipelines.files.storage_errors import told
 from pipelines.handover.names import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
-from pipelines.log.hops import CHAIN, READERS, HopName, hop_names
+from pipelines.log.hops import CHAIN, READERS, HopName, hop_names, table_of
 from pipelines.log.stored import oldest_open
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
@@ -33,7 +35,8 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
 
     Args:
         past: whether to look at those of all windows; otherwise of the latest, and of batches that are not done.
-        digests: whether to read every file that was handed on and signed; otherwise only new ones.
+        digests: whether to read every table, and every file that was handed on and signed; otherwise only new ones of
+            these.
     """
     parties = view.deployment.file.parties
     here = {name: hop for name, hop in CHAIN.items() if hop.party in parties}
@@ -50,6 +53,8 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
             if (fault := _fault_in(directory, done.folder, done)) is not None:
                 deleted = ", and no retention deleted it" if done.gone else ""
                 yield f"{fault}, though hushcount {hop} wrote it{deleted}: restore it"
+            elif hop == "analyze" and done.counts.accepted:
+                yield from _table(table_of(view.deployment, view.fold.named(name)), read=digests)
             elif signer is not None:
                 if hop not in keys:
                     keys[hop] = _keys(view.deployment, signer)
@@ -122,6 +127,17 @@ def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
     if digest_of_json(storage.read_json(mark)) != done.summary:
         return f"{mark} is not what entry {done.entry.number} of the log says"
     return None if storage.exists(storage.join(files, SUMMARY)) else f"{files} is missing"
+
+
+def _table(path: str, read: bool) -> Iterator[str]:
+    """Yield what is wrong with the table of a result."""
+    if not storage.exists(path):
+        yield f"{path} is missing, though hushcount analyze wrote it: restore it"
+    elif read:
+        try:
+            results.parse(storage.read_bytes(path, TABLE_BYTES), path)
+        except (HushcountError, OSError) as error:
+            yield told(error)
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:

@@ -1,4 +1,4 @@
-"""Move a directory to another folder of the store, which may be on another disk or in another store."""
+"""Move a directory or a file to another folder of the store, which may be on another disk or in another store."""
 
 from __future__ import annotations
 
@@ -27,9 +27,23 @@ def move_directory(source: str, target: str, last: str) -> None:
                 storage.remove_directory(source)
 
 
+def move_file(source: str, target: str) -> None:
+    """Move a file, in the place of one of that name; nothing is done if there is no source.
+
+    Two calls at once do no harm: who finds it gone knows that the other one moved it.
+    """
+    if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
+        try:
+            _move(source, target)
+        except (HushcountError, OSError):
+            if storage.exists(source):
+                raise
+        storage.remove(source)
+
+
 def _renamed(source: Path, target: Path) -> bool:
-    """Rename a local directory; return whether it is not on another disk than the target."""
-    if not source.is_dir():
+    """Rename a local directory or file; return whether it is not on another disk than the target."""
+    if not source.exists():
         return True
     permissions.make_folder(target.parent)
     try:

@@ -70,7 +70,7 @@ def share_as_parent(folder: Path) -> None:
 
 
 def share_tree(made: Path, parent: Path) -> None:
-    """Give a folder that is to move below a parent, and all in it, the group and modes as if it had been made there.
+    """Give what is to move below a parent, and all in it, the group and modes as if it had been made there.
 
     Raises:
         OSError: this user is not a member of that group; the sentence names it.
@@ -78,6 +78,9 @@ def share_tree(made: Path, parent: Path) -> None:
     if not _shares(parent):
         return
     group = parent.stat().st_gid
+    if made.is_file():
+        os.chown(made, -1, group)
+        os.chmod(made, mode_in(parent))
     for folder, folders, files in os.walk(made):
         folders[:] = [name for name in folders if name != _UNSHARED]
         for path, mode in ((Path(folder), 0o750 | stat.S_ISGID), *((Path(folder, name), 0o640) for name in files)):

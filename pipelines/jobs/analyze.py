@@ -19,6 +19,7 @@ from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary, tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.groups import NO_GROUPS, Groups
@@ -40,10 +41,10 @@ from pipelines.jobs.opening import OpeningJob, OpeningSteps
 from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.account import Hop
-from pipelines.outputs.counts import SEALED, Opening, StreamCounts
+from pipelines.outputs.counts import SEALED
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
-from pipelines.outputs.summary import HopSummary, make_summary
+from pipelines.outputs.summary import make_summary
 
 _MOST_CELLS = 1 << 25
 """Of the tallies of one graph: 256 MiB. A worker holds those of all its batches at once."""
@@ -106,6 +107,7 @@ class AnalyzeJob(OpeningJob):
     wanted: results.Wanted | None
     levels: Levels
     found: Found | None
+    window: Window | None
 
     @property
     def most(self) -> int:
@@ -116,31 +118,17 @@ class AnalyzeJob(OpeningJob):
         counts, opening = self.counted(sums)
         does = self.steps
         tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"), does.groups)
-        upstream, wanted, levels, found = self.upstream, self.wanted, self.levels, self.found
+        accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
+        if tally.reports != accepted:
+            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
+        tally = replace(tally, senders=self.upstream.senders)
+        summary = make_summary("analyze", campaign, counts, accepted, self.upstream, opening=opening)
+        summary = replace(summary, dead_letters=kept_of(directory, counts))
+        results.write_tally(directory, tally, campaign)
+        wanted, levels = self.wanted, self.levels
         return Finished(
-            write_analysis(place.directory, self.campaign, counts, opening, upstream, tally, wanted, levels, found)
+            results.write_results(directory, campaign, tally, wanted, levels, summary, self.found, self.window)
         )
-
-
-def write_analysis(
-    directory: str,
-    campaign: Campaign,
-    counts: dict[Stream, StreamCounts],
-    opening: Opening,
-    upstream: HopSummary,
-    tally: Tally,
-    wanted: results.Wanted | None,
-    levels: Levels,
-    found: Found | None = None,
-) -> HopSummary:
-    """Write the results of a tally, as `gather_tally` returns it, into a directory; return their summary."""
-    accepted = counts["reports"].accepted
-    if tally.reports != accepted:
-        raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
-    summary = make_summary("analyze", campaign, counts, accepted, upstream, opening=opening)
-    summary = replace(summary, dead_letters=kept_of(directory, counts))
-    results.write_tally(directory, replace(tally, senders=upstream.senders), campaign)
-    return results.write_results(directory, campaign, tally, wanted, levels, summary, found)
 
 
 def plan_analyze(
@@ -156,6 +144,7 @@ def plan_analyze(
     levels: Levels | None = None,
     ledger: Path | None = None,
     known: datetime | None = None,
+    window: Window | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
     writer: Writer = BY_HAND,
@@ -175,6 +164,7 @@ def plan_analyze(
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
         known: a moment that has certainly come, whatever the clock says.
+        window: at whose end the input was made, for the table; None: not known.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, or the environment names an unknown opening
@@ -218,6 +208,7 @@ def plan_analyze(
         wanted=wanted,
         levels=levels or Levels(),
         found=revealed,
+        window=window,
     )
 
 

@@ -36,5 +36,5 @@ def estimate(
     counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
     with staged(out, overwrite) as directory:
         summary = make_summary("estimate", campaign, counts, tally.reports, senders=tally.senders)
-        summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary, None)
+        summary = results.write_results(directory, campaign, tally, wanted, levels or Levels(), summary)
         return write_summary(directory, summary)

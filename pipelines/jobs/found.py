@@ -16,7 +16,6 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.found_counts import combine, count_estimates, unbiased_from
 from hushcount.errors import FormatError
-from hushcount.formats.parquet import parquet_bytes
 from hushcount.items import may_be_item
 from hushcount.privacy.unit import rule_of, unit_of
 from hushcount.senders import Senders
@@ -28,7 +27,6 @@ from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 
 FOUND = "found.csv"
-FOUND_PARQUET = "found.parquet"
 CONFIDENCE = 0.95
 _HEAD_BYTES = 1024
 _FAR = 10**6
@@ -85,7 +83,7 @@ def count_law_of(campaign: Campaign, senders: Senders) -> CountLaw | None:
 
 
 def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law: CountLaw | None = None) -> None:
-    """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, largest first, and found.parquet.
+    """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, largest first.
 
     Args:
         revealed: values with their shown counts. An honest auxiliary server releases none twice; of two the smaller
@@ -111,9 +109,8 @@ def count_table(items: Sequence[str], shown: IntArray, law: CountLaw) -> pa.Tabl
 
 
 def put_counts(directory: str, table: pa.Table) -> None:
-    """Write found.csv and found.parquet of values with counts."""
+    """Write found.csv of values with counts."""
     storage.write_whole(storage.join(directory, FOUND), [csv_bytes(table)])
-    storage.write_whole(storage.join(directory, FOUND_PARQUET), [parquet_bytes(table)])
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
@@ -123,6 +120,8 @@ def read_found(directory: Path | str, campaign: Campaign) -> Found:
     if campaign.discovery is None or not campaign.discovery.counts:
         return Found(tuple(read_found_items(path)), summary)
     counts = read_counts(path)
+    if (law := count_law_of(campaign, summary.senders)) is not None:
+        shown_counts(counts, law, path)
     return Found(tuple(counts["item"].to_pylist()), summary, counts)
 
 

@@ -13,17 +13,19 @@ import pyarrow as pa
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, read_items
+from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, TooFewOpened, UsageError
 from hushcount.estimating import estimated
-from hushcount.formats.parquet import parquet_bytes
 from hushcount.formats.reading import TABLE_BYTES, read_file
 from hushcount.items import canonical
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from hushcount.results import TABLE
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
+from pipelines.jobs.data_set import data_set_bytes
 from pipelines.jobs.found import (
     NOT_COMBINED,
     OTHER_BATCH,
@@ -93,13 +95,17 @@ def write_results(
     wanted: Wanted | None,
     levels: Levels,
     summary: HopSummary,
-    found: Found | None,
+    found: Found | None = None,
+    window: Window | None = None,
 ) -> HopSummary:
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
-    With counts of discovered values also found.csv and found.parquet: in an open domain they are combined with the
-    estimates. Not in an oblivious campaign, whose reports may have gone without their value, nor if they were found in
-    another batch: the estimates count other reports then.
+    With counts of discovered values also found.csv: in an open domain they are combined with the estimates. Not in an
+    oblivious campaign, whose reports may have gone without their value, nor if they were found in another batch: the
+    estimates count other reports then.
+
+    Args:
+        window: at whose end the batch was made; None: not known.
     """
     mechanism = campaign.require_frequency()
     table = facts = other = whole = explained = apart = None
@@ -109,7 +115,6 @@ def write_results(
         table = estimate_table(wanted.names, estimate, levels)
         if not wanted.as_named:
             table = table.sort_by([("count", "descending"), ("item", "ascending")])
-        storage.write_whole(storage.join(directory, "estimates.parquet"), [parquet_bytes(table)])
         storage.write_whole(storage.join(directory, ESTIMATES), [csv_bytes(table)])
         detected, detected_all = (sum(table[name].to_pylist()) for name in ("detected", "detected_all"))
         facts = TableFacts(table.num_rows, levels.confidence, levels.false_positive_rate, detected, detected_all)
@@ -134,6 +139,9 @@ def write_results(
         found = replace(found, counts=counts)
     if found is not None and not same:
         apart = OTHER_BATCH
+    beside = counts if apart is None else None
+    data = data_set_bytes(campaign, tally, levels, table, other, beside, window)
+    storage.write_whole(storage.join(directory, TABLE), [data])
     largest = () if table is None else _largest(table, tally.reports)
     summary = replace(summary, estimates=Estimates(facts, largest, other, whole, explained, apart))
     page = render(Page(campaign, summary, table, found))

@@ -109,12 +109,6 @@ class Fold:
         """The entries by which hops are done."""
         return (done.entry for hops in self.done.values() for done in hops.values())
 
-    @property
-    def analyzed(self) -> set[Batch]:
-        """The batches of which frequency reports were counted: those have a tally."""
-        named = (name for name, hops in self.done.items() if "analyze" in hops and hops["analyze"].counts.accepted)
-        return {batch for name in named if (batch := Batch.named(self.campaign, name)) is not None}
-
     def is_deleting(self, folder: str, batch: str) -> bool:
         """Return whether retention deletes, or has deleted, a batch's part of a folder."""
         return f"{folder} {batch}" in self.deleted

@@ -6,7 +6,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from hushcount import results
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.epochs import folder_name
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.names import Batch
 
@@ -60,3 +62,8 @@ def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
 def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:
     """Return the directory that a hop writes of a batch."""
     return deployment.folder(CHAIN[hop].folder, batch.campaign, batch.name)
+
+
+def table_of(deployment: Deployment, batch: Batch) -> str:
+    """Return the path of the table of a batch's result, in the data set."""
+    return deployment.folder(results.FOLDER, results.file_name(batch.campaign, batch.window, folder_name(*batch.file)))

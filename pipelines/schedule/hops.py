@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.collection.windows import window_start
+from hushcount.collection.windows import Window, window_start
 from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
@@ -59,11 +60,17 @@ class Task:
         return hop_names(self.campaign, self.deployment.file.parties)
 
     @property
-    def known(self) -> Any:
+    def known(self) -> datetime:
         """A moment that has come whatever the clock says: the batch was made when its window had ended."""
         made = self.fold.batches.get(self.batch.name)
         # A party that reads no manifests knows when its window began, and not how long it was.
         return window_start(self.batch.window) if made is None else made.window.end
+
+    @property
+    def window(self) -> Window:
+        """At whose end the batch was made; where no manifest says how long it was, as long as windows are now."""
+        start = window_start(self.batch.window)
+        return self.fold.known_windows.get(self.batch.window, Window(start, start + self.deployment.windows.length))
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,8 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | Retired
         task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
         nothing_found=task.campaign.discovery is not None and values is None,
         groups=NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True),
-        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, writer=to.writer,
+        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, window=task.window,
+        writer=to.writer,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """From an attempt to an output: nobody reads it before its `done` entry stands; any run goes on where one stopped.
 
-An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done` its files move to `OUTPUT/FOLDER`, its own
-summary last, and then the output's summary.json is written, which names the entry: others know by it that it is whole.
+An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done` its table of estimates moves to the data
+set (docs/adr/0047) and its other files to `OUTPUT/FOLDER`, its own summary last. Then the output's summary.json is
+written, which names the entry: others know by it that it is whole.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from hushcount.errors import HushcountError
+from hushcount.results import TABLE
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
-from pipelines.files.moving import move_directory
+from pipelines.files.moving import move_directory, move_file
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import signer_of
 from pipelines.log.changes import published
 from pipelines.log.entries import Finished, Gone
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HopName, output_of
+from pipelines.log.hops import CHAIN, HopName, output_of, table_of
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY, new_folder
 
@@ -47,7 +49,10 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
     out = output_of(deployment, hop, batch)
     target = storage.join(out, done.folder)
     attempts = _attempts(deployment, log.party, batch, hop)
-    move_directory(storage.join(attempts, done.folder), target, SUMMARY)
+    attempt = storage.join(attempts, done.folder)
+    if hop == "analyze":
+        move_file(storage.join(attempt, TABLE), table_of(deployment, batch))
+    move_directory(attempt, target, SUMMARY)
     if not storage.exists(storage.join(target, SUMMARY)):
         log.decide(lambda fold: _gone(fold, batch, hop), at)
         return False

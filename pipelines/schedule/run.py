@@ -6,7 +6,7 @@ runs may be at work at once: who finds that another was first reads on and decid
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from rich.console import Console
@@ -79,15 +79,12 @@ def run(
             deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
             say or (lambda _: None),
         )  # fmt: skip
-        data_set: Container[str] | None = None
-        with work.contained("not all estimates were written"):
-            data_set = _exported(deployment)
         attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
         for epochs in through:
             campaign = epochs.campaign
             swept = {party: folders.get(campaign, set()) for party, folders in attempts.items()}
             with work.contained(campaign):
-                _run_campaign(work, epochs, there[campaign], swept, data_set)
+                _run_campaign(work, epochs, there[campaign], swept)
         with work.contained("segments"):
             done.waiting += unclaimed(
                 deployment, stored, {epochs.campaign for epochs in campaigns} | faults.keys()
@@ -95,13 +92,7 @@ def run(
     return done
 
 
-def _run_campaign(
-    work: Work,
-    epochs: Epochs,
-    there: dict[Party, Beside],
-    attempts: dict[Party, set[str]],
-    data_set: Container[str] | None,
-) -> None:
+def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attempts: dict[Party, set[str]]) -> None:
     campaign, deployment = epochs.campaign, work.deployment
     before = work.logs.known(campaign)
     logs = [work.logs.of(party, campaign) for party in deployment.file.parties]
@@ -130,8 +121,6 @@ def _run_campaign(
     while work.shuffles and _close_some(work, epochs):
         # What turns out to be too little for a batch joins the next window that closes.
         advance_all(work, epochs, stated, failed)
-    with work.contained(f"{campaign}: not all estimates were written"):
-        _export(work, epochs, before, data_set)
     _follow(work, epochs)
     for log, head in zip(logs, said, strict=True):
         if log.head != head:
@@ -229,25 +218,6 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
     work.done.closed.append(f"{campaign}/{entry.window}")
     work.done.problems += aside
     return [log.fold.batches[f"{entry.window}-{file}"] for file in entry.batches]
-
-
-def _exported(deployment: Deployment) -> set[str] | None:
-    """Return the paths of the files of the data set; None: it is not written here."""
-    if "analyzer" not in deployment.file.parties:
-        return None
-    # It reads tables, which other parties need no package for.
-    from pipelines.exports.store import exported
-
-    return exported(deployment)
-
-
-def _export(work: Work, epochs: Epochs, before: Fold, data_set: Container[str] | None) -> None:
-    """Write the estimates of new results into the data set, and those that it lacks; not if its files are not known."""
-    if data_set is not None:
-        from pipelines.exports.store import keep_up
-
-        fold = work.logs.known(epochs.campaign)
-        work.done.problems += keep_up(fold, work.deployment, epochs, before.analyzed, data_set, work.say)
 
 
 def _follow(work: Work, epochs: Epochs) -> None:

@@ -25,7 +25,7 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "alerts", "asking", "audit", "console", "dashboard", "epochs", "exports", "files", "handover", "init",
+            "alerts", "asking", "audit", "console", "dashboard", "epochs", "files", "handover", "init",
             "ledger", "metrics", "outputs", "pages", "schedule",
         )
     ),
@@ -41,6 +41,7 @@ BESIDE_JOBS = (
         f"tests/keys/test_{subject}.py"
         for subject in ("key_services", "rehearsal", "secret_manager", "wrapping")
     ),
+    "tests/pipelines/jobs/data_set",
     "tests/pipelines/streaming/test_twice.py",
     "tests/shuffler/collector/test_uncapped.py",
     "tests/hushcount/campaigns/test_redacted_campaign.py",

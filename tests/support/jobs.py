@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
+from pipelines.jobs.tables import read_csv_rows
 from pipelines.outputs.received_summary import folder_of
 
 # typer makes all commands anew for each call, which takes longer than many a test.
@@ -185,12 +186,15 @@ def files_of(directory: Path) -> Path:
     return Path(folder_of(str(directory)))
 
 
-def estimates(directory: Path) -> dict[str, dict[str, float]]:
-    """Read estimates.parquet: columns by item, at full precision."""
-    import pyarrow.parquet as pq
+def number(cell: str) -> float:
+    """Return a cell of estimates.csv; true and false as they are."""
+    return cell == "true" if cell in ("true", "false") else float(cell)
 
-    rows = pq.read_table(files_of(directory) / "estimates.parquet").to_pylist()
-    return {row.pop("item"): row for row in rows}
+
+def estimates(directory: Path) -> dict[str, dict[str, float]]:
+    """Read estimates.csv: columns by item, at full precision."""
+    rows = read_csv_rows(str(files_of(directory) / "estimates.csv"), ("item",))
+    return {row.pop("item"): {name: number(cell) for name, cell in row.items()} for row in rows}
 
 
 def found(directory: Path) -> list[str]:

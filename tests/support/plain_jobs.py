@@ -17,6 +17,7 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.errors import NotYet
+from hushcount.results import TABLE
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, write_file
 from pipelines.handover.batch_file import BatchFile, collected
@@ -151,6 +152,7 @@ class PlainJobs:
         number = upstream.accepted_of("reports")
         summary = make_summary("analyze", campaign, {"reports": StreamCounts(number, number, {})}, None, upstream)
         with staged(out, False, writer) as directory:
+            storage.write_whole(storage.join(directory, TABLE), [writer.batch.encode()])
             return hand_on(directory, Output(out, writer=writer), (), summary)
 
     def _release(self, source: str, stream: str, upstream: HopSummary) -> None:

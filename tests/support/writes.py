@@ -20,6 +20,7 @@ _STEPS: tuple[tuple[ModuleType, str], ...] = (
     (storage, "remove"),
     (storage, "remove_directory"),
     (publishing, "move_directory"),
+    (publishing, "move_file"),
     (attempts, "_made"),
 )
 

@@ -96,7 +96,6 @@ def test_a_result_in_the_place_of_another_window_is_refused(site: Site, whole: S
     shutil.copytree(first, second)
     for question in ("item", "change"):
         refused("ask", question, "--config", site.config, "--campaign", "words", says=[site.batch(1), "place"])
-    refused("export", "--config", site.config, status=1, says=[site.batch(1), "place"])
     assert site.batch(1) in page_of(site.deployment, at(2.2), 100)
     assert site.batch(1) not in page_of(whole.deployment, at(2.2), 100)
 

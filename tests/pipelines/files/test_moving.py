@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.files import moving, storage
-from pipelines.files.moving import move_directory
+from pipelines.files.moving import move_directory, move_file
 from tests.support.stub_store import StubStore
 
 FILES = {"reports/a.blocks": b"reports", "dead_letter/b.blocks": b"refused", "summary.json": b"{}"}
@@ -82,6 +83,50 @@ def test_a_move_that_was_killed_goes_on_and_ends_with_the_last_file(
     assert not storage.exists(source)
 
 
+def test_a_file_moves_in_the_place_of_an_older_one(places: tuple[str, str]) -> None:
+    source, target = places
+    for data in (b"old", b"new"):
+        storage.write_whole(source, [data])
+        for _ in range(2):
+            # The second call finds nothing to do.
+            move_file(source, target)
+            assert (storage.read_bytes(target), storage.exists(source)) == (data, False)
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_two_move_a_file_at_once_or_one_after_a_killed_one(
+    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch, kill: bool
+) -> None:
+    source, target = places
+    steps = ((storage, "rename"), (storage, "copy"), (storage, "remove"), (moving.os, "rename"), (storage, "exists"))
+    for number in range(100):
+        storage.write_whole(source, [b"table"])
+        seen: list[str] = []
+
+        def watched(name: str, real: Callable[..., Any], number: int, seen: list[str]) -> Callable[..., Any]:
+            def step(*given: object) -> Any:
+                seen.append(name)
+                if len(seen) == number + 1:
+                    if kill:
+                        raise KeyboardInterrupt
+                    move_file(source, target)
+                return real(*given)
+
+            return step
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            for module, name in steps:
+                patch.setattr(module, name, watched(name, getattr(module, name), number, seen))
+            move_file(source, target)
+        if kill:
+            move_file(source, target)
+        assert (storage.read_bytes(target), storage.exists(source)) == (b"table", False), seen
+        storage.remove(target)
+        if len(seen) <= number:
+            break
+    assert number >= 1
+
+
 def test_what_moves_gets_the_readers_of_where_it_goes(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=other_disk(tmp_path)) as elsewhere:
         for folder in (tmp_path / "shuffled", Path(elsewhere, "shuffled")):
@@ -94,3 +139,6 @@ def test_what_moves_gets_the_readers_of_where_it_goes(tmp_path: Path) -> None:
                 "1": 0o2750, "reports": 0o2750, "a.blocks": 0o640, "summary.json": 0o640,
                 "dead_letter": 0o700, "b.blocks": 0o600,
             }  # fmt: skip
+            storage.write_whole(str(tmp_path / "attempts" / "2"), [b"table"])
+            move_file(str(tmp_path / "attempts" / "2"), str(folder / "c" / "table"))
+            assert stat.S_IMODE((folder / "c" / "table").stat().st_mode) == 0o640

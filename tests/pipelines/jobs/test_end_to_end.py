@@ -17,6 +17,7 @@ from hushcount.discovery.released import COUNT_BYTES, split_released
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load
+from hushcount.results import schema
 from keys.roles import OPENING_ROLES
 from pipelines.outputs.summary import digest_of_json
 from tests.pipelines.conftest import LISTED, OUTSIDE, POPULAR, RARE, REPRESENTATIVE, TOTAL, TRUTH, World
@@ -108,7 +109,8 @@ def test_estimates_of_an_open_domain_hold_the_truth(collected: Collected, world:
     """Fails with probability below 1e-6: listed, unlisted and never sent items alike are asked of the tally."""
     chain = collected("open")
     files = files_under(chain.path("results"))
-    assert set(files) == {"summary.json", "tally.npz", "report.html"}
+    assert set(files) == {"summary.json", "tally.npz", "report.html", "estimates.parquet"}
+    assert pq.read_table(chain.path("results") / "estimates.parquet").num_rows == 0
     assert "other" not in summary(chain.path("results"))
     results = chain.analyze("--items", world.items, out="asked")
     rows = estimates(results)
@@ -147,9 +149,14 @@ def test_csv_and_parquet_hold_the_same(subtests: pytest.Subtests, collected: Col
             results = collected(name).path("results")
             table = pq.read_table(results / "estimates.parquet")
             rows = read_csv(results / "estimates.csv")
-            assert table.column_names == COLUMNS == list(rows[0])
-            assert table.num_rows == len(rows) == len(LISTED)
-            for stored, text in zip(table.to_pylist(), rows, strict=True):
+            assert table.column_names == schema().names
+            # Nobody told a job by hand which window its reports are of.
+            assert {table[name].null_count for name in ("window", "window_start", "window_end")} == {table.num_rows}
+            assert list(rows[0]) == COLUMNS
+            *listed, last = table.to_pylist()
+            assert (last["item"], last["other"], len(listed)) == (None, True, len(LISTED))
+            for whole, text in zip(listed, rows, strict=True):
+                stored = {name: whole[name] for name in COLUMNS}
                 marks = {column: str(stored[column]).lower() for column in COLUMNS[-2:]}
                 assert {**text, **{name: float(text[name]) for name in COLUMNS[1:-2]}} == {**stored, **marks}
                 assert stored["low_all"] < stored["low"] < stored["count"] < stored["high"] < stored["high_all"]

@@ -37,8 +37,7 @@ def test_a_run_leaves_the_folders_that_the_page_draws_and_no_others(tmp_path: Pa
     collect(site.store, site.campaign, values(200), day=0)
     assert site.run(1.1).problems == []
     (drawing,) = re.findall(r"^```\nSTORE/\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    # Estimates are no output of a hop: docs/data.md.
-    folders = {path.name for path in site.store.iterdir() if path.is_dir()} - {"estimates"}
+    folders = {path.name for path in site.store.iterdir() if path.is_dir()}
     assert {name for name in folders if f"{name}/" not in drawing} == set()
     assert {name for name in re.findall(r"\b([a-z]+)/", drawing) if name in FOLDERS} == folders
     batch = site.batch(0)

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.files import storage
 from pipelines.log.fold import Fold
+from pipelines.log.hops import table_of
 from pipelines.log.log import Logs
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
@@ -40,8 +42,15 @@ def counts_of(site: Site) -> dict[str, Any]:
 
 
 def left(site: Site) -> list[str]:
-    """Return what attempts and killed writes left in the store."""
-    return [name for name in files_under(site.store) if name.startswith("attempts/") or ".tmp" in name]
+    """Return what attempts and killed writes left in the store, and each table without a result or the reverse."""
+    files = files_under(site.store)
+    tables = {name: content.decode() for name, content in files.items() if name.startswith("estimates/")}
+    fold = fold_of(site)
+    done = {fold.named(name): hops["analyze"] for name, hops in fold.done.items() if "analyze" in hops}
+    analyzed = [batch for batch, hop in done.items() if hop.counts.accepted]
+    wanted = {storage.relative(table_of(site.deployment, one), str(site.store)): one.name for one in analyzed}
+    unlike = {name for name, _ in tables.items() ^ wanted.items()}
+    return [name for name in files if name.startswith("attempts/") or ".tmp" in name] + sorted(unlike)
 
 
 @pytest.fixture
@@ -93,7 +102,7 @@ def test_a_run_that_is_killed_anywhere_is_taken_up_by_the_next(tmp_path: Path, j
     assert number > 100
     if every == 1:
         # Before and after each kind of step.
-        assert len(moments) == 14
+        assert len(moments) == 16
 
 
 def test_a_run_of_the_jobs_that_dies_again_and_again_counts_and_charges_once(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pipelines.deployment.settings import WindowsPart
-from pipelines.files.storage_errors import StorageError
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.log.stored import oldest_open, stored_files
@@ -113,17 +112,6 @@ def test_a_link_that_leads_nowhere_hides_no_segment(tmp_path: Path, place: str) 
     collect(site.store, site.campaign, values(60), day=0)
     (site.store / "segments" / place).symlink_to("loop")
     assert len(site.run(1.1).hops) == 2
-
-
-def test_a_data_set_that_cannot_be_listed_stops_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(_: object) -> set[str]:
-        raise StorageError("cannot list it")
-
-    site = Site(tmp_path)
-    collect(site.store, site.campaign, values(60), day=0)
-    monkeypatch.setattr("pipelines.exports.store.exported", away)
-    ran = site.run(1.1)
-    assert (len(ran.hops), ran.problems) == (2, ["not all estimates were written: cannot list it"])
 
 
 def test_a_second_statement_of_one_number_is_a_witness_too(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_each_party_alone_does_its_own_once_and_nothing_after_retention(tmp_path
             assert account_at(site, day).differences == []
     assert jobs.ran == ran
     left = {path.relative_to(site.store).parts[0] for path in site.store.rglob("*") if path.is_file()}
-    assert left == {"log", "found", "results", "stated", "receipts"}
+    assert left == {"log", "found", "results", "estimates", "stated", "receipts"}
 
 
 def test_an_output_that_was_deleted_by_hand_is_said_and_not_made_again(tmp_path: Path, jobs: PlainJobs) -> None:

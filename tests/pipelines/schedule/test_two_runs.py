@@ -32,7 +32,7 @@ from pipelines.schedule import run
 
 run.leased = lambda *_: nullcontext()
 deployment, now = Deployment.read(Path(sys.argv[1])), datetime.fromisoformat(sys.argv[2])
-import pipelines.jobs.analyze, pipelines.jobs.discover, pipelines.jobs.shuffle, pipelines.exports.store
+import pipelines.jobs.analyze, pipelines.jobs.discover, pipelines.jobs.shuffle
 print("ready", flush=True)
 sys.stdin.readline()
 done = run.run(deployment, now=now, say=print)

@@ -15,11 +15,11 @@ import yaml
 
 from hushcount.results import COLUMNS, FOLDER, read, schema
 from pipelines.jobs.tables import csv_bytes
-from tests.pipelines.exports.conftest import HALF
+from tests.pipelines.jobs.data_set.conftest import HALF
 from tests.support.collecting import window_name
 from tests.support.site import Site
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DBT = ROOT / "examples" / "dbt"
 ORDER = [(name, "ascending") for name in ("campaign", "window", "fingerprint", "other", "item")]
 
