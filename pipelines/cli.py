@@ -37,8 +37,8 @@ ASK = (
     Row("top", "Show the most frequent items.", "ask:top"),
     Row("item", "Show how often items were used, window by window, with errors.", "ask:item"),
     Row("sum", "Add up items, with the error of the sum.", "ask:sum_"),
-    Row("change", "Show what rose and what fell between windows.", "ask_differences:change"),
-    Row("compare", "Show where two campaigns or results differ.", "ask_differences:compare"),
+    Row("change", "Show what rose and what fell between windows.", "ask:change"),
+    Row("compare", "Show where two campaigns or results differ.", "ask:compare"),
     Row("total", "Add up windows, with the error of the total.", "ask:total"),
     Row("new", "Show what discovery found, when, and its counts since.", "ask:new"),
 )

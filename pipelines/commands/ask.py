@@ -1,11 +1,12 @@
-"""hushcount ask: what results say of items and of groups of items, and how sure that is."""
+"""hushcount ask: what results say of items and of groups of items, what changed, and how sure that is."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushcount.errors import UsageError
-from pipelines.asking import options
+from pipelines.console import options
 from pipelines.console.answer import Answer
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def top(
     campaign: options.Campaigns,
-    config: options.Config = None,
+    config: options.OptionalConfig = None,
     result: options.Results = None,
     window: options.Window = None,
     show: options.Show = 10,
@@ -49,7 +50,7 @@ def top(
 
 def item(
     campaign: options.Campaigns,
-    config: options.Config = None,
+    config: options.OptionalConfig = None,
     result: options.Results = None,
     item: options.Item = None,
     last: options.Last = 30,
@@ -83,7 +84,7 @@ def item(
 
 def sum_(
     campaign: options.Campaigns,
-    config: options.Config = None,
+    config: options.OptionalConfig = None,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -128,7 +129,7 @@ def sum_(
 
 def total(
     campaign: options.Campaigns,
-    config: options.Config = None,
+    config: options.OptionalConfig = None,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -164,8 +165,8 @@ def total(
 
 
 def new(
-    config: options.StoreConfig,
-    campaign: options.StoreCampaigns,
+    config: options.Config,
+    campaign: options.CampaignId,
     last: options.Last = 30,
     window: options.Window = None,
     show: options.Show = 10,
@@ -179,9 +180,86 @@ def new(
     from pipelines.asking.new import new_table
 
     answers.require_free(out)
-    source = answers.source_of(config, campaign, None, last, window)
+    source = answers.source_of(config, [campaign], None, last, window)
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
     title = f"{source.name}: {min(show, len(newest)):,} of {len(newest):,} discovered values, the newest first"
     says = [*sentences.of_new(source, table), *sentences.of_results(source.counted)]
     return answers.answer("new", [source], table, [tables.discovered(title, newest[:show])], says, out)
+
+
+def change(
+    campaign: options.Campaigns,
+    config: options.OptionalConfig = None,
+    result: options.Results = None,
+    item: options.Item = None,
+    group: options.Declared = None,
+    glob: options.Glob = None,
+    prefix: options.Prefix = None,
+    file: options.ItemFile = None,
+    by_prefix: options.ByPrefix = None,
+    depth: options.Depth = 1,
+    from_right: options.FromRight = False,
+    before: options.From = None,
+    after: options.To = None,
+    last: options.LastTogether = 1,
+    against: options.Against = None,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it to learn what rose and what fell, and whether chance explains it; without a choice, of all items.
+
+    Of two --result the first one is before.
+
+    Example: hushcount ask change --config deployment.toml --campaign settings --last 7
+    """
+    from pipelines.asking import answers, sides
+    from pipelines.asking.groups import Chosen
+
+    answers.require_free(out)
+    chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    if result:
+        answers.require_folders(config)
+        if before is not None or after is not None or last != 1 or against is not None:
+            raise UsageError(
+                "--from, --to, --last and --against choose windows of a store: leave them out with --result"
+            )
+        return answers.difference("change", sides.of_folders(list(map(Path, campaign)), result), chosen, show, out)
+    both = sides.of_windows(answers.source_of(config, campaign, None), before, after, last, against)
+    return answers.difference("change", both, chosen, show, out)
+
+
+def compare(
+    campaign: options.Campaigns,
+    config: options.OptionalConfig = None,
+    result: options.Results = None,
+    item: options.Item = None,
+    group: options.Declared = None,
+    glob: options.Glob = None,
+    prefix: options.Prefix = None,
+    file: options.ItemFile = None,
+    by_prefix: options.ByPrefix = None,
+    depth: options.Depth = 1,
+    from_right: options.FromRight = False,
+    window: options.Window = None,
+    last: options.LastTogether = 1,
+    show: options.Show = 10,
+    out: options.OutTable = None,
+) -> Answer:
+    """Use it for two campaigns, such as platforms, or two results: where do items differ that both know?
+
+    Example: hushcount ask compare --config deployment.toml --campaign ios --campaign android
+    """
+    from pipelines.asking import answers, sides
+    from pipelines.asking.groups import Chosen
+
+    answers.require_free(out)
+    chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
+    if result:
+        answers.require_folders(config)
+        if window is not None or last != 1:
+            raise UsageError("--window and --last choose windows of a store: leave them out with --result")
+        both = sides.of_folders(list(map(Path, campaign)), result)
+    else:
+        both = sides.of_campaigns(answers.deployment_of(config), campaign, last, window)
+    return answers.difference("compare", both, chosen, show, out)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def status(
     config: options.Config,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
-    last: options.Windows = 7,
+    last: options.Last = 7,
     digests: Annotated[
         bool, Option("--digests", help="Compare files of all windows, and read every handed-on file again.")
     ] = False,

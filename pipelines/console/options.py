@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import BadParameter, Context, Option
 
+from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_REPORTS = 10**12
 MOST_SEED = (1 << 63) - 1
+_MOST_WINDOWS = 1_000_000
+_MOST_DEPTH = 64
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
@@ -41,7 +44,6 @@ Confidence = Annotated[float, Option(help="Of the intervals, each and all togeth
 FalsePositives = Annotated[
     float, Option(metavar="RATE", help="Share of absent items that count as detected.", min=1e-15, max=0.499999)
 ]
-Windows = Annotated[int, Option("--last", help="Number of windows to show.", min=1, max=1_000_000)]
 Ledger = Annotated[Path | None, Option("--ledger", help="Ledger to charge; created if missing.")]
 Begins = Annotated[str | None, Option("--begins", help="Start, as in 2026-12-01T00:00:00Z.", show_default="now")]
 Settings = Annotated[
@@ -55,6 +57,39 @@ SignedBy = Annotated[
 SignWith = Annotated[
     str | None, Option("--sign-with", help="Sign the output: the signing key's directory, or env:NAME.")
 ]
+
+# Of hushcount ask: where results are, which items are meant, and what is written.
+OptionalConfig = Annotated[Path | None, Option("--config", help="Deployment file, .toml or .json; or give --result.")]
+Campaigns = Annotated[
+    list[str], Option("--campaign", help="Id of the campaign; with --result its campaign file, or one for each result.")
+]
+Results = Annotated[list[str] | None, Option("--result", help="Folder that hushcount analyze wrote; may be repeated.")]
+Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 20261224T130000Z.")]
+Last = Annotated[int, Option("--last", help="Newest windows.", min=1, max=_MOST_WINDOWS)]
+LastTogether = Annotated[int, Option("--last", help="Newest windows, added up.", min=1, max=_MOST_WINDOWS)]
+Against = Annotated[
+    int | None,
+    Option("--against", help="Windows before these, added up.", min=1, max=_MOST_WINDOWS, show_default="as --last"),
+]
+From = Annotated[str | None, Option("--from", help="Window before, as 2026-12-24.", show_default="the one before --to")]
+To = Annotated[str | None, Option("--to", help="Window after.", show_default="the newest")]
+Item = Annotated[list[str] | None, Option("--item", help="An item; may be repeated.")]
+Declared = Annotated[
+    list[str] | None, Option("--group", help="A group of [analyzer.groups] in the deployment; may be repeated.")
+]
+Glob = Annotated[str | None, Option("--glob", help="The sum of listed items that match, as 'shop-*'.")]
+Prefix = Annotated[str | None, Option("--prefix", help="The sum of listed items that begin so, as fr/.")]
+ItemFile = Annotated[str | None, Option("--file", help="The sum of a file's items: one a line, or a .csv with item.")]
+All = Annotated[bool, Option("--all", help='The sum of all listed items: what is not "other".')]
+ByPrefix = Annotated[
+    str | None,
+    Option("--by-prefix", metavar="SEPARATOR", help="Items are paths: a sum for each node, as of a/ and a/b/."),
+]
+Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, max=_MOST_DEPTH)]
+FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as of domains.")]
+Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
+OutTable = Annotated[str | None, Option("--out", help="Table to write, .csv or .parquet.")]
+Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .svg, with error bands.")]
 
 
 def number_of_reports(text: str | int) -> int:
