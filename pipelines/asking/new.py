@@ -15,7 +15,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import found_items, read_decisions
 from pipelines.files import storage
 from pipelines.jobs.found import FOUND
-from pipelines.log.outputs import outputs
+from pipelines.log.hops import outputs
 from pipelines.outputs.received_summary import folder_of
 
 SCHEMA = pa.schema(

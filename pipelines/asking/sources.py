@@ -13,16 +13,49 @@ from hushcount.collection.windows import is_window
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
-from pipelines.asking.places import Place, places_of, read_all
 from pipelines.deployment.campaigns import Epochs, require_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
 from pipelines.files import storage
 from pipelines.jobs import results
+from pipelines.log.hops import outputs
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 
 _COMPACT = str.maketrans("", "", "-: ")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One result of a campaign.
+
+    Attributes:
+        window: its name; of a result folder, the folder as it was given.
+        directory: of its files.
+    """
+
+    window: str
+    campaign: Campaign
+    directory: str
+
+    def read(self) -> Counted:
+        """Read its tally; UsageError as `results.read_tally`."""
+        tally = results.read_tally(storage.join(self.directory, results.TALLY), self.campaign)
+        return Counted(self.campaign, tally, self.window)
+
+
+def read_all(places: Sequence[Place]) -> tuple[Counted, ...]:
+    """Read the tallies of places, in their order; the dictionary of an epoch is read once."""
+    read: dict[bytes, Dictionary | None] = {}
+    found = []
+    for place in places:
+        counted, campaign = place.read(), place.campaign
+        if campaign.fingerprint not in read:
+            read[campaign.fingerprint] = campaign.read_dictionary()
+        # As a cached property would.
+        counted.__dict__["dictionary"] = read[campaign.fingerprint]
+        found.append(counted)
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +149,22 @@ class Source:
         if len(there) == 1:
             return f"{there[0]}, the only one with results"
         return f"one of the {len(there):,} windows with results, {there[0]} to {there[-1]}"
+
+
+def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
+    """Return the results of the last windows, or of all, the oldest first."""
+    found: list[Place] = []
+    for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
+        campaign = epochs.campaigns.get(batch.file)
+        if campaign is None:
+            continue
+        if last is not None and len({place.window for place in found} | {batch.window}) > last:
+            break
+        where = folder_of(path.rpartition("/")[0], batch=batch.name)
+        # A batch with a retired key has no tally: its reports are counted, and nothing more.
+        if storage.exists(storage.join(where, results.TALLY)):
+            found.append(Place(batch.window, campaign, where))
+    return found[::-1]
 
 
 def from_store(deployment: Deployment, campaign: str, last: int | None = None, window: str | None = None) -> Source:

@@ -11,7 +11,7 @@ from hushcount.collection.epochs import EpochPart
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import Epochs
 from pipelines.handover.names import Batch
-from pipelines.log.outputs import outputs
+from pipelines.log.hops import outputs
 
 _SLACK = timedelta(days=7)
 """So long after it is due a key may be destroyed before it counts as forgotten."""

@@ -47,8 +47,7 @@ from pipelines.epochs.signing import Signer, signer_of
 from pipelines.handover.names import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
-from pipelines.log.hops import hop_names
-from pipelines.log.outputs import outputs
+from pipelines.log.hops import hop_names, outputs
 
 _FILE_MODE = 0o644
 

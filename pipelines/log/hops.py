@@ -1,8 +1,9 @@
-"""The hops of a batch: their order, whose job each is, and what each reads and writes."""
+"""The hops of a batch: their order, whose job each is, what each reads and writes, and which outputs there are."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +11,9 @@ from hushcount import results
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.epochs import folder_name
 from pipelines.deployment.settings import Deployment, Party
+from pipelines.files import storage
 from pipelines.handover.names import Batch
+from pipelines.outputs.staging import SUMMARY
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -67,3 +70,21 @@ def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:
 def table_of(deployment: Deployment, batch: Batch) -> str:
     """Return the path of the table of a batch's result, in the data set."""
     return deployment.folder(results.FOLDER, results.file_name(batch.campaign, batch.window, folder_name(*batch.file)))
+
+
+def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tuple[Batch, str]]:
+    """Yield each batch with an output in a folder, and the path of its summary, sorted by name."""
+    for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
+        batch = Batch.named(campaign, path.split("/")[-2])
+        if batch is not None:
+            yield batch, path
+
+
+def all_outputs(deployment: Deployment, folder: str) -> dict[str, list[Batch]]:
+    """Return the batches with an output in a folder, by campaign, by one listing."""
+    found: dict[str, list[Batch]] = defaultdict(list)
+    for path, _ in storage.list_tree(deployment.folder(folder), f"*/*/{SUMMARY}"):
+        campaign, name = path.split("/")[-3:-1]
+        if (batch := Batch.named(campaign, name)) is not None:
+            found[campaign].append(batch)
+    return found

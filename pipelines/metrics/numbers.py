@@ -24,9 +24,8 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.ledger.report import describe
-from pipelines.log.hops import hop_names
+from pipelines.log.hops import hop_names, outputs
 from pipelines.log.log import Logs
-from pipelines.log.outputs import outputs
 
 PREFIX = "hushcount_run_"
 

@@ -15,9 +15,8 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
 from pipelines.ledger.following import Followed, followed
 from pipelines.log.facts import Head
-from pipelines.log.hops import CHAIN, HopName
+from pipelines.log.hops import CHAIN, HopName, all_outputs, outputs
 from pipelines.log.log import Log
-from pipelines.log.outputs import all_outputs, outputs
 from pipelines.schedule.stating import keys_of, others
 
 There: TypeAlias = dict[HopName, set[str]]
