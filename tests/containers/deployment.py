@@ -1,6 +1,6 @@
 """deploy/compose as an operator sets it up: by the commands of deploy/README.md, in a copy of the directory.
 
-with laid_out(tmp_path / "site", project="name", stores=False) as site, site.running():
+with laid_out(tmp_path / "site", project="name") as site, site.running():
     posted = site.post(values)
     site.wait_for("results", 1)
     site.status("analyzer")
@@ -26,7 +26,7 @@ __all__ = [
     "DEPLOY",
     "ITEMS",
     "ROOT",
-    "STANDINS",
+    "STANDIN",
     "Site",
     "documented",
     "free_port",
@@ -38,11 +38,8 @@ __all__ = [
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 ITEMS = [f"item-{number}" for number in range(40)]
-STANDINS: Mapping[str, str] = {
-    "caddy": "hushcount-standin-caddy:2",
-    "s3": "hushcount-standin-s3",
-}
-"""What stands for published images that cannot be pulled."""
+STANDIN = "hushcount-standin-caddy:2"
+"""What stands for the published proxy, if that cannot be pulled."""
 KEY_DIRECTORIES = ("analyzer-keys", "analyzer-signer-keys", "aux-server-keys", "aux-signer-keys", "shuffler-keys")
 
 
@@ -57,7 +54,6 @@ def lay_out(
     directory: Path,
     project: str,
     *,
-    stores: bool = False,
     length: str = "1m",
     grace: str = "1m",
     every: str = "2",
@@ -69,7 +65,6 @@ def lay_out(
     Args:
         directory: that does not exist yet.
         project: of compose; give each test its own.
-        stores: whether an S3 store is used.
         length: of windows.
         grace: after windows.
         every: seconds between two looks of schedules and of what hands on.
@@ -87,11 +82,8 @@ def lay_out(
         if "campaign new" in commands:
             commands = commands.replace("--discovery-epsilon", f"{shlex.join(campaign)} --discovery-epsilon")
         paste(commands, directory)
-    if stores:
-        paste(documented("new_secrets.py"), directory)
-    give_to_containers(directory, *KEY_DIRECTORIES, *(["secrets"] if stores else []))
-    files = ("compose.yaml", *(("stores.yaml",) if stores else ()))
-    return _settled(directory, project, files, images, EVERY=every)
+    give_to_containers(directory, *KEY_DIRECTORIES)
+    return _settled(directory, project, "compose.yaml", images, EVERY=every)
 
 
 def lay_out_evaluator(directory: Path, project: str, images: Mapping[str, str] | None = None) -> Site:
@@ -100,34 +92,32 @@ def lay_out_evaluator(directory: Path, project: str, images: Mapping[str, str] |
     for holding in ("--role analyzer", "--role evaluator", "COMPOSE_FILE=evaluator.yaml"):
         paste(documented(holding), directory)
     give_to_containers(directory, "evaluator-keys", "verifier")
-    return _settled(directory, project, ("evaluator.yaml",), images)
+    return _settled(directory, project, "evaluator.yaml", images)
 
 
 def _copy(directory: Path, length: str, grace: str) -> None:
     """Copy deploy/compose, and edit the windows."""
     shutil.copytree(DEPLOY / "compose", directory)
     write_lines(directory / "settings.txt", ITEMS)
-    for file in (*directory.glob("*.toml"), *(directory / "stores").glob("*.toml")):
+    for file in directory.glob("*.toml"):
         text = file.read_text().replace('length = "1d"', f'length = "{length}"')
         file.write_text(text.replace('grace = "2d"', f'grace = "{grace}"\npatience = "5s"'))
 
 
-def _settled(
-    directory: Path, project: str, files: tuple[str, ...], images: Mapping[str, str] | None, **more: str
-) -> Site:
+def _settled(directory: Path, project: str, file: str, images: Mapping[str, str] | None, **more: str) -> Site:
     """Add what differs from machine to machine to .env."""
     port = free_port()
     variables = {
         "COMPOSE_PROJECT_NAME": project,
         "SITE": "localhost",
         "LISTEN": f"127.0.0.1:{port}",
-        **{f"{name.upper()}_IMAGE": (images or STANDINS)[name] for name in STANDINS},
+        "CADDY_IMAGE": STANDIN if images is None else images["caddy"],
         "VERSION": os.environ.get("VERSION", "0.1.0"),
         **more,
     }
     with (directory / ".env").open("a") as settings:
         settings.writelines(f"{name}={value}\n" for name, value in variables.items())
-    return Site(directory, project, port, files)
+    return Site(directory, project, port, (file,))
 
 
 def paste(commands: str, directory: Path) -> str:

@@ -19,7 +19,7 @@ from tests.containers.standins import RECIPES
 
 SCHEDULES = ("shuffler", "aux-server", "analyzer")
 HANDING_ON = ("shuffler-hand-on", "aux-server-hand-on")
-SERVICES = ("proxy", "collector", *SCHEDULES, *HANDING_ON, "store")
+SERVICES = ("proxy", "collector", *SCHEDULES, *HANDING_ON)
 CLIENTS = 60
 JUNK = 3
 """Reports of bytes that nobody can open, beside those of each fault's clients."""
@@ -110,13 +110,13 @@ class Clocks:
 
 
 def lay_out_trial(directory: Path, project: str, base: str) -> tuple[Site, Clocks]:
-    """Make a deployment with a store, clocks to be set, and small volumes to be filled.
+    """Make a deployment with clocks to be set, and small volumes to be filled.
 
     Args:
         base: image of the Python that parties' images are made from.
     """
     fewest = ("--min-batch", str(MINIMUM))
-    site = lay_out(directory, project, stores=True, length=f"{WINDOW:.0f}s", grace="25m", every="2", campaign=fewest)
+    site = lay_out(directory, project, length=f"{WINDOW:.0f}s", grace="25m", every="2", campaign=fewest)
     clocks = Clocks(directory / "clocks")
     clocks.folder.mkdir()
     recipe = RECIPES / "faketime.Dockerfile"

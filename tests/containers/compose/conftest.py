@@ -1,4 +1,4 @@
-"""One deployment with a store, of which all is shown."""
+"""One deployment, of which all is shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def say(text: str) -> None:
 @pytest.fixture(scope="package")
 def site(images: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("compose") / "site"
-    made = lay_out(directory, f"hushcount-{os.getpid()}", stores=True, images=images, **LAID_OUT)
+    made = lay_out(directory, f"hushcount-{os.getpid()}", images=images, **LAID_OUT)
     with made.running():
         say("$ docker compose up --detach --wait; docker compose ps")
         say(made.docker_compose("ps", "--format", "table {{.Service}}\t{{.Status}}").stdout)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import socket
 import ssl
 import time
@@ -22,8 +21,8 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import questions_of
-from tests.containers.compose.conftest import LAID_OUT, WINDOW, say
-from tests.containers.deployment import ITEMS, Site, documented, lay_out, lay_out_evaluator, paste
+from tests.containers.compose.conftest import WINDOW, say
+from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, paste
 from tests.containers.engine import docker
 from tests.containers.site import PROGRAMS
 from tests.support.statistics import deviations
@@ -184,15 +183,6 @@ def test_doctor_is_good(site: Site, party: str) -> None:
     assert site.doctor(party) == []
 
 
-def test_no_secret_can_be_inspected(site: Site) -> None:
-    containers = site.docker_compose("ps", "--all", "--quiet").stdout.split()
-    told = docker("inspect", *containers).stdout
-    files = list((site.directory / "secrets").iterdir())
-    secrets = {secret for path in files for secret in re.findall(r"[0-9a-f]{64}", path.read_text())}
-    assert len(secrets) == 4
-    assert not [secret for secret in secrets if secret in told]
-
-
 def test_people_report_by_the_documented_commands(site: Site) -> None:
     """That all of them arrived is seen after the next wave."""
     commands = documented("hushcount send").replace("seq 30", f"seq {PEOPLE}").replace("ITEM", ITEMS[3])
@@ -213,19 +203,6 @@ def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
     assert site.received() == site.acknowledged
     assert site.acknowledged["reports"] == sum(sent.values()) + sum(more.values()) + PEOPLE
     assert site.doctor("analyzer") == []
-
-
-@pytest.mark.long
-def test_the_plain_file_runs_as_well(images: dict[str, str], tmp_path: Path) -> None:
-    """SQLite, volumes, and jobs without any network."""
-    plain = lay_out(tmp_path / "site", f"hushcount-plain-{os.getpid()}", images=images, **LAID_OUT)
-    with plain.running():
-        counts: Counter[str] = Counter()
-        post(plain, wave(4_000, SHARES[0], 1), counts)
-        settle(plain, counts)
-        assert plain.received() == plain.acknowledged
-        assert {row["item"] for row in ask(plain, "new")["rows"]} == {NEW}
-        assert [plain.doctor(party) for party in ("aux-server", "analyzer")] == [[], []]
 
 
 def test_an_evaluator_alone_answers_questions_and_nothing_else(images: dict[str, str], tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def page() -> Pages:
 
 def name_origin(site: Site, origin: str) -> None:
     """Do what the documentation says: name the page's origin in the collector's settings, and start it again."""
-    settings = site.directory / "stores" / "shuffler.toml"
+    settings = site.directory / "shuffler.toml"
     text = settings.read_text()
     assert text.count("[collector]\n") == 1
     # Written in place: a container has mounted this very file.

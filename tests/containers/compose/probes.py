@@ -121,30 +121,8 @@ def _held_in(path: Path, forms: dict[bytes, str]) -> set[str]:
     return found
 
 
-def bucket(address: str, name: str) -> dict[str, str]:
-    """Return what may be done with a bucket by this container's credential: "" or the store's refusal, by act."""
-    import boto3
-    from botocore.exceptions import ClientError
-
-    client = boto3.client("s3", endpoint_url=address, region_name="us-east-1")
-    acts: dict[str, Callable[[], object]] = {
-        "list": lambda: client.list_objects_v2(Bucket=name),
-        "write": lambda: client.put_object(Bucket=name, Key="probe", Body=b"probe"),
-        "read": lambda: client.get_object(Bucket=name, Key="probe"),
-        "delete": lambda: client.delete_object(Bucket=name, Key="probe"),
-    }
-    found = {}
-    for act, call in acts.items():
-        try:
-            call()
-            found[act] = ""
-        except ClientError as error:
-            found[act] = error.response["Error"]["Code"]
-    return found
-
-
 PROBES: dict[str, Callable[..., object]] = {
-    probe.__name__: probe for probe in (greetings, resolves, restrictions, writable, sockets, held, bucket)
+    probe.__name__: probe for probe in (greetings, resolves, restrictions, writable, sockets, held)
 }
 
 if __name__ == "__main__":
