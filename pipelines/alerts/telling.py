@@ -9,9 +9,8 @@ from functools import partial
 from hushcount.errors import HushcountError, UsageError
 from pipelines.alerts.alert import alert_of
 from pipelines.alerts.receivers import Message, Receiver, Undelivered, receiver_of
-from pipelines.asking.places import places_of
 from pipelines.asking.sides import USUAL
-from pipelines.asking.sources import Source
+from pipelines.asking.sources import Source, places_of
 from pipelines.audit.view import Finding
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.campaigns import Epochs, read_published
