@@ -16,7 +16,6 @@ import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 
 from hushcount.arrays import Counts, Reports, UInt64Array
-from hushcount.oracles.groups import NO_GROUPS, Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import narrowed, read_array
 from hushcount.randomness import SystemWords
@@ -24,7 +23,6 @@ from hushcount.randomness import SystemWords
 _BLOCK_CELLS = 1 << 21
 _WAITING_BYTES = 1 << 23
 _REPORTS = struct.Struct("<q")
-_SQUARE_BYTES = 16
 
 
 @dataclass(eq=False)
@@ -35,50 +33,36 @@ class Sums:
         reports: how many were added.
         counts: int64[rows of the block, width].
         waiting: reports that are not yet in `counts`: decoding many at once costs less than a few at a time.
-        squares: of each group that was named beforehand, `Mechanism.squares`.
     """
 
     reports: int
     counts: Counts
     waiting: list[Reports] = field(default_factory=list)
-    squares: list[int] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Callable[..., Sums], tuple[Any, ...]]:
         """Travel with narrow integers: most counts of a large sketch are small."""
-        return _widened, (self.reports, narrowed(self.counts), self.waiting, self.squares)
+        return _widened, (self.reports, narrowed(self.counts), self.waiting)
 
     def part_bytes(self) -> bytes:
-        """Return a tally part: the number of reports, the counts as a .npy file, then the squares of 128 bits."""
+        """Return a tally part: the number of reports, then the counts as a .npy file."""
         buffer = io.BytesIO()
         buffer.write(_REPORTS.pack(self.reports))
         np.lib.format.write_array(buffer, narrowed(self.counts), allow_pickle=False)
-        buffer.writelines(square.to_bytes(_SQUARE_BYTES, "little") for square in self.squares)
         return buffer.getvalue()
 
-    def add_squares(self, squares: list[int]) -> None:
-        """Add the squares of other reports, for the same groups."""
-        self.squares = [mine + more for mine, more in zip(self.squares, squares, strict=True)]
+
+def _widened(reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: list[Reports]) -> Sums:
+    return Sums(reports, counts.astype(np.int64, copy=False), waiting)
 
 
-def _widened(
-    reports: int, counts: npt.NDArray[np.signedinteger[Any]], waiting: list[Reports], squares: list[int]
-) -> Sums:
-    return Sums(reports, counts.astype(np.int64, copy=False), waiting, squares)
-
-
-def read_part(stream: IO[bytes], cells: int, groups: int = 0) -> Sums:
-    """Return the tally part at a stream's position: counts of int64[rows, width], and the squares of `groups`.
+def read_part(stream: IO[bytes], cells: int) -> Sums:
+    """Return the tally part at a stream's position: counts of int64[rows, width].
 
     Raises:
         ValueError: the array has more than `cells` counts, or is of another kind, or the part is cut short.
     """
     reports = _REPORTS.unpack(stream.read(_REPORTS.size))[0]
-    counts, stored = read_array(stream, "i", cells), stream.read(groups * _SQUARE_BYTES)
-    if len(stored) != groups * _SQUARE_BYTES:
-        raise ValueError(f"has the squares of fewer than {groups} groups")
-    starts = range(0, len(stored), _SQUARE_BYTES)
-    squares = [int.from_bytes(stored[start : start + _SQUARE_BYTES], "little") for start in starts]
-    return Sums(reports, counts, squares=squares)
+    return Sums(reports, read_array(stream, "i", cells))
 
 
 def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
@@ -109,19 +93,18 @@ class SplitRows(beam.DoFn):
 class TallyFn(beam.CombineFn):
     """Sums reports. Integers only: any sharding and any order give the identical tally.
 
-    `items`, uint64[c], are those of the columns; None: all of the mechanism's domain. `groups`, with squares to keep.
+    `items`, uint64[c], are those of the columns; None: all of the mechanism's domain.
     """
 
-    def __init__(self, mechanism: Mechanism, items: UInt64Array | None, groups: Groups = NO_GROUPS) -> None:
+    def __init__(self, mechanism: Mechanism, items: UInt64Array | None) -> None:
         self._mechanism = mechanism
-        self._groups = groups
         self._items = _whole_domain(mechanism) if items is None else items
         self._shape = (rows_per_block(mechanism, self._items), mechanism.encoder.tally_shape(self._items)[1])
 
-    def __reduce__(self) -> tuple[type[TallyFn], tuple[Mechanism, UInt64Array | None, Groups]]:
+    def __reduce__(self) -> tuple[type[TallyFn], tuple[Mechanism, UInt64Array | None]]:
         """Travel without the items of a whole domain: Beam packs and compresses each step a dozen times."""
         whole = np.array_equal(self._items, _whole_domain(self._mechanism))
-        return TallyFn, (self._mechanism, None if whole else self._items, self._groups)
+        return TallyFn, (self._mechanism, None if whole else self._items)
 
     def setup(self) -> None:
         """Load the compiled loops, a second of Python, while other cores open the first reports."""
@@ -135,10 +118,9 @@ class TallyFn(beam.CombineFn):
             one = self._items[:1]
             report = self._mechanism.encode(one, SystemWords())
             self._mechanism.accumulate(self._mechanism.new_tally(one), report, one)
-            self._mechanism.squares(report, self._groups.chosen(np.arange(min(1, len(self._groups)))))
 
     def create_accumulator(self) -> Sums:
-        return Sums(0, np.zeros(self._shape, dtype=np.int64), squares=[0] * len(self._groups))
+        return Sums(0, np.zeros(self._shape, dtype=np.int64))
 
     def add_input(self, sums: Sums, reports: Reports) -> Sums:
         sums.reports += len(reports)
@@ -154,7 +136,6 @@ class TallyFn(beam.CombineFn):
             total.reports += sums.reports
             total.counts += sums.counts
             total.waiting += sums.waiting
-            total.add_squares(sums.squares)
             self._compact_if_long(total)
         return total
 
@@ -169,8 +150,6 @@ class TallyFn(beam.CombineFn):
 
     def _add(self, sums: Sums, reports: Reports) -> None:
         self._mechanism.accumulate(sums.counts, reports, self._items)
-        if len(self._groups):
-            sums.add_squares(self._mechanism.squares(reports, self._groups))
 
     def _compact_if_long(self, sums: Sums) -> Sums:
         long = sum(reports.nbytes for reports in sums.waiting) >= _WAITING_BYTES
@@ -184,15 +163,14 @@ def _whole_domain(mechanism: Mechanism) -> UInt64Array:
 class TallyReports(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Arrays of well-formed reports in, (block of rows, Sums) with columns for `items` out; nothing is dropped."""
 
-    def __init__(self, mechanism: Mechanism, items: UInt64Array, groups: Groups = NO_GROUPS) -> None:
+    def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         super().__init__()
         self._mechanism = mechanism
         self._items = items
-        self._groups = groups
 
     def expand(self, reports: PCollection) -> PCollection:
         return (
             reports
             | "by block of rows" >> beam.ParDo(SplitRows(self._mechanism, self._items))
-            | "add up" >> beam.CombinePerKey(TallyFn(self._mechanism, self._items, self._groups))
+            | "add up" >> beam.CombinePerKey(TallyFn(self._mechanism, self._items))
         )

@@ -29,7 +29,7 @@ def summed(
         listed: the campaign's dictionary, if it was read; it is read where it matters.
 
     Raises:
-        UsageError: the error of a sum is not known: `_require_known_errors`.
+        UsageError: the error of a sum is unknown: `_require_random_order`.
         ValueError: as `Mechanism.sums`.
     """
     mechanism, everything = campaign.require_frequency(), None
@@ -38,21 +38,21 @@ def summed(
         other = np.array([other_item(mechanism)], dtype=np.uint64)
         everything = np.concatenate([items_of(mechanism, listed, listed.items), other])
     if mechanism.encoder.groups_differ and mechanism.encoder.domain is not None:
-        _require_known_errors(campaign, tally, larger, mechanism.encoder.domain, listed)
+        _require_random_order(campaign, larger, mechanism.encoder.domain, listed)
     return mechanism.sums(tally, groups, everything).repeated(repeats_of(campaign, tally.senders))
 
 
-def _require_known_errors(
-    campaign: Campaign, tally: Tally, groups: list[UInt64Array], domain: int, listed: Dictionary | None
+def _require_random_order(
+    campaign: Campaign, groups: list[UInt64Array], domain: int, listed: Dictionary | None
 ) -> None:
-    """Raise UsageError unless each group is like a random one, or the tally keeps its squares, or it lacks one item."""
-    unknown = next((group for group in groups if len(group) < domain - 1 and tally.square_of(group) is None), None)
-    if unknown is None:
-        return
-    listed = listed or campaign.read_dictionary()
-    if listed is not None and not listed.is_in_random_order:
+    """Raise UsageError if a group lacks more than one item of a dictionary that is in another order.
+
+    All items but one are n less the count of that one, whatever the order.
+    """
+    partial = [group for group in groups if len(group) < domain - 1]
+    listed = listed or (campaign.read_dictionary() if partial else None)
+    if partial and listed is not None and not listed.is_in_random_order:
         raise UsageError(
-            f"the error of a sum of {len(unknown):,} items is unknown, because the dictionary is not in random order: "
-            "declare the group in [analyzer.groups] before analyze runs, or make the next epoch, whose dictionary "
-            "`hushcount campaign new` writes in random order"
+            f"the error of a sum of {len(partial[0]):,} items is unknown, because the dictionary is not in random "
+            "order: make the next epoch, whose dictionary `hushcount campaign new` writes in random order"
         )

@@ -73,6 +73,3 @@ class Groups:
         starts = np.cumsum(sizes) - sizes
         within = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
         return Groups(self.items[np.repeat(self.starts[places], sizes) + within], starts)
-
-
-NO_GROUPS = Groups.of(())

@@ -15,7 +15,6 @@ from hushcount.maths.variance import Numbers, SupportLaw
 from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.encoders.base import Encoder, Scored
 from hushcount.oracles.estimates import Estimate
-from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.sums import sums
 from hushcount.oracles.tally import MOST_CELLS, Tally
@@ -130,18 +129,6 @@ class Mechanism:
     def accumulate(self, tally: Counts, reports: Reports, items: UInt64Array) -> None:
         """Add well-formed reports to `tally` in place; integers only, so any sharding gives the identical tally."""
         self.encoder.accumulate(tally, self.responder, reports, items)
-
-    @property
-    def keeps_squares(self) -> bool:
-        """Whether counts do not tell the exact error of a sum: groups named beforehand then need `squares`."""
-        return self.encoder.groups_differ
-
-    def squares(self, reports: Reports, groups: Groups) -> list[int]:
-        """Return, for each group, the sum over reports of the squared number of its items that a report supports.
-
-        Exact integers, so any sharding gives the same sum.
-        """
-        return self.encoder.squares(self.responder, reports, groups)
 
     def counts(self, tally: Tally, items: UInt64Array) -> FloatArray:
         """Return float64[c]: the counts of `estimate`, without their errors."""

@@ -16,7 +16,6 @@ from hushcount.oracles.encoders.base import Encoder, Grouped, Scored
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.group_estimates import Rest, Rows, Sums, SupportSums
 from hushcount.oracles.groups import Groups
-from hushcount.oracles.tally import Tally
 
 
 def sums(
@@ -37,8 +36,7 @@ def sums(
     single = asked.sizes == 1.0
     if single.all():
         return encoder.estimate(scored(asked.items))
-    tally = scored(asked.items[:1]).tally
-    n, rests = tally.reports, {} if everything is None else _rests(asked, everything, tally)
+    n, rests = scored(asked.items[:1]).tally.reports, {} if everything is None else _rests(asked, everything)
     whole = np.array([place for place, rest in rests.items() if not len(rest)], dtype=np.int64)
     turned = np.array([place for place, rest in rests.items() if len(rest)], dtype=np.int64)
     direct = np.setdiff1d(np.arange(len(asked)), np.concatenate([whole, turned]))
@@ -52,12 +50,11 @@ def sums(
     return Rows.of(parts)
 
 
-def _rests(groups: Groups, everything: UInt64Array, tally: Tally) -> dict[int, UInt64Array]:
+def _rests(groups: Groups, everything: UInt64Array) -> dict[int, UInt64Array]:
     """Return, by a group's place, all items that are not in it: only if these are fewer.
 
     Then they have less error, or as much. Only the number of items decides: a choice by what was counted would prefer
-    the higher or the lower of two estimates. A group whose squares the tally keeps is counted itself, unless only one
-    item is left.
+    the higher or the lower of two estimates.
 
     Raises:
         ValueError: a group has an item that nobody can hold.
@@ -68,7 +65,7 @@ def _rests(groups: Groups, everything: UInt64Array, tally: Tally) -> dict[int, U
     return {
         place: np.setdiff1d(everything, items, assume_unique=True)
         for place, items in enumerate(groups.each())
-        if len(items) > max(1, left[place]) and (left[place] < 2 or tally.square_of(items) is None)
+        if len(items) > max(1, left[place])
     }
 
 

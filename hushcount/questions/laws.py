@@ -105,7 +105,7 @@ def added(laws: Sequence[Law], reports: Sequence[int]) -> Law:
     first = laws[0]
     same = np.logical_and.reduce([law.is_like(first) for law in laws])
     supports = np.where(same, np.sum([law.supports for law in laws], axis=0), np.nan)
-    # Of groups in a weighted design, or named beforehand, variances are those of the window.
+    # Of groups in a weighted design, variances are those of the window.
     own, other = (
         np.average([getattr(law, name) for law in laws], axis=0, weights=reports)
         for name in ("own_spread", "other_spread")

@@ -12,8 +12,8 @@ from pydantic import Field, TypeAdapter, model_validator
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part, text_of
 from hushcount.items import MOST_ITEM_BYTES, canonical
-from hushcount.oracles.tally import MOST_SQUARES
 
+MOST_GROUPS = 1000
 MOST_WILDCARDS = 8
 GroupName = Annotated[
     str,
@@ -47,7 +47,7 @@ class Choice(Part):
         return self
 
 
-Choices = Annotated[dict[GroupName, Choice], Field(max_length=MOST_SQUARES)]
+Choices = Annotated[dict[GroupName, Choice], Field(max_length=MOST_GROUPS)]
 """Groups by name, as `[analyzer.groups]` of a deployment file has them."""
 CHOICES: TypeAdapter[dict[str, Choice]] = TypeAdapter(Choices)
 

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from hushcount.errors import UsageError
-from hushcount.oracles.tally import Square, Tally
+from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted, Group
 from hushcount.senders import Senders, weakest
 
@@ -56,7 +56,7 @@ def _added(same: list[Counted]) -> Counted:
     items = reduce(np.intersect1d, (one.tally.items for one in same))
     counts = sum(_columns(one.tally, items) for one in same)
     reports, tallies = sum(one.reports for one in same), [one.tally for one in same]
-    added = Tally(np.asarray(counts), reports, items, _senders(tallies), _squares(tallies))
+    added = Tally(np.asarray(counts), reports, items, _senders(tallies))
     result = replace(first, tally=added, window=f"{same[0].window} to {same[-1].window}")
     # The dictionary of the file, which may be large, is read once.
     result.__dict__.update({name: value for name, value in first.__dict__.items() if name == "dictionary"})
@@ -76,10 +76,3 @@ def _senders(tallies: Sequence[Tally]) -> Senders:
         sum(tally.senders.allotments(stream) for tally in tallies) for stream in ("reports", "discovery")
     )
     return Senders(way, reports, discovery)
-
-
-def _squares(tallies: Sequence[Tally]) -> tuple[Square, ...]:
-    """Return the sums of squares of the groups that were named beforehand in every window."""
-    kept = [{one.digest: one for one in tally.squares} for tally in tallies]
-    shared = [one for one in tallies[0].squares if all(one.digest in other for other in kept)]
-    return tuple(replace(one, squares=sum(other[one.digest].squares for other in kept)) for one in shared)

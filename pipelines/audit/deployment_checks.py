@@ -94,13 +94,12 @@ def opening_engine(view: View) -> Iterator[Finding]:
 
 
 def groups(view: View) -> Iterator[Finding]:
-    """Read the files of the groups that are named beforehand: analyze needs them."""
+    """Read the files of the groups that the deployment names: `analyze` and `ask` need them."""
     choices = view.deployment.file.analyzer.groups
     if choices and "analyzer" in view.deployment.file.parties:
-        from pipelines.jobs.groups import NamedGroups
+        from pipelines.jobs.groups import items_in_groups
 
-        for name in choices:
-            NamedGroups(choices, view.deployment.base).items_in(name)
+        items_in_groups(choices, view.deployment.base)
         yield Finding("groups", "good", f"{len(choices):,} named")
 
 

@@ -77,7 +77,6 @@ def analyze(
     out: options.Out,
     items: options.Items = None,
     found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to show its values.")] = None,
-    groups: options.Groups = None,
     confidence: options.Confidence = 0.95,
     false_positives: options.FalsePositives = 0.001,
     signed_by: options.SignedBy = None,
@@ -90,7 +89,6 @@ def analyze(
     Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
     """
     from pipelines.jobs.analyze import plan_analyze
-    from pipelines.jobs.groups import NamedGroups
     from pipelines.jobs.job import run
 
     levels, chosen = Levels(confidence, false_positives), options.engine(context, runner)
@@ -101,7 +99,6 @@ def analyze(
         out,
         items=items,
         found=found,
-        groups=None if groups is None else NamedGroups.read(groups),
         levels=levels,
         signed_by=verified_by(signed_by, "shuffler"),
         ledger=ledger,

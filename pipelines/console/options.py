@@ -36,9 +36,6 @@ Keys = Annotated[
 ]
 PartyName = Literal["both", "aux-server", "analyzer"]
 Party = Annotated[PartyName, Option("--party", help="Which party to act for.")]
-Groups = Annotated[
-    Path | None, Option("--groups", help="File of groups of items by name, .toml: their sums get exact errors.")
-]
 Items = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
 Confidence = Annotated[float, Option(help="Of the intervals, each and all together.", min=0.5, max=0.999999)]
 FalsePositives = Annotated[

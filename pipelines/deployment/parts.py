@@ -88,7 +88,7 @@ class AnalyzerPart(Part):
     )
     groups: Choices = Field(
         default_factory=dict,
-        description='groups of items by name, as in `large = {items = ["a", "b"]}`: their sums get exact errors',
+        description='groups of items by name, as in `large = {items = ["a", "b"]}`, for `ask`, dashboard and alerts',
     )
 
     @model_validator(mode="after")

@@ -17,14 +17,13 @@ from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.campaigns.dictionary import Dictionary, tally_items
+from hushcount.campaigns.dictionary import known_items, tally_items
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
-from hushcount.oracles.groups import NO_GROUPS, Groups
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.tally import Square, Tally, group_digest
+from hushcount.oracles.tally import Tally
 from keys.opening_engines import require_opening_engine
 from keys.store import KeyReference, campaign_key
 from pipelines.files import storage
@@ -35,7 +34,6 @@ from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs import results
 from pipelines.jobs.dead_letters import kept_of
 from pipelines.jobs.found import Found, read_found
-from pipelines.jobs.groups import NamedGroups, kept_groups, with_columns
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob, OpeningSteps
 from pipelines.jobs.together import BatchJob, Where
@@ -52,17 +50,15 @@ _MOST_CELLS = 1 << 25
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeSteps(OpeningSteps):
-    """Open, tally `columns`, and keep the squares of `groups`."""
+    """Open the reports, and tally `columns`."""
 
     stream: ClassVar[Stream] = "reports"
     mechanism: Mechanism
     columns: UInt64Array
-    groups: Groups = NO_GROUPS
 
     @property
     def follows_from(self) -> tuple[bytes, ...]:
-        groups = (group.tobytes() for group in self.groups.each())
-        return self.key.id.encode(), self.columns.tobytes(), *groups
+        return self.key.id.encode(), self.columns.tobytes()
 
     def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
         binding, length = self.campaign.binding("reports"), self.campaign.sealed_bytes("reports")
@@ -72,28 +68,26 @@ class AnalyzeSteps(OpeningSteps):
         write = WriteTallyPart(where.folder(".tally"))
         written = (
             opened.accepted
-            | "tally" >> TallyReports(self.mechanism, self.columns, self.groups)
+            | "tally" >> TallyReports(self.mechanism, self.columns)
             | "write tally" >> beam.ParDo(write, True if allowed is None else allowed)
         )
         return (counts, where.written(written, "tally")) | "all of the tally" >> beam.Flatten()
 
 
 def analyze_steps(
-    campaign: Campaign,
-    key: KeyReference,
-    dictionary: Dictionary | None,
-    groups: NamedGroups,
-    asked: UInt64Array | None = None,
+    campaign: Campaign, key: KeyReference, asked: UInt64Array | None = None, grouped: Sequence[str] = ()
 ) -> AnalyzeSteps:
     """Return the steps of an analysis.
 
     Args:
-        asked: items to count in an open domain without a sketch; UsageError if there is no other item there.
+        asked: items to count in an open domain without a sketch.
+        grouped: further items to count there, by their names. UsageError if nobody names an item there.
     """
     mechanism = campaign.require_frequency()
-    kept = kept_groups(mechanism, dictionary, groups)
-    columns = tally_items(mechanism, with_columns(asked, kept))
-    return AnalyzeSteps(campaign=campaign, key=key, mechanism=mechanism, columns=columns, groups=kept)
+    if grouped:
+        named = known_items(mechanism, None, grouped)
+        asked = named if asked is None else np.concatenate([asked, named])
+    return AnalyzeSteps(campaign=campaign, key=key, mechanism=mechanism, columns=tally_items(mechanism, asked))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +111,7 @@ class AnalyzeJob(OpeningJob):
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         counts, opening = self.counted(sums)
         does = self.steps
-        tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"), does.groups)
+        tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
         if tally.reports != accepted:
             raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
@@ -140,7 +134,7 @@ def plan_analyze(
     items: Path | None = None,
     found: Path | str | None = None,
     nothing_found: bool = False,
-    groups: NamedGroups | None = None,
+    grouped: Sequence[str] = (),
     levels: Levels | None = None,
     ledger: Path | None = None,
     known: datetime | None = None,
@@ -159,7 +153,7 @@ def plan_analyze(
         found: a result of hushcount discover, for the page.
         nothing_found: whether discovery is over without a result. In an open domain without a sketch no item is counted
             then, as if `found` held none: without both, a caller that forgot to name items is refused.
-        groups: items whose sums get exact errors; in an open domain without a sketch they are counted, too.
+        grouped: items to count besides in an open domain without a sketch, as `analyze_steps`.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
@@ -190,7 +184,7 @@ def plan_analyze(
     asked = None if wanted is None else wanted.items
     if asked is None and (nothing_found or revealed is not None):
         asked = np.empty(0, dtype=np.uint64)
-    steps = analyze_steps(campaign, reference, dictionary, groups or NamedGroups(), asked)
+    steps = analyze_steps(campaign, reference, asked, grouped)
     upstream = read_upstream(input_directory, "shuffle", campaign, signed_by, "reports")
     reports = storage.join(folder_of(input_directory, upstream), "reports")
     files = find_files(reports, SEALED["reports"])
@@ -230,19 +224,16 @@ class WriteTallyPart(beam.DoFn):
             yield number, sums.reports
 
 
-def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str, groups: Groups = NO_GROUPS) -> Tally:
-    """Read the parts of the tally that the job wrote, with the squares of these groups, and remove them."""
+def gather_tally(mechanism: Mechanism, items: UInt64Array, directory: str) -> Tally:
+    """Read the parts of the tally that the job wrote, and remove them."""
     counts = mechanism.new_tally(items)
-    rows, total = rows_per_block(mechanism, items), Sums(0, counts, squares=[0] * len(groups))
+    rows, total = rows_per_block(mechanism, items), Sums(0, counts)
     for path, _ in storage.list_files(directory, ".part"):
         with storage.open_read(path) as stream:
-            part = read_part(stream, rows * counts.shape[1], len(groups))
+            part = read_part(stream, rows * counts.shape[1])
         total.reports += part.reports
-        total.add_squares(part.squares)
         first = int(path.rpartition("/")[2].partition(".")[0]) * rows
         last = min(first + rows, len(counts))
         counts[first:last] += part.counts[: last - first]
     storage.remove_directory(directory)
-    squares = zip(groups.each(), total.squares, strict=True)
-    kept = tuple(Square(group_digest(group), len(group), square) for group, square in squares)
-    return Tally(counts, total.reports, items, squares=kept)
+    return Tally(counts, total.reports, items)

@@ -38,11 +38,10 @@ def _discover(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
     from keys.store import campaign_key
     from pipelines.jobs.analyze import analyze_steps
-    from pipelines.jobs.groups import NamedGroups
+    from pipelines.jobs.groups import grouped_items
 
     key = campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
-    groups = NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True)
-    yield analyze_steps(campaign, key, campaign.read_dictionary(), groups)
+    yield analyze_steps(campaign, key, grouped=grouped_items(deployment, campaign))
 
 
 def _senders(deployment: Deployment) -> Iterator[Senders]:

@@ -141,7 +141,7 @@ def _discovery(
 def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.found import FOUND
-    from pipelines.jobs.groups import NamedGroups
+    from pipelines.jobs.groups import grouped_items
 
     deployment, found = task.deployment, folder_of(task.output("discover"))
     # A discovery of too few reports has a summary and no values.
@@ -149,7 +149,7 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | Retired
     return plan_analyze(
         task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
         nothing_found=task.campaign.discovery is not None and values is None,
-        groups=NamedGroups(deployment.file.analyzer.groups, deployment.base, shared=True),
+        grouped=grouped_items(deployment, task.campaign),
         signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, window=task.window,
         writer=to.writer,
     )  # fmt: skip

@@ -42,9 +42,10 @@ def after_newest(site: Site) -> list[object]:
 
 
 def items(campaign: Campaign) -> tuple[str, ...]:
-    """Return what the campaign's dictionary lists, sorted."""
+    """Return what the campaign's dictionary lists, sorted. It has them in random order, also those that joined."""
     dictionary = campaign.read_dictionary()
     assert dictionary is not None
+    assert dictionary.is_in_random_order
     return tuple(sorted(dictionary.items))
 
 

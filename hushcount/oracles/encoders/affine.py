@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -15,13 +15,8 @@ from hushcount.maths.primes import is_prime
 from hushcount.maths.variance import SupportLaw
 from hushcount.oracles import decoding
 from hushcount.oracles.encoders.base import Grouped, Universal, require_items
-from hushcount.oracles.groups import Groups
 from hushcount.oracles.responders.base import Responder, Runs
 from hushcount.wire.fields import Number, report_dtype
-
-_LARGEST_SUM = 1 << 62
-_LEAST_FACTOR = 0.05
-"""No group's variance is less than this part of the mean over groups: what few reports say may be less than zero."""
 
 
 @dataclass(frozen=True)
@@ -140,45 +135,14 @@ class Affine(Universal):
         spread = np.repeat(slopes, cells.shape[1])
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
-    def squares(self, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
-        """Compare every report with every item, as the candidates' way of `accumulate`: 0.1 ns a pair and more."""
-        require_items(groups.items, self.domain or self.prime)
-        each = self._progressions_each(_no_runs(responder))
-        largest = int(groups.sizes.max(initial=1))
-        # Imported here: clients encode without numba, only servers decode.
-        from hushcount.kernels.squares import squares
-
-        at_once = max(1, min(decoding.AT_ONCE // each, _LARGEST_SUM // largest**2))
-        sums = [0] * len(groups)
-        for start in range(0, len(reports), at_once):
-            part = reports[start : start + at_once]
-            runs = responder.runs(part)
-            if runs is None:
-                return super().squares(responder, reports, groups)
-            threads = decoding.threads_for(decoding.candidates_cost(self._load(runs, len(part), len(groups.items))))
-            found = squares(self.progressions(runs, part), each, groups.items, groups.starts, threads)
-            sums = [total + more for total, more in zip(sums, found.tolist(), strict=True)]
-        return sums
-
     def _load(self, runs: Runs, reports: int, items: int) -> decoding.DecodeLoad:
         """Return how much there is to decode of reports like those of the runs."""
         length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (float(runs.length), 1)
         return decoding.DecodeLoad(reports * self._progressions_each(runs), self.prime, length, items, stride)
 
     def group_law(self, asked: Grouped) -> SupportLaw:
-        """Exact on average over groups of so many items; a group of consecutive numbers differs by up to 70 %.
-
-        Of a group that was named beforehand the tally keeps the sum of T^2 over all reports, and the variance follows
-        whatever the group: `sum of T^2 - F E[T]^2 - (n-F) E'[T]^2` is unbiased.
-        """
-        law = of_groups(asked.scored.law, asked.groups.sizes, *self._group_spreads(asked))
-        n, kept = asked.scored.tally.reports, asked.kept_squares()
-        means = asked.count * law.own**2 + (n - asked.count) * law.other**2
-        mean_spread = asked.held * law.own_spread + (n - asked.held) * law.far_spread
-        factor = np.where(np.isnan(kept), 1.0, np.maximum((kept - means) / mean_spread, _LEAST_FACTOR))
-        return replace(
-            law, own_spread=factor * law.own_spread, near_spread=(spread := factor * law.far_spread), far_spread=spread
-        )
+        """Exact on average over groups of so many items, as those of a dictionary in random order are."""
+        return of_groups(asked.scored.law, asked.groups.sizes, *self._group_spreads(asked))
 
     def _group_spreads(self, asked: Grouped) -> tuple[FloatArray, FloatArray]:
         """Items other than the client's own fall on the other `P - 1` residues like a random set of them.

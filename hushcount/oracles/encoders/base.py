@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from hushcount.arrays import Counts, FloatArray, IntArray, Reports, UInt64Array
+from hushcount.arrays import Counts, FloatArray, Reports, UInt64Array
 from hushcount.maths.variance import Numbers, SupportLaw, supporting
 from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.estimates import Estimate, Supports
@@ -48,7 +48,7 @@ class Encoder(Protocol):
 
     @property
     def groups_differ(self) -> bool:
-        """Whether `group_law` is the mean over groups of as many items, unless the tally keeps a group's squares."""
+        """Whether `group_law` is the mean over groups of as many items, from which a given group may differ."""
 
     @property
     def pooled(self) -> PoolEncoder | None:
@@ -79,9 +79,6 @@ class Encoder(Protocol):
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Add the reports to `tally`, int64[rows, width], in place."""
-
-    def squares(self, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
-        """Return, for each group, the sum over reports of the squared number of its items that a report supports."""
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         """Return float64[c]: the users of the other items of each item's block, or None without blocks.
@@ -157,11 +154,6 @@ class Grouped:
         """float64[g], users: the counts, clipped to what can be true."""
         return np.clip(self.count, 0.0, self.scored.tally.reports)
 
-    def kept_squares(self) -> FloatArray:
-        """Return float64[g]: the sum of T^2 over reports of groups that were named beforehand, no number for others."""
-        squares = [self.scored.tally.square_of(items) for items in self.groups.each()]
-        return np.array([math.nan if square is None else float(square.squares) for square in squares])
-
     @property
     def scores(self) -> FloatArray:
         """float64[g]: the scores of all items of a group together."""
@@ -189,14 +181,6 @@ class Family:
     def log_functions(self: Encoder) -> float:
         return math.fsum(math.log(field.values) for field in self.fields)
 
-    def squares(self: Encoder, responder: Responder, reports: Reports, groups: Groups) -> list[int]:
-        """Ask each report for each item: about 30 ns a pair."""
-        held = np.zeros((len(groups), len(reports)), dtype=np.int64)
-        for group, item in zip(groups.of_items, groups.items, strict=True):
-            cells = self.cell(reports, np.full(len(reports), item, dtype=np.uint64))
-            held[group] += responder.supports(reports, cells)
-        return [_squared_sum(row) for row in held]
-
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         return None
 
@@ -220,12 +204,6 @@ class Universal(Family):
     def estimate(self, scored: Scored) -> Estimate:
         n, own, other = scored.tally.reports, float(scored.law.own), float(scored.law.other)
         return Supports(scored.count, scored.noise(), np.zeros(len(scored.count)), scored.scores, n, own, other)
-
-
-def _squared_sum(held: IntArray) -> int:
-    """Return the sum of squares of int64[n], exact however large it is."""
-    numbers, times = np.unique(held, return_counts=True)
-    return sum(count * number**2 for number, count in zip(numbers.tolist(), times.tolist(), strict=True))
 
 
 def require_items(items: UInt64Array, domain: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hushcount.errors import FormatError
-from hushcount.oracles.tally import Square, Tally, group_digest, load, narrowed, save
+from hushcount.oracles.tally import Tally, load, narrowed, save
 
 FINGERPRINT = bytes(range(32))
 shapes = arrays.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=20)
@@ -84,44 +84,3 @@ def test_a_tally_that_says_it_is_larger_than_it_is_takes_no_room(subtests: pytes
                 changed.seek(0)
                 with pytest.raises(FormatError, match="damaged"):
                     load(changed, FINGERPRINT)
-
-
-def of_items(*items: int) -> np.ndarray:
-    return np.array(items, dtype=np.uint64)
-
-
-def with_squares(*squares: Square, reports: int = 5) -> Tally:
-    return Tally(np.zeros((1, 2), np.int64), reports, np.zeros(0, np.uint64), squares=squares)
-
-
-def test_squares_come_back_and_a_group_is_found_in_any_order() -> None:
-    # More than 64 bits: as many reports and items as a tally may have.
-    large, small = Square(group_digest(of_items(1, 2, 3)), 1 << 24, 10**12 << 47), Square(bytes(32), 2, 0)
-    tally = load(stored(with_squares(large, small, reports=10**12)), FINGERPRINT)
-    assert tally.squares == (large, small)
-    assert tally.square_of(of_items(3, 1, 2)) == large
-    assert tally.square_of(of_items(1, 2)) is None
-    assert load(stored(with_squares()), FINGERPRINT).square_of(of_items(1)) is None
-
-
-def test_squares_that_no_reports_have_are_refused(subtests: pytest.Subtests) -> None:
-    for squares in [
-        (Square(bytes(32), 2, 1), Square(bytes(32), 3, 1)),
-        # 5 reports support at most 2 items each.
-        (Square(bytes(32), 2, 21),),
-    ]:
-        with subtests.test(squares=squares):
-            with pytest.raises(FormatError, match="damaged"):
-                load(stored(with_squares(*squares)), FINGERPRINT)
-            assert load(stored(with_squares(Square(bytes(32), 2, 20))), FINGERPRINT).squares[0].squares == 20
-
-
-def test_squares_that_are_cut_short_are_refused() -> None:
-    changed, short = io.BytesIO(), io.BytesIO()
-    np.save(short, np.zeros(55, np.uint8))
-    with zipfile.ZipFile(stored(with_squares(Square(bytes(32), 2, 1)))) as old, zipfile.ZipFile(changed, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, short.getvalue() if name == "squares.npy" else old.read(name))
-    changed.seek(0)
-    with pytest.raises(FormatError, match="damaged"):
-        load(changed, FINGERPRINT)

@@ -1,4 +1,4 @@
-"""The sum of a group has an error only where that is known: of a random group, or by its squares."""
+"""The sum of a group has an error only where that is known: where the dictionary is in random order."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import in_random_order
 from hushcount.errors import UsageError
-from hushcount.oracles.groups import Groups
 from hushcount.oracles.simulation import SeededWords
-from hushcount.oracles.tally import Square, Tally, group_digest
+from hushcount.oracles.tally import Tally
 from hushcount.questions.counted import Counted, Group
 from tests.support.jobs import new_campaign, new_keys, write_lines
 
@@ -33,7 +32,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def counted(path: Path, groups: tuple[Group, ...] = ()) -> Counted:
+def counted(path: Path) -> Counted:
     """Return a result of a campaign; one in a sorted folder has its dictionary in that order."""
     campaign = Campaign.read(path)
     if path.parent.name == "sorted":
@@ -47,12 +46,7 @@ def counted(path: Path, groups: tuple[Group, ...] = ()) -> Counted:
     reports = mechanism.encode(np.repeat(columns, 50), SeededWords(1, 1))
     tally = mechanism.new_tally(columns)
     mechanism.accumulate(tally, reports, columns)
-    result = Counted(campaign, Tally(tally, len(reports), columns))
-    assert result.dictionary is not None
-    numbers = [result.dictionary.positions(group.items) for group in groups]
-    kept = mechanism.squares(reports, Groups.of(numbers)) if groups else []
-    squares = tuple(Square(group_digest(each), len(each), square) for each, square in zip(numbers, kept, strict=True))
-    return Counted(campaign, Tally(tally, len(reports), columns, squares=squares))
+    return Counted(campaign, Tally(tally, len(reports), columns))
 
 
 def test_a_sum_without_a_known_error_is_refused_with_the_cure(
@@ -65,10 +59,8 @@ def test_a_sum_without_a_known_error_is_refused_with_the_cure(
             assert in_order.dictionary is not None
             assert in_order.dictionary.items == in_random_order(ITEMS)
             assert np.isfinite(in_order.sums([first, second]).standard_error).all()
-            old = counted(campaigns[f"{mechanism} sorted"], (first,))
-            assert np.isfinite(old.sums([first]).standard_error).all()
-            with pytest.raises(UsageError, match=r"sum of 9 items is unknown,.*\[analyzer.groups\]"):
-                old.sums([first, second])
+            with pytest.raises(UsageError, match=r"sum of 5 items is unknown,.*hushcount campaign new"):
+                counted(campaigns[f"{mechanism} sorted"]).sums([first, second])
 
 
 def test_sums_that_need_no_order_are_answered_in_any(campaigns: dict[str, Path]) -> None:

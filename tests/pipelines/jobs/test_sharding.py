@@ -22,7 +22,6 @@ from hushcount.campaigns.dictionary import tally_items
 from hushcount.client import Client
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.catalogue import build
-from hushcount.oracles.groups import NO_GROUPS, Groups
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.policy import Policy
@@ -138,16 +137,10 @@ ALGEBRA = {
 }
 
 
-def groups_of(mechanism: Mechanism) -> Groups:
-    """Return groups with squares to keep, if the mechanism keeps any."""
-    some = [np.arange(size, dtype=np.uint64) for size in (2, 7, 20)]
-    return Groups.of(some) if mechanism.keeps_squares else NO_GROUPS
-
-
 def grouped(mechanism: Mechanism, reports: Reports, random: Random) -> dict[int, Sums]:
     """Add reports up in random bundles, and merge the bundles in a random tree, as an engine might."""
     items = tally_items(mechanism)
-    fn, split = TallyFn(mechanism, items, groups_of(mechanism)), SplitRows(mechanism, items)
+    fn, split = TallyFn(mechanism, items), SplitRows(mechanism, items)
     waiting: dict[int, list[Sums]] = {}
     order = list(range(len(reports)))
     random.shuffle(order)
@@ -193,7 +186,6 @@ def test_any_grouping_gives_the_identical_tally(name: str, waiting_bytes: int, m
             counts[first : first + height] += part[:height]
             assert not part[height:].any()
         assert sum(sums.reports for sums in totals.values()) == len(reports)
-        assert all(sums.squares == mechanism.squares(reports, groups_of(mechanism)) for sums in totals.values())
         assert np.array_equal(counts, expected)
     assert len(totals) == (3 if name == "large pool" else 1)
     assert np.array_equal(reports, before)
@@ -227,8 +219,7 @@ def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others(
     mechanism = build("ais", 1.0, 26_000, {"s": 7000})
     whole, some = tally_items(mechanism), np.array([3, 7, 25_999], dtype=np.uint64)
     reports = mechanism.encode(whole[:200], SeededWords(5))
-    groups = Groups.of([some])
-    sent = [pickle.dumps(TallyFn(mechanism, items, groups)) for items in (whole, some)]
+    sent = [pickle.dumps(TallyFn(mechanism, items)) for items in (whole, some)]
     assert len(sent[0]) < 2000
     for packed, items in zip(sent, (whole, some), strict=True):
         fn = pickle.loads(packed)  # noqa: S301
@@ -236,16 +227,12 @@ def test_a_step_travels_without_the_items_of_a_whole_domain_and_with_any_others(
         mechanism.accumulate(expected, reports, items)
         sums = fn.extract_output(fn.add_input(fn.create_accumulator(), reports))
         assert np.array_equal(sums.counts, expected)
-        assert sums.squares == mechanism.squares(reports, groups)
 
 
-def test_a_part_holds_its_squares_and_one_that_is_cut_short_is_none() -> None:
-    sums = Sums(7, np.arange(6, dtype=np.int64).reshape(2, 3), squares=[5, 1 << 100])
-    raw = sums.part_bytes()
-    read = read_part(io.BytesIO(raw), 6, 2)
-    assert (read.reports, read.squares, read.counts.tolist()) == (7, [5, 1 << 100], [[0, 1, 2], [3, 4, 5]])
-    with pytest.raises(ValueError, match="2 groups"):
-        read_part(io.BytesIO(raw[:-1]), 6, 2)
+def test_a_part_is_read_as_it_was_written() -> None:
+    counts = np.arange(6, dtype=np.int64).reshape(2, 3)
+    read = read_part(io.BytesIO(Sums(7, counts).part_bytes()), 6)
+    assert (read.reports, read.counts.tolist()) == (7, counts.tolist())
 
 
 def test_a_process_waits_for_loops_that_load_and_a_failure_is_left_to_the_counting(

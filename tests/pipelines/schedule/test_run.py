@@ -14,7 +14,6 @@ from hushcount.collection.envelopes import client_token
 from pipelines.asking.sources import places_of
 from pipelines.audit.doctor import examine
 from pipelines.console.tables import window_names
-from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.batch_file import BatchFile
 from pipelines.log.entry_files import digest_of
@@ -60,24 +59,6 @@ def test_a_window_is_closed_once_it_ended_and_its_results_are_those_of_the_jobs(
     assert [hop["hop"] for hop in result["upstream"]] == ["collect", "shuffle"]
     assert site.run(1.2) == Done()
     assert "all numbers agree" in done("status", "--config", site.config).out
-
-
-class AffineSite(Site):
-    mechanism = "ais"
-
-
-@pytest.mark.long
-def test_a_run_keeps_the_squares_of_the_groups_of_its_deployment(tmp_path: Path) -> None:
-    site = AffineSite(tmp_path, tail='[analyzer.groups]\nfirst = {file = "group.txt"}\nlong = {glob = "?????"}\n')
-    (tmp_path / "group.txt").write_text("alpha\nbeta\nunlisted\n")
-    collect(site.store, site.campaign, values(200), day=0)
-    assert not site.run(1.1).problems
-    (place,) = places_of(site.deployment, read_campaign(site.deployment.campaigns / "words"), 1)
-    counted = place.read()
-    assert counted.dictionary is not None
-    groups = [counted.dictionary.positions(items) for items in (["alpha", "beta"], ["alpha", "gamma"])]
-    assert [one.size for one in counted.tally.squares] == [2, 2]
-    assert all(counted.tally.square_of(group) is not None for group in groups)
 
 
 @pytest.mark.long
