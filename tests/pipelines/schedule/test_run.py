@@ -11,7 +11,6 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import client_token
-from pipelines.asking.sources import places_of
 from pipelines.audit.doctor import examine
 from pipelines.console.tables import window_names
 from pipelines.deployment.settings import Deployment
