@@ -182,7 +182,7 @@ build/web/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $
 	$(TYPESCRIPT)/node_modules/.bin/esbuild $(TYPESCRIPT)/dist/index.js --bundle --splitting --minify --format=esm \
 		--target=es2022 --log-level=warning --outdir=build/web
 
-test-browser: $(VENV)/dev build/web/index.js  ## people in a real browser report to a real collector (needs npm, chromium)
+test-browser: $(VENV)/dev build/web/index.js docs  ## people in a real browser report to a real collector; the page and the site (needs npm, chromium)
 	$(TYPESCRIPT)/node_modules/.bin/tsc -p tests/browser/tsconfig.json
 	$(BIN)/python -m pytest -q -s -o python_files='on_*.py' --engine beam tests/browser
 

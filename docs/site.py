@@ -14,36 +14,59 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
-NAV = [
-    ("Hushcount", "README.md"),
-    ("Get started", "docs/get-started.md"),
-    ("From an app", "docs/app-developers.md"),
-    ("For operators", "docs/operators.md"),
-    ("Back up and restore", "docs/backup.md"),
-    ("The log", "docs/log.md"),
-    ("Every key of the deployment file", "docs/deployment-file.md"),
-    ("Each party apart", "deploy/README.md"),
-    ("For analysts", "docs/analysts.md"),
-    ("Estimates as data", "docs/data.md"),
-    ("For privacy reviewers", "docs/privacy-reviewers.md"),
-    ("Threat model", "docs/threat-model.md"),
-    ("Mathematics", "docs/mathematics.md"),
-    ("For contributors", "docs/contributors.md"),
-    ("Wire format", "docs/wire-format.md"),
-    ("Test vectors", "vectors/README.md"),
-    ("Glossary", "docs/glossary.md"),
-    ("Performance", "docs/performance.md"),
-    ("At scale", "docs/scaling.md"),
-    ("Benchmarks", "benchmarks/RESULTS.md"),
-    ("Experiments", "experiments/README.md"),
-    ("Example data", "examples/data/README.md"),
-    ("Changelog", "CHANGELOG.md"),
-]
-"""Title and file of each page but the decisions, in the order of the menu."""
+NAV = {
+    "Start": {
+        "Hushcount": "README.md",
+        "Get started": "docs/get-started.md",
+        "Glossary": "docs/glossary.md",
+        "Example data": "examples/data/README.md",
+        "Changelog": "CHANGELOG.md",
+    },
+    "Collect": {
+        "From an app": "docs/app-developers.md",
+        "For operators": "docs/operators.md",
+        "Every key of the deployment file": "docs/deployment-file.md",
+        "Each party apart": "deploy/README.md",
+        "Back up and restore": "docs/backup.md",
+        "The log": "docs/log.md",
+        "Performance": "docs/performance.md",
+        "At scale": "docs/scaling.md",
+        "Benchmarks": "benchmarks/RESULTS.md",
+    },
+    "Results and privacy": {
+        "For analysts": "docs/analysts.md",
+        "Estimates as data": "docs/data.md",
+        "For privacy reviewers": "docs/privacy-reviewers.md",
+        "Threat model": "docs/threat-model.md",
+        "Mathematics": "docs/mathematics.md",
+        "Experiments": "experiments/README.md",
+    },
+    "Develop": {
+        "For contributors": "docs/contributors.md",
+        "Wire format": "docs/wire-format.md",
+        "Test vectors": "vectors/README.md",
+    },
+}
+"""The menu: groups, and the title and file of each page. The decisions come after the last one."""
 DECISIONS = "docs/adr"
+ASSETS = "docs/assets"
+PALETTE = [
+    {
+        "media": "(prefers-color-scheme: light)",
+        "scheme": "default",
+        "toggle": {"icon": "material/weather-night", "name": "Dark"},
+    },
+    {
+        "media": "(prefers-color-scheme: dark)",
+        "scheme": "slate",
+        "toggle": {"icon": "material/weather-sunny", "name": "Light"},
+    },
+]
+HIGHLIGHT = {"line_spans": "line", "pygments_lang_class": True}
+"""Lines and languages that site.css names."""
 INDEX = "README.md"
 """Of the decisions."""
-SHOWN = {".md", ".png", ".svg", ".json"}
+SHOWN = {".md", ".png", ".svg", ".json", ".css", ".js"}
 _LOADED = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
 
 
@@ -51,8 +74,9 @@ def prepare() -> None:
     """Copy what the site shows into build/docs and write mkdocs.json."""
     shutil.rmtree(PAGES, ignore_errors=True)
     decisions = sorted((ROOT / DECISIONS).glob("0*.md"))
-    folders = {(ROOT / page).parent for _, page in NAV} - {ROOT}
-    shown = [ROOT / page for _, page in NAV if "/" not in page]
+    pages = [page for group in NAV.values() for page in group.values()]
+    folders = {(ROOT / page).parent for page in pages} - {ROOT}
+    shown = [ROOT / page for page in pages if "/" not in page]
     shown += [path for folder in folders for path in folder.rglob("*") if path.suffix in SHOWN and path.is_file()]
     for path in shown:
         copy = PAGES / path.relative_to(ROOT)
@@ -63,21 +87,28 @@ def prepare() -> None:
             text = path.read_text("utf-8")
             copy.write_text(re.sub(r"(\]\((?:docs/)?adr/)\)", rf"\g<1>{INDEX})", text), "utf-8")
     listed = [f"{DECISIONS}/{name}" for name in (INDEX, *(path.name for path in decisions))]
-    menu = [*({title: page} for title, page in NAV), {"Decisions": listed}]
-    (PAGES.parent / "mkdocs.json").write_text(json.dumps(settings(menu), indent=1))
+    menu: dict[str, list[object]]
+    menu = {name: [{title: page} for title, page in group.items()] for name, group in NAV.items()}
+    menu["Develop"].append({"Decisions": listed})
+    (PAGES.parent / "mkdocs.json").write_text(json.dumps(settings([{name: of} for name, of in menu.items()]), indent=1))
 
 
 def settings(menu: list[object]) -> dict[str, object]:
-    """Return the settings of mkdocs: nothing that a page loads is on another host."""
+    """Return the settings of mkdocs: nothing that a page loads is on another host, and the search needs no server."""
     return {
         "site_name": "Hushcount",
         "docs_dir": str(PAGES),
         "site_dir": str(SITE),
-        "use_directory_urls": False,
-        "theme": {"name": "material", "font": False, "features": ["navigation.indexes", "toc.follow"]},
-        "plugins": ["search"],
-        "extra": {"generator": False},
-        "markdown_extensions": ["tables", "toc", "attr_list", "pymdownx.superfences", "pymdownx.highlight"],
+        "theme": {
+            "name": "material",
+            "font": False,
+            "features": ["navigation.tabs", "toc.integrate", "search.highlight"],
+            "palette": PALETTE,
+        },
+        "plugins": ["search", "offline"],
+        "extra": {"generator": False, "polyfills": [f"{ASSETS}/iframe-worker.js"]},
+        "extra_css": [f"{ASSETS}/site.css"],
+        "markdown_extensions": ["attr_list", "pymdownx.superfences", {"pymdownx.highlight": HIGHLIGHT}],
         "validation": {"links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}},
         "nav": menu,
     }
