@@ -97,6 +97,12 @@ def test_the_page_stands_alone_and_shows_everything(shown: tuple[Path, str]) -> 
     assert all(f"<bdi>{item}</bdi>" in text for item in read_found_items(str(out / "words" / "found" / "found.csv")))
 
 
+def test_no_report_is_kept(shown: tuple[Path, str]) -> None:
+    out, _ = shown
+    assert list(out.rglob("results/tally.npz"))
+    assert not list(out.rglob("*.blocks"))
+
+
 def test_a_second_run_needs_overwrite(shown: tuple[Path, str], small: Path) -> None:
     out, _ = shown
     again = CliRunner().invoke(app, ["demo", "--out", str(out), "--data", str(small)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -139,6 +140,9 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
         result["discovery"] = _tell_discovery(console, campaign, discovered, found, truth)
     results = directory / "results"
     analyzed = run(plan_analyze(path, shuffled, keys, str(results), found=found), console=progress)
+    # As the retention of a deployment does: nobody needs a report that is counted.
+    for reports in (encoded, shuffled):
+        shutil.rmtree(reports)
     result |= _tell_analyzer(console, campaign, analyzed, results, truth)
     show(sentences(analyzed), console)
     result["seconds"] = round(time.monotonic() - began, 1)
