@@ -101,7 +101,7 @@ CHECKS = (
     # With `unit` this is every test of `make test-all`.
     Step("rest", "make test-rest", 1055),
     Step("on engines", "make test-engines-quick", 150, 20, after="engines", suite="engines", tries=2),
-    Step("browser", "make test-browser", 140, 10, needs=("chromium", "npm"), after="chromium"),
+    Step("browser", "make test-browser", 165, 10, needs=("chromium", "npm"), after="chromium"),
     Step("containers", "make test-containers-quick", 150, after="images", suite="containers"),
 )
 
