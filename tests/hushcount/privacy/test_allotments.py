@@ -74,7 +74,7 @@ def test_a_batch_counts_the_keys_of_each_stream() -> None:
     assert summary.data()[ALLOTMENTS] == {"reports": 1, "discovery": 3}
 
 
-def test_a_summary_that_does_not_say_how_often_a_client_has_the_cap_bounds_none(subtests: pytest.Subtests) -> None:
+def test_without_a_stated_allotment_no_client_guarantee_is_given(subtests: pytest.Subtests) -> None:
     for said in (
         *(None, [], 2, "2", {}, {"reports": 1}, {"discovery": 1}),
         *({"reports": wrong, "discovery": 1} for wrong in (0, -1, True, 1.0, "1", None, [1], 10**400)),
