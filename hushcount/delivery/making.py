@@ -42,7 +42,7 @@ class Maker:
         wanted = _discoverable(client, value)
         if not client.campaign.is_oblivious:
             return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
-        # The question is due then. Its blank goes at a random time too, so that neither tells when the value was used.
+        # The question is due then. Its blank goes at a random time too: neither time reveals when the value was used.
         pending, claim, until = client.pending_discovery(wanted), new_question(), due + self.answer_within
         blank = Waiting(
             fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until

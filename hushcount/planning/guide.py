@@ -151,7 +151,7 @@ class Guidance:
 
 
 def answered(texts: dict[Name, str]) -> Answers:
-    """Return answers from what was typed; UsageError if one cannot be, which names it."""
+    """Return answers from what was typed; UsageError names the first invalid answer."""
     reports = int(_number("reports", texts["reports"], 1, MOST_REPORTS))
     unknown = texts["items"].strip().lower() == "unknown"
     items = None if unknown else int(_number("items", texts["items"], 2, _MOST_ITEMS, "; or 'unknown'"))

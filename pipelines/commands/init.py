@@ -86,7 +86,7 @@ def init(
         raise UsageError("give --dictionary or --open-domain, not both")
     if discovery_epsilon is not None and no_discovery:
         raise UsageError("give --discovery-epsilon or --no-discovery, not both")
-    # A file may have the name of an answer.
+    # Make the path absolute, so that a dictionary called "open" is not taken for that answer.
     listed = None if dictionary is None else str(dictionary.absolute())
     given: dict[questions.Name, str | None] = {
         "id": id,

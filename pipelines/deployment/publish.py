@@ -202,14 +202,14 @@ def _renew_signature(source: Path, folder: Path, part: EpochPart) -> None:
 
 
 def _served(folder: Path, published: Collection[tuple[EpochPart, Campaign]]) -> set[Path]:
-    """Return the files that collectors may be reading; killed tries left all others in the folder."""
+    """Return the files that collectors may be reading; interrupted publishes left all others in the folder."""
     dictionaries = {folder / campaign.dictionary.path for _, campaign in published if campaign.dictionary is not None}
     files = {folder / part.file for part, _ in published}
     return dictionaries | files | {signature_path(file) for file in files}
 
 
 def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set[Path]) -> None:
-    """Put the campaign file, its dictionary and its signature into the folder, over those of a killed try."""
+    """Put campaign file, dictionary and signature into the folder, overwriting what an interrupted publish left."""
     dictionary = campaign.read_dictionary()
     data = campaign.model_dump(mode="json", exclude_none=True)
     if dictionary is not None:

@@ -139,7 +139,7 @@ describe("Ed25519", () => {
     expect(isStrict(key, other)).toBe(false);
   });
 
-  test("what is no point of the curve is refused by both ways", async () => {
+  test("a key that is not a point of the curve is refused by both implementations", async () => {
     const { signature, signed_bytes: message } = strict[0] as Entry;
     const good = unhex(signature.signature);
     // y = 2 has no x on the curve.

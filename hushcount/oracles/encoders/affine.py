@@ -165,7 +165,7 @@ class Affine(Universal):
         return spreads(sizes, ways, self.prime - 1.0)
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
-        """Return the cost of the way that `accumulate` takes if it gets all reports at once."""
+        """Return the cost of the method that `accumulate` chooses for all reports in one call."""
         runs = _no_runs(responder)
         if runs is None:
             pairs = float(reports) * items

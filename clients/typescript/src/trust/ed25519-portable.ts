@@ -22,6 +22,6 @@ export function isSignature(
     const encoded = Point.BASE.multiplyUnsafe(scalar).subtract(product).toBytes();
     return encoded.every((byte, place) => byte === commitment[place]);
   } catch {
-    return false; // The key is no point of the curve.
+    return false; // The key is not a valid Ed25519 public key.
   }
 }

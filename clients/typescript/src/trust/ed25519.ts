@@ -50,7 +50,7 @@ export async function verifyNatively(
     const imported = await subtle.importKey("raw", own(key), { name: "Ed25519" }, false, ["verify"]);
     return await subtle.verify({ name: "Ed25519" }, imported, own(signature), own(message));
   } catch (error) {
-    // A browser without Ed25519 says NotSupportedError; another error means that the key is no point of the curve.
+    // NotSupportedError: a browser without Ed25519. Any other error: the key is not a valid Ed25519 public key.
     return error instanceof Error && error.name === "NotSupportedError" ? undefined : false;
   }
 }
