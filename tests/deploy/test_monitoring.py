@@ -215,7 +215,8 @@ def test_prometheus_collects_and_judges_what_the_operators_page_configures(tmp_p
     """The page's configuration, in which only addresses are others, and a real collector and two runs to look at."""
     page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```yaml\n(# prometheus\.yml\n.*?)^```", page, re.DOTALL | re.MULTILINE)
-    option = re.findall(r"(--collector\.textfile\.directory=)/metrics/\*", page)[0]
+    deployed = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    (option,) = re.findall(r"(--collector\.textfile\.directory=)/metrics/\*", deployed)
     for party in ("shuffler", "analyzer"):
         (tmp_path / "metrics" / party).mkdir(parents=True)
         (tmp_path / party).mkdir()
