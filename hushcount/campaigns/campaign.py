@@ -179,6 +179,17 @@ class Campaign(Part):
         frequency: tuple[Stream, ...] = ("reports",) if self.mechanism is not None else ()
         return (*frequency, "discovery") if self.discovery is not None else frequency
 
+    def reaches_minimum(self, reports: int) -> bool:
+        """Return whether so many reports of one stream are a batch: below the minimum batch nothing is released.
+
+        Args:
+            reports: of one stream of one batch, copies and those over the cap left out.
+
+        Privacy: a report hides among the others of its batch. The shuffler asks before it forwards reports. It cannot
+            tell forged reports from honest ones, so each party that opens reports asks again, of those it accepted.
+        """
+        return reports >= self.shuffle.minimum_batch
+
     def sealed_bytes(self, stream: Stream) -> int:
         """Return the length of every sealed report of a stream."""
         if stream == "discovery":

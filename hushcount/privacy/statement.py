@@ -95,7 +95,7 @@ def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> A
     whose cap nobody enforces, may repeat its answer as often as it likes.
     """
     links = campaign.memory and (repeats_of(campaign, senders) > 1 or not senders.told_apart)
-    if links or reports < campaign.shuffle.minimum_batch:
+    if links or not campaign.reaches_minimum(reports):
         return None
     gained = amplify(campaign.require_frequency(), reports, campaign.shuffle.delta)
     return None if gained.bound is None or _group_delta(unit, gained) >= 1.0 else gained

@@ -161,7 +161,7 @@ def replay(
     # Sorted, so that the order says nothing of how they arrived.
     distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
     kept = len(distinct)
-    if kept < campaign.shuffle.minimum_batch:
+    if not campaign.reaches_minimum(kept):
         raise HushcountError(
             f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
         )

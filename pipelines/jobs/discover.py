@@ -45,10 +45,10 @@ from pipelines.ledger.charging import Charging
 from pipelines.ledger.draws import manifest_in
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
-from pipelines.outputs.minimum_batch import pass_on_withheld
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import make_summary
+from pipelines.outputs.withheld import pass_on_withheld
 
 Party = Literal["both", "aux-server", "analyzer"]
 _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {

@@ -21,8 +21,8 @@ from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import require_read_once, require_undamaged
 from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, opening_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
-from pipelines.outputs.minimum_batch import enough, require_minimum
 from pipelines.outputs.summary import HopSummary
+from pipelines.outputs.withheld import enough, require_minimum
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,7 +181,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
         # A report counts at most once in a cell, for every encoder.
         raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
-    if tally.reports < campaign.shuffle.minimum_batch:
+    if not campaign.reaches_minimum(tally.reports):
         raise TooFewOpened(
             f"tally {path} is of {tally.reports} reports, fewer than the minimum batch, "
             f"{campaign.shuffle.minimum_batch}: nothing is estimated from it"

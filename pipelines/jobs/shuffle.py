@@ -29,11 +29,10 @@ from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import require_read_once
 from pipelines.outputs.counts import SEALED, counts_of
 from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
-from pipelines.outputs.minimum_batch import enough
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
-from shuffler.minimum_batch import may_leave
+from pipelines.outputs.withheld import enough
 from shuffler.mix import LOST_TO
 from shuffler.shuffle import Shuffle
 
@@ -80,7 +79,7 @@ class ShuffleSteps(Steps):
             dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
         summed, written = counts | "all counts" >> beam.Flatten(), list[PCollection]()
         for (stream, found), part in zip(shards.items(), dead, strict=True):
-            allowed = enough(summed, stream, campaign, may_leave) if where.open else None
+            allowed = enough(summed, stream, campaign) if where.open else None
             letter = part | f"dead letter {stream}" >> WriteDeadLetter(where.folder(), campaign, allowed)
             kept = found | f"write {stream}" >> WriteShards(
                 where.folder(stream),
@@ -130,15 +129,16 @@ class ShuffleJob(BatchJob):
         )
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        directory, floor = place.directory, self.campaign.shuffle.minimum_batch
+        directory, campaign = place.directory, self.campaign
         # What these are of is among the duplicates.
         sums = {name: number for name, number in sums.items() if f":{LOST_TO}" not in name}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
             require_read_once(stream, counted.received, total_records(self.files[stream]))
         _require_released(sums, self.released)
-        left_out = {stream: counted for stream, counted in counts.items() if not may_leave(counted.accepted, floor)}
+        left_out = {name: one for name, one in counts.items() if not campaign.reaches_minimum(one.accepted)}
         if len(left_out) == len(counts):
+            floor = campaign.shuffle.minimum_batch
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
             raise NotYet(
                 f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of a stream: nothing was "
@@ -154,7 +154,7 @@ class ShuffleJob(BatchJob):
             if written != counted.accepted:
                 # An engine lost what it grouped, or ran a step a second time on other input.
                 raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
-        summary = make_summary("shuffle", self.campaign, counts, None, self.upstream, self.senders)
+        summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
 

@@ -214,6 +214,6 @@ def _batches(
     found: dict[File, dict[Stream, tuple[Segment, ...]]] = defaultdict(dict)
     for (file, stream), waiting in sorted(ready.items()):
         first = sorted(waiting, key=lambda one: (one.window.end, -one.records, one.path))[:MOST_SEGMENTS]
-        if sum(one.records for one in first) >= files[file].shuffle.minimum_batch:
+        if files[file].reaches_minimum(sum(one.records for one in first)):
             found[file][stream] = tuple(first)
     return dict(found)

@@ -25,7 +25,7 @@ from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
 from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
-from pipelines.outputs.minimum_batch import is_withheld, sentence
+from pipelines.outputs.withheld import is_withheld, sentence
 from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
 from pipelines.schedule.charges import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere

@@ -15,9 +15,9 @@ from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.jobs.together import BatchJob, Lost, Outcome, on_engine, run_together
 from pipelines.log.hops import CHAIN, HopName
-from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
+from pipelines.outputs.withheld import Withheld
 from pipelines.schedule.handed import require_stated
 from pipelines.schedule.hops import PLANS, Task, left, require_keys
 from pipelines.streaming.ordering import by_stream

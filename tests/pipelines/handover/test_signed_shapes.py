@@ -22,9 +22,9 @@ from pipelines.handover.parties import hand_on
 from pipelines.handover.signed import SIGNATURE
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.outputs.counts import Opening, StreamCounts
-from pipelines.outputs.minimum_batch import is_withheld
 from pipelines.outputs.staging import Output
 from pipelines.outputs.summary import make_summary
+from pipelines.outputs.withheld import is_withheld
 from tests.support.jobs import done
 from tests.support.site import Site
 

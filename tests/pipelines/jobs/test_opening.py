@@ -147,7 +147,7 @@ def test_too_few_opened_reports_are_counted_by_engine_too(
 ) -> None:
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.job import run
-    from pipelines.outputs.minimum_batch import Withheld
+    from pipelines.outputs.withheld import Withheld
 
     put_lanes(monkeypatch, lambda: FakeLanes(faulty=True))
     campaign = received.chain.campaign

@@ -28,9 +28,9 @@ from pipelines.ledger.balance import OverLimit
 from pipelines.ledger.records import Charge
 from pipelines.ledger.report import describe, set_limit
 from pipelines.outputs import dead_letter_files
-from pipelines.outputs.minimum_batch import Withheld
 from pipelines.outputs.staging import Writer
 from pipelines.outputs.summary import HopSummary
+from pipelines.outputs.withheld import Withheld
 from tests.support.jobs import Chain, files_under, new_campaign, new_keys, values_of, write_lines
 from tests.support.records import as_set, dead_letters, read_file, read_rows, write_rows
 from tests.support.stub_store import PREFIX, StubStore

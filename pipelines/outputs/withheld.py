@@ -1,13 +1,11 @@
-"""The minimum batch where reports are opened: the shuffler cannot tell junk from reports, and counts both.
+"""Results withheld because too few reports were accepted: what is asked while a job runs, and what it leaves behind.
 
-Below it every report is counted, and there is no estimate, tally, kept bin or dead letter. The reports are spent: they
-left the shuffler, and no later batch contains them (docs/adr/0003).
+Below the minimum batch every report is counted, and there is no estimate, tally, kept bin or dead letter. Opened
+reports are spent: they left the shuffler, and no later batch contains them (docs/adr/0003).
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -33,27 +31,25 @@ class Withheld(TooFewOpened):
         self.summary = summary
 
 
-def enough(
-    counts: PCollection, stream: Stream, campaign: Campaign, rule: Callable[[int, int], bool] = operator.ge
-) -> Any:
+def enough(counts: PCollection, stream: Stream, campaign: Campaign) -> Any:
     """Return a side input from (number, labelled count) of a batch: whether a stream's accepted reports are enough."""
     return AsSingleton(
         counts
         | f"counts of {stream} for the minimum" >> beam.Map(itemgetter(1))
         | f"sums of {stream} for the minimum" >> beam.CombineGlobally(Sums())
-        | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign.shuffle.minimum_batch, rule)
+        | f"minimum of {stream}" >> beam.Map(_reaches, f"{stream}:accepted", campaign)
     )
 
 
-def _reaches(sums: dict[str, int], name: str, floor: int, rule: Callable[[int, int], bool]) -> bool:
-    return rule(sums.get(name, 0), floor)
+def _reaches(sums: dict[str, int], name: str, campaign: Campaign) -> bool:
+    return campaign.reaches_minimum(sums.get(name, 0))
 
 
 def require_minimum(
     hop: str, campaign: Campaign, stream: Stream, counts: StreamCounts, upstream: HopSummary, opening: Opening
 ) -> None:
     """Raise Withheld if fewer reports were accepted than the minimum batch."""
-    if counts.accepted >= campaign.shuffle.minimum_batch:
+    if campaign.reaches_minimum(counts.accepted):
         return
     summary = withheld_summary(hop, campaign, stream, counts, upstream, opening)
     raise Withheld(f"{sentence(campaign, summary)}; nothing was written or charged", summary)
