@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -39,12 +40,14 @@ class OpenReports(beam.DoFn):
         self._opener = Opener(self._reference.read(), *self._of_campaign)
 
     def process(self, block: bytes) -> Iterator[Any]:
-        reports, outputs = self._opener.open_block(block, self._judge)
+        reports, outputs = self._opener.open_block(block, partial(well_formed, self._mechanism))
         yield reports
         for tag, value in outputs:
             yield TaggedOutput(tag, value)
 
-    def _judge(self, _: Octets, content: Octets, outcomes: Octets) -> Reports:
-        reports, shaped = self._mechanism.unpack(content)
-        outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
-        return reports[outcomes == Outcome.ACCEPTED]
+
+def well_formed(mechanism: Mechanism, _sealed: Octets, content: Octets, outcomes: Octets) -> Reports:
+    """Return the well-formed reports, and mark the others as MALFORMED; to be called by `Opener.open_block`."""
+    reports, shaped = mechanism.unpack(content)
+    outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
+    return reports[outcomes == Outcome.ACCEPTED]

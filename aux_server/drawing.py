@@ -51,14 +51,19 @@ class Draw:
 
     @staticmethod
     def of(key: Reference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
-        """Return the draw of an input by a rule.
+        """Return the draw of an input by a rule; the arguments are those of `draw_context`."""
+        return Draw(key, draw_context(fingerprint, rule, manifest))
 
-        Args:
-            fingerprint: of the campaign file.
-            manifest: digest of the contents of the input's files.
-        """
-        data = {"campaign": fingerprint.hex(), "rule": asdict(rule), "input": manifest}
-        return Draw(key, hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).digest())
+
+def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:
+    """Return 32 bytes: the digest of all that a draw follows from, except the key.
+
+    Args:
+        fingerprint: of the campaign file.
+        manifest: digest of the contents of the input's files.
+    """
+    data = {"campaign": fingerprint.hex(), "rule": asdict(rule), "input": manifest}
+    return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=32).digest()
 
 
 class BinWords:

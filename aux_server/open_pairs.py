@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -42,15 +43,14 @@ class OpenPairs(beam.DoFn):
         self._opener = Opener(self._reference.read(), self._form.binding, self._form.sealed_bytes, self._boxes)
 
     def process(self, block: bytes) -> Iterator[Any]:
-        tagged, outputs = self._opener.open_block(block, self._tagged)
+        tagged, outputs = self._opener.open_block(block, partial(tagged_pairs, self._tag_keys))
         of_report = np.ascontiguousarray(tagged[:, :TAG_BYTES]).view("<u4")
         yield from split(tagged.view(f"V{tagged.shape[1]}").reshape(-1), of_report, self._places)
         for tag, value in outputs:
             yield TaggedOutput(tag, value)
 
-    def _tagged(self, sealed: Octets, content: Octets, outcomes: Octets) -> Octets:
-        good = outcomes == Outcome.ACCEPTED
-        tagged = np.empty((int(good.sum()), TAG_BYTES + self._form.pair_bytes), dtype=np.uint8)
-        tagged[:, :TAG_BYTES] = tags(sealed[good], self._tag_keys).view(np.uint8)
-        tagged[:, TAG_BYTES:] = content[good]
-        return tagged
+
+def tagged_pairs(keys: UInt64Array, sealed: Octets, content: Octets, outcomes: Octets) -> Octets:
+    """Return the pairs of the opened reports, each behind its report's tag; to be called by `Opener.open_block`."""
+    good = outcomes == Outcome.ACCEPTED
+    return np.concatenate([tags(sealed[good], keys).view(np.uint8), content[good]], axis=1)

@@ -116,7 +116,7 @@ def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_])
     stays = np.ones(len(of_reports), dtype=np.bool_)
     named = np.flatnonzero(in_others(of_reports, refused))
     _, tag = np.unique(np.concatenate([refused, of_reports[named]]), return_inverse=True)
-    times = np.bincount(tag[: len(refused)], minlength=tag.max() + 1)
+    times = np.bincount(tag[: len(refused)], minlength=tag.max(initial=-1) + 1)
     tag = tag[len(refused) :]
     order = np.argsort(tag, kind="stable")
     copy = np.arange(len(order)) - np.searchsorted(tag[order], tag[order])

@@ -14,6 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow, IntervalWindow, WindowFn
 
@@ -119,14 +120,24 @@ class Separate(_InPlaces):
 
     def process(self, block: bytes, window: BoundedWindow = beam.DoFn.WindowParam) -> Iterator[Any]:
         yield from self._begin(window)
-        envelopes = np.frombuffer(block, dtype=envelope_dtype(self._sealed_bytes))
-        octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
         met = tag_keys_of(self._keys[0], meeting(window, self._meets))
-        of_ciphertext = tags(octets[:, -self._sealed_bytes :], met)
+        sealed, claims = strip(block, self._sealed_bytes, met)
+        octets = claims.view(np.uint8).reshape(len(claims), claims.itemsize)
+        of_ciphertext = np.ascontiguousarray(octets[:, TOKEN_BYTES:]).view("<u4")
         of_client = tags(octets[:, :TOKEN_BYTES], tag_keys_of(self._keys[1], window))
-        yield from split(envelopes["sealed"], of_ciphertext, self._places)
-        claims = np.empty(len(envelopes), dtype=CLAIM)
-        claims["client_token"] = envelopes["client_token"]
-        claims["tag"] = as_records(of_ciphertext)
+        yield from split(sealed, of_ciphertext, self._places)
         for part in split(claims, of_client, self._places):
             yield TaggedOutput("claims", part)
+
+
+def strip(block: bytes, sealed_bytes: int, keys: UInt64Array) -> tuple[npt.NDArray[np.bytes_], np.ndarray[Any, Any]]:
+    """Return the sealed reports of a block of envelopes, S[n], and their claims, CLAIM[n], without times and addresses.
+
+    `keys` are of the tags of ciphertexts.
+    """
+    envelopes = np.frombuffer(block, dtype=envelope_dtype(sealed_bytes))
+    octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)
+    claims = np.empty(len(envelopes), dtype=CLAIM)
+    claims["client_token"] = envelopes["client_token"]
+    claims["tag"] = as_records(tags(octets[:, -sealed_bytes:], keys))
+    return envelopes["sealed"], claims

@@ -71,6 +71,8 @@ DATA = ROOT / "docs" / "data.md"
 """Its SQL and Python are run by tests/pipelines/jobs/data_set/test_engines.py."""
 ANALYSTS = ROOT / "docs" / "analysts.md"
 """Its Python reads results, and is run when they are there."""
+CONTRIBUTORS = ROOT / "docs" / "contributors.md"
+"""Its Python is examples/run_esa.py, which tests/test_run_esa.py runs."""
 STORY = [ROOT / "docs" / f"{name}.md" for name in ("get-started", "app-developers", "operators", "analysts")]
 """Pages that are read one after the other, in one directory: each goes on where the one before ended."""
 COLLECTOR = "https://collector.example.com"
@@ -123,7 +125,8 @@ def test_every_block_is_of_a_kind_that_is_run_and_what_is_not_run_is_listed_with
     # tests/test_backup.py runs the page of copies, all but its lines for Docker.
     assert left == {README, ROOT / "deploy" / "README.md", ROOT / "docs" / "backup.md", *STORY}
     # Apps and files are of the pages that are run; the dockerfile is of one page.
-    assert {block.page for block in every if block.kind in ("python", "toml")} <= {README, CLIENT, DATA, *STORY}
+    pages = {README, CLIENT, DATA, CONTRIBUTORS, *STORY}
+    assert {block.page for block in every if block.kind in ("python", "toml")} <= pages
     assert {block.page for block in every if block.kind == "sql"} == {DATA}
     for begin in ELSEWHERE:
         assert any(command.startswith(begin) for _, command in shell), f"{begin!r} stands in no document any more"

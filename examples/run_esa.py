@@ -1,0 +1,138 @@
+"""The protocol on one page: encode, shuffle, analyze and discover in memory, with the functions that the jobs call.
+
+A deployment does the same on files, in jobs that add counts, signatures, dead letters and the ledger. This is an
+example, in no distribution, because no job calls it and it holds the keys of all parties.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from analyzer.open_reports import well_formed
+from analyzer.reveal import judge, open_pair
+from aux_server.bins import bins_of
+from aux_server.drawing import BinWords, draw_context, in_drawn_order
+from aux_server.keep import kept_records
+from aux_server.open_pairs import tagged_pairs
+from hushcount.arrays import Octets
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.campaigns.dictionary import Dictionary, items_of, tally_items
+from hushcount.client import Client
+from hushcount.collection.envelopes import client_token, envelope_dtype
+from hushcount.discovery.names import keyed_name
+from hushcount.errors import NotYet, TooFewOpened
+from hushcount.estimating import estimated
+from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.tally import Tally
+from hushcount.policy import Policy
+from hushcount.privacy.unit import rule_of
+from hushcount.randomness import SystemWords
+from hushcount.senders import Senders
+from hushcount.wire.equality import first_of_equal
+from hushcount.wire.tags import tag_keys
+from keys.opening import Opener
+from keys.private import PrivateKey
+from shuffler.cap import cap_key, over_cap
+from shuffler.mix import allowed, in_order, permuted
+from shuffler.separate import strip
+
+TOLD_APART = Senders("client-token")
+"""A collector told the clients apart, in one window."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the analyzer learns: counts of the dictionary's items, in its order, and values that no list has."""
+
+    tally: Tally
+    estimate: Estimate
+    found: frozenset[str]
+
+
+def run_esa(
+    campaign: Campaign,
+    dictionary: Dictionary,
+    analyzer: PrivateKey,
+    aux_server: PrivateKey,
+    sent: Sequence[tuple[str, str]],
+) -> Learned:
+    """Return what a campaign with both streams and keyed names learns of values; `sent` are pairs of client and value.
+
+    Raises:
+        NotYet, TooFewOpened: the reports that are forwarded, or of these the opened ones, are below the minimum batch.
+    """
+    collected = collect(campaign, dictionary, sent)
+    shuffled = {stream: shuffle(campaign, stream, envelopes) for stream, envelopes in collected.items()}
+    tally = count(campaign, analyzer, shuffled["reports"])
+    items = items_of(campaign.require_frequency(), dictionary, dictionary.items)
+    released = release(campaign, aux_server, shuffled["discovery"])
+    return Learned(tally, estimated(campaign, tally, items), reveal(campaign, analyzer, released))
+
+
+def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str, str]]) -> dict[Stream, bytes]:
+    """As clients: randomise and seal each value, for both streams. As a collector: note who sent it, and when."""
+    # One object makes the reports of all clients: it counts none, so that only the shuffler's cap holds.
+    client = Client(campaign, policy=Policy.trusting(), dictionary=dictionary, uncapped=True)
+    values = [value for _, value in sent]
+    reports: dict[Stream, Octets] = {"reports": client.reports(values), "discovery": client.discovery_reports(values)}
+    collected: dict[Stream, bytes] = {}
+    for stream, sealed in reports.items():
+        envelopes = np.zeros(len(sent), dtype=envelope_dtype(campaign.sealed_bytes(stream)))
+        envelopes["client_token"] = [client_token(name, campaign.fingerprint) for name, _ in sent]
+        envelopes["received_ms"] = np.arange(len(sent))
+        envelopes["sealed"] = [report.tobytes() for report in sealed]
+        collected[stream] = envelopes.tobytes()
+    return collected
+
+
+def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
+    """As the shuffler: strip metadata, keep at most the cap of each client's reports and no copies, and permute."""
+    length, words = campaign.sealed_bytes(stream), SystemWords()
+    sealed, claims = strip(envelopes, length, tag_keys(length, words))
+    over, _ = over_cap(claims, campaign.shuffle.cap, cap_key(words))
+    sealed = sealed[allowed(claims["tag"], claims["tag"][over])]
+    forwarded = permuted(first_of_equal(sealed), words)
+    if not campaign.reaches_minimum(len(forwarded)):
+        raise NotYet(f"{len(forwarded)} {stream} can be forwarded, fewer than the minimum batch", (stream,))
+    return in_order(sealed, forwarded)
+
+
+def count(campaign: Campaign, key: PrivateKey, sealed: bytes) -> Tally:
+    """As the analyzer: open, drop what is not well formed, and add up integers."""
+    mechanism = campaign.require_frequency()
+    opener = Opener(key, campaign.binding("reports"), campaign.sealed_bytes("reports"), boxes=0)
+    reports, _ = opener.open_block(sealed, partial(well_formed, mechanism))
+    if not campaign.reaches_minimum(len(reports)):
+        raise TooFewOpened(f"{len(reports)} reports could be opened, fewer than the minimum batch")
+    items = tally_items(mechanism)
+    tally = Tally(mechanism.new_tally(items), len(reports), items, TOLD_APART)
+    mechanism.accumulate(tally.counts, reports, items)
+    return tally
+
+
+def release(campaign: Campaign, key: PrivateKey, sealed: bytes) -> list[bytes]:
+    """As the auxiliary server: open its layer, count equal pairs, and draw which pairs are released."""
+    form, rule = campaign.discovery_format, rule_of(campaign, TOLD_APART)
+    opener = Opener(key, form.binding, form.sealed_bytes, boxes=0)
+    pairs, _ = opener.open_block(sealed, partial(tagged_pairs, tag_keys(form.sealed_bytes, SystemWords())))
+    bins = bins_of(pairs.tobytes(), form.pair_bytes)
+    if not campaign.reaches_minimum(int(bins.counts.sum())):
+        raise TooFewOpened(f"{bins.counts.sum()} discovery reports could be opened, fewer than the minimum batch")
+    draw = key.derived(draw_context(campaign.fingerprint, rule, hashlib.blake2b(sealed).hexdigest()))
+    return in_drawn_order(draw, list(kept_records(rule, bins, BinWords(draw, bins.pairs))))
+
+
+def reveal(campaign: Campaign, key: PrivateKey, released: Sequence[bytes]) -> frozenset[str]:
+    """As the analyzer: open released pairs, and believe a value only if an honest client makes the same pair of it."""
+    form = campaign.discovery_format
+    opened = [(record, open_pair(key, form, record)[1]) for record in released]
+    return frozenset(
+        value
+        for record, value in opened
+        if value is not None and judge(form, key.public_key, record, value, keyed_name(form, value)) == "accepted"
+    )
