@@ -98,6 +98,14 @@ def test_the_reference_of_the_deployment_file_is_current() -> None:
     assert stored == written, "run: python docs/reference.py > docs/deployment-file.md"
 
 
+def test_the_map_of_rooms_is_current_and_says_one_sentence_of_each() -> None:
+    map_ = runpy.run_path(str(ROOT / "docs" / "rooms.py"))
+    listed = list(map_["rooms"]())
+    assert [str(file) for _, _, file in listed if not file.exists() or not map_["sentence"](file)] == []
+    assert len(listed) == len({file for _, _, file in listed})
+    assert map_["DECISION"].read_text(encoding="utf-8") == map_["page"](), "run: python docs/rooms.py"
+
+
 def test_the_reference_names_every_key() -> None:
     stored = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
     tables = (
