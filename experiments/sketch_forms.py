@@ -20,7 +20,7 @@ def other_cell(p: Numbers, cells: int, epsilon: float) -> FloatArray:
     return np.asarray((cells - e + e * p - p) / ((cells - 1) * (e / p - e + 1.0)), dtype=np.float64)
 
 
-def sketch_variance(
+def sketch_variance(  # noqa: PLR0913  # the symbols of one formula
     p: Numbers, q: Numbers, cells: int, rows: int, n: float, held: Numbers, others: Numbers = 0.0, printed: bool = False
 ) -> FloatArray:
     """Return the variance of an estimated count, users squared.

@@ -13,7 +13,7 @@ from keys.listing import PUBLIC_FILE, KeyListing, ListedKey, changing, new_keys,
 from keys.roles import EVALUATING_ROLES, Role
 
 
-def rotate(
+def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
     directory: Path,
     roles: tuple[Role, ...] | None = None,
     *,

@@ -189,13 +189,3 @@ def test_every_section_of_the_mathematics_that_code_cites_exists() -> None:
 def test_the_exported_json_schema_is_current() -> None:
     stored = json.loads((ROOT / "docs" / "campaign.schema.json").read_text(encoding="utf-8"))
     assert stored == Campaign.model_json_schema(), "run: hushcount campaign schema > docs/campaign.schema.json"
-
-
-def test_modules_stay_small() -> None:
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for top in PACKAGES
-        for path in (ROOT / top).rglob("*.py")
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
-    }
-    assert not long

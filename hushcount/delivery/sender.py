@@ -65,7 +65,7 @@ class Sender:
         UsageError: an argument cannot be used.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # an app sets each by its name
         self,
         site: Site | str,
         policy: Policy | Path | str,

@@ -30,6 +30,7 @@ from pipelines.jobs.tables import read_csv_rows
 
 if TYPE_CHECKING:
     from hushcount.discovery.count_laws import CountLaw
+    from pipelines.handover.evaluator import Evaluator
     from pipelines.jobs.found import Found
     from pipelines.outputs.summary import HopSummary
 
@@ -93,33 +94,16 @@ def demo(
 
 def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Console) -> dict[str, Any]:
     """Run one scene; `shown` is where its files will be after the demo."""
-    from pipelines.handover.evaluator import Evaluator
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.discover import plan_discover
     from pipelines.jobs.encode import plan_encode
     from pipelines.jobs.job import run
-    from pipelines.jobs.new_campaign import create_campaign
     from pipelines.jobs.shuffle import plan_shuffle
 
     began, progress = time.monotonic(), progress_console()
     console.rule(Text(scene.title, "bold"))
-    keys, path, evaluator = directory / "keys", directory / "campaign.json", None
-    public = store.create(keys, days=30)
-    if (scene.discovery or {}).get("hash") == "oblivious":
-        # On a machine of its own, in production.
-        evaluator = Evaluator(str(directory / "evaluator-keys"))
-        public = public.model_copy(
-            update={"evaluator": store.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
-        )
-    create_campaign(
-        scene.name,
-        public,
-        directory,
-        mechanism=scene.mechanism,
-        epsilon=scene.epsilon,
-        dictionary=source / scene.dictionary,
-        discovery=scene.discovery,
-    ).write(path)
+    keys, path = directory / "keys", directory / "campaign.json"
+    evaluator = _make_campaign(scene, source, path, keys)
     campaign = Campaign.read(path)
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
     values = list(read_items(source / scene.values))
@@ -150,6 +134,30 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
     page = Text.assemble("\n  ", ("The page:", "bold"), f" {result['page']}   ({result['seconds']:g} s)\n")
     console.print(page, soft_wrap=True)
     return result
+
+
+def _make_campaign(scene: Scene, source: Path, path: Path, keys: Path) -> Evaluator | None:
+    """Write the keys and the campaign file of a scene; return its evaluator, if it has one."""
+    from pipelines.handover.evaluator import Evaluator
+    from pipelines.jobs.new_campaign import create_campaign
+
+    evaluator, public, directory = None, store.create(keys, days=30), path.parent
+    if (scene.discovery or {}).get("hash") == "oblivious":
+        # On a machine of its own, in production.
+        evaluator = Evaluator(str(directory / "evaluator-keys"))
+        public = public.model_copy(
+            update={"evaluator": store.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
+        )
+    create_campaign(
+        scene.name,
+        public,
+        directory,
+        mechanism=scene.mechanism,
+        epsilon=scene.epsilon,
+        dictionary=source / scene.dictionary,
+        discovery=scene.discovery,
+    ).write(path)
+    return evaluator
 
 
 def _tell(console: Console, party: str, did: str, saw: str, blind: str) -> None:

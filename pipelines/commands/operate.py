@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +77,6 @@ def run(
     Example: hushcount run --config deployment.toml
     """
     from pipelines.deployment.settings import Deployment
-    from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
     from pipelines.metrics.looks import Looks
     from pipelines.schedule.run import run as once
@@ -99,6 +99,18 @@ def run(
         done = _look(deployment, logs, Looks(), work, lambda _: True)
         _show_done(done, as_json, done.waiting)
         raise Exit(1 if done.problems else 0)
+    _watch(config, look, say, pause, console, as_json)
+
+
+def _watch(
+    config: Path, look: Callable[..., Done], say: Say, pause: timedelta, console: Console, as_json: bool
+) -> None:
+    """Look again and again, until a signal comes; a look that fails is told, and the next one follows."""
+    from pipelines.deployment.settings import Deployment
+    from pipelines.files.storage_errors import told
+    from pipelines.log.log import Logs
+    from pipelines.metrics.looks import Looks
+
     stop = _on_signals()
     waited: list[str] = []
     numbers, pace = Looks(), _Pace()

@@ -125,7 +125,7 @@ class AnalyzeJob(OpeningJob):
         )
 
 
-def plan_analyze(
+def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     campaign_path: Path,
     input_directory: str,
     keys: Path | str,

@@ -61,7 +61,7 @@ _DRAWN = ".drawn"
 """The folder of a draw, until it is known that it is the one that is handed out."""
 
 
-def plan_discover(
+def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     campaign_path: Path,
     input_directory: str,
     keys: Path | str,

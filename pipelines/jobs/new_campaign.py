@@ -22,7 +22,7 @@ from hushcount.randomness import SystemWords, hex_seed
 from keys.store import PublicFile
 
 
-def create_campaign(
+def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
     id: str,
     keys: PublicFile,
     directory: Path,

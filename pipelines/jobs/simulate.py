@@ -75,7 +75,7 @@ class SimulationResult:
         return asdict(self)
 
 
-def simulate_values(
+def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     name: str,
     epsilon: float,
     values: Path,

@@ -103,11 +103,7 @@ class Changes:
                 hops = self._done[gone.batch]
                 hops[gone.hop] = replace(hops[gone.hop], gone=True)
             case entries.Received() as received:
-                for batch in received.batches:
-                    # KeyError: nothing was handed on.
-                    _ = self._done[batch][received.hop]
-                new = (f"{received.party} {received.hop} {batch}" for batch in received.batches)
-                self._received += tuple(sorted({*new} - {*self._received}))
+                self._receive(received)
             case entries.Deleting() as deleting:
                 for batch in deleting.batches:
                     self._deleted.setdefault(f"{deleting.folder} {batch}", False)
@@ -258,6 +254,13 @@ class Changes:
         kept = {stream: segments for stream, segments in batch.segments.items() if stream not in left}
         collected = {stream: number for stream, number in batch.collected.items() if stream not in left}
         self._batches[name] = replace(batch, segments=kept, collected=collected, given_back=not kept)
+
+    def _receive(self, received: entries.Received) -> None:
+        for batch in received.batches:
+            # KeyError: nothing was handed on.
+            _ = self._done[batch][received.hop]
+        new = (f"{received.party} {received.hop} {batch}" for batch in received.batches)
+        self._received += tuple(sorted({*new} - {*self._received}))
 
     def _delete(self, deleted: entries.Deleted) -> None:
         for batch in deleted.batches:

@@ -147,7 +147,7 @@ def next_window(
     return window if due <= now else None
 
 
-def closing_of(
+def closing_of(  # noqa: PLR0913  # all that decides what closing does
     window: Window,
     closed: datetime | None,
     waiting: Iterable[Segment],

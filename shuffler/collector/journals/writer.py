@@ -36,7 +36,7 @@ _PAUSE_SECONDS = 0.002
 class Writer:
     """The queue, the journals and the present window."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the collector makes one
         self,
         root: Path,  # directory of journals, locked by this process
         length: timedelta,  # of windows
