@@ -88,7 +88,7 @@ def read_names(path: Path) -> list[str]:
     return [canonical(row["item"]) for row in csv_rows(read_file(path, "items", TABLE_BYTES), str(path), ("item",))]
 
 
-def write_results(
+def write_results(  # noqa: PLR0913  # all that a result is made of
     directory: str,
     campaign: Campaign,
     tally: Tally,
