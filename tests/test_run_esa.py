@@ -23,7 +23,7 @@ from tests.support.records import private_key, write_envelopes
 ROOT = Path(__file__).parents[1]
 LISTED = {"alpha": 300, "beta": 120, "gamma": 60, "nobody": 0}
 POPULAR = {"plantedsecret": 90}
-"""In no list, and kept for certain."""
+"""In no list, and not kept with probability 1e-15 at most."""
 RARE = {f"raresecret{index}": 1 for index in range(10)}
 """In no list, and all together kept with probability 1e-8 at most, delta for each."""
 SENT = [(f"client {number}", value) for number, value in enumerate(values_of(LISTED | POPULAR | RARE))]
