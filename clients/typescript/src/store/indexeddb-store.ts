@@ -6,12 +6,15 @@ const RECORDS = "records";
 const VERSION = 1;
 /** The greatest string unit: it follows every key that begins with a prefix. */
 const AFTER = "\uffff";
+/** Milliseconds before a step is tried anew. */
+const PAUSE = 100;
 
 /**
  * Records in an IndexedDB database of this origin. Its transactions keep tabs and workers apart.
  *
  * A browser may close the connection at any moment, as Safari does with a page in the background. The database is then
- * opened again, and the step is tried once more: nothing of a step that failed was written.
+ * opened again, and the step is tried anew, twice at most and not at once, since a browser that deletes data closes what
+ * is opened meanwhile: nothing of a step that failed was written.
  *
  * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them, and so may a
  * browser that is short of space, or that was not used for long.
@@ -41,7 +44,7 @@ export class IndexedDbStore implements Store {
     wanted: readonly Wanted[],
     step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
   ): Promise<Result> {
-    for (let last = false; ; last = true) {
+    for (let left = 2; ; left -= 1) {
       if (this.#closed) throw new StoreError("the store was closed by the app: open it again");
       const connection = (this.#connection ??= connected(this.#name));
       let decided: () => Result;
@@ -51,7 +54,10 @@ export class IndexedDbStore implements Store {
         const name = cause instanceof Error ? cause.name : "no reason given";
         const isFull = name === "QuotaExceededError";
         if (!isFull && this.#connection === connection) this.#disconnect();
-        if (!isFull && !last) continue;
+        if (!isFull && left > 0) {
+          await new Promise((resolve) => setTimeout(resolve, PAUSE));
+          continue;
+        }
         const cure = isFull ? "free space on this device" : "load the page again, or allow this site to keep data";
         throw new StoreError(`cannot use the database (${name}): ${cure}`);
       }
