@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evaluator.metrics import Metrics as EvaluatorMetrics
 from pipelines.log.log import Logs
-from pipelines.metrics.looks import Looks
+from pipelines.monitoring.run_metrics import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
 from tests.deploy.rule_cases import ARRIVED, FAULTS, GOOD, HOURS, STEP, Series

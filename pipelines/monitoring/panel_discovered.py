@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.asking.new import new_table
-from pipelines.dashboard.campaign import Shown
+from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Points, Prose, Row
 
 _MOST = 200

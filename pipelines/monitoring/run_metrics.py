@@ -12,8 +12,8 @@ from pipelines.deployment.campaigns import read_published
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.log.log import Logs
-from pipelines.metrics import telemetry, textfile
-from pipelines.metrics.numbers import PREFIX, Numbers, measure
+from pipelines.monitoring import telemetry, textfile
+from pipelines.monitoring.deployment_metrics import PREFIX, Numbers, measure
 from pipelines.schedule.report import Done
 
 _LAST_GOOD = f"{PREFIX}last_good_look_timestamp_seconds"

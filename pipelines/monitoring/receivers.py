@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 from hushcount.delivery.exchange import NoAnswer, Reply, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, UsageError
-from pipelines.alerts.signing import Secret, read_secret
 from pipelines.deployment.alerting import SECONDS, AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
+from pipelines.monitoring.webhook_signature import Secret, read_secret
 
 _MOST_ANSWER_BYTES = 1 << 14
 _TURN = 0.5

@@ -13,7 +13,7 @@ from hushcount.questions.counted import Group
 from hushcount.questions.paths import by_prefix, parent_of
 from pipelines.asking.groups import declared_groups
 from pipelines.asking.sums import sums_table
-from pipelines.dashboard.campaign import Shown
+from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Prose, Row, Span
 
 _SEPARATORS = ("/", "::", ".")

@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from pipelines.log.log import Logs
-from pipelines.metrics.looks import Looks
+from pipelines.monitoring.run_metrics import Looks
 from tests.support.collecting import collect
 from tests.support.site import FLOOR, Site, at, values
 

@@ -11,7 +11,7 @@ from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.questions.counted import Counted, Group
 from pipelines.asking.groups import declared_groups
-from pipelines.dashboard.campaign import Shown
+from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Prose, Trend
 from pipelines.pages.series import Series
 

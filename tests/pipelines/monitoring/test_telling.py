@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.alerts.receivers import Message, Undelivered, Webhook
-from pipelines.alerts.signing import Secret
-from pipelines.alerts.telling import tell
 from pipelines.deployment.alerting import AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
+from pipelines.monitoring.receivers import Message, Undelivered, Webhook
+from pipelines.monitoring.telling import tell
+from pipelines.monitoring.webhook_signature import Secret
 from pipelines.schedule.report import Done
 from tests.hushcount.delivery.misbehaving import http, serving
-from tests.pipelines.alerts.test_receivers import KEY, SECRET
+from tests.pipelines.monitoring.test_receivers import KEY, SECRET
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, files_under, refused
 from tests.support.site import Site, at, values
@@ -128,7 +128,7 @@ def test_a_run_that_is_killed_while_it_sends_sends_the_same_again(tmp_path: Path
     site = site_with(tmp_path, program(f"{KEEP}; kill -9 $PPID"), values(600), ROSE)
     site.run(2.1)
     code = (
-        "import sys; from pathlib import Path; from pipelines.alerts.telling import *\n"
+        "import sys; from pathlib import Path; from pipelines.monitoring.telling import *\n"
         "deployment = Deployment.read(Path(sys.argv[1])); tell(deployment, Done(), logs=Logs(deployment))"
     )
     killed = subprocess.run([sys.executable, "-c", code, site.config], check=False, cwd=ROOT)  # noqa: S603  # our own

@@ -7,8 +7,6 @@ from datetime import datetime, timezone
 from functools import partial
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.alerts.alert import alert_of
-from pipelines.alerts.receivers import Message, Receiver, Undelivered, receiver_of
 from pipelines.asking.sides import USUAL
 from pipelines.asking.sources import Source, places_of
 from pipelines.audit.view import Finding
@@ -19,6 +17,8 @@ from pipelines.files.storage_errors import told
 from pipelines.log.entries import Told
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
+from pipelines.monitoring.alert import alert_of
+from pipelines.monitoring.receivers import Message, Receiver, Undelivered, receiver_of
 from pipelines.schedule.report import Done
 
 

@@ -10,7 +10,7 @@ from pipelines.asking.changes import Change, by_chance, changed
 from pipelines.asking.groups import each_item
 from pipelines.asking.sentences import of_changes
 from pipelines.asking.sides import USUAL, Sides, of_windows
-from pipelines.dashboard.campaign import Shown
+from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
 
 _ROWS = 60

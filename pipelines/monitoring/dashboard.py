@@ -9,14 +9,14 @@ from hushcount.errors import HushcountError
 from pipelines.asking.sources import of_epochs
 from pipelines.audit.view import View
 from pipelines.console.tables import stamp
-from pipelines.dashboard.campaign import Shown
-from pipelines.dashboard.differences import changes_of, comparison
-from pipelines.dashboard.discovered import discovered_of
-from pipelines.dashboard.health import budget_of, hops_of
-from pipelines.dashboard.sums import groups_of
-from pipelines.dashboard.trends import trend_of
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.monitoring.panel_differences import changes_of, comparison
+from pipelines.monitoring.panel_discovered import discovered_of
+from pipelines.monitoring.panel_health import budget_of, hops_of
+from pipelines.monitoring.panel_sums import groups_of
+from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Block, Panel, Prose
 from pipelines.pages.page import render
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from pipelines.alerts.telling import tell
 from pipelines.log.log import Logs
-from pipelines.metrics import textfile
-from pipelines.metrics.looks import Looks
+from pipelines.monitoring import textfile
+from pipelines.monitoring.run_metrics import Looks
+from pipelines.monitoring.telling import tell
 from pipelines.schedule.lease import leased
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name

@@ -18,10 +18,10 @@ import pytest
 from hushcount.errors import UsageError
 from pipelines.audit.reconcile import Account, WindowCounts
 from pipelines.audit.view import StreamRow
-from pipelines.dashboard.health import columns_of
-from pipelines.dashboard.page import page_of
-from pipelines.dashboard.serving import PageServer
-from pipelines.dashboard.sums import largest
+from pipelines.monitoring.dashboard import page_of
+from pipelines.monitoring.dashboard_server import PageServer
+from pipelines.monitoring.panel_health import columns_of
+from pipelines.monitoring.panel_sums import largest
 from pipelines.pages.assets import policy
 from pipelines.pages.figures import Column, Row, Span
 from tests.support.collecting import collect, window_name
