@@ -25,7 +25,7 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "asking", "audit", "console", "epochs", "files", "handover", "init", "ledger", "monitoring", "outputs",
+            "asking", "audit", "console", "epochs", "files", "handover", "ledger", "monitoring", "outputs",
             "pages", "schedule",
         )
     ),

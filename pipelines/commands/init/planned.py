@@ -16,7 +16,7 @@ from hushcount.privacy.composition import Loss
 from hushcount.privacy.queries import discovery_answer, shuffled_answer
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from pipelines.init.questions import Answers
+from pipelines.commands.init.wizard import Answers
 from pipelines.ledger.charging import cost_of
 
 _DAY = timedelta(days=1)

@@ -27,8 +27,8 @@ from pipelines.console.tables import facts
 if TYPE_CHECKING:
     from hushcount.campaigns.campaign import Campaign
     from hushcount.planning.planner import Candidate
-    from pipelines.init.questions import Answers
-    from pipelines.init.write import Place
+    from pipelines.commands.init.wizard import Answers
+    from pipelines.commands.init.write import Place
 
 _HOST = re.compile(r"[A-Za-z0-9.:-]{1,255}")
 
@@ -73,9 +73,9 @@ def init(
     Example: hushcount init usage --dictionary settings.txt --clients 20000 --epsilon 2 --window 1d
     """
     # Planning takes longer to import than --help may take.
-    from pipelines.init import planned, questions
-    from pipelines.init.units import service_user
-    from pipelines.init.write import Choice, Place, require_new, write
+    from pipelines.commands.init import planned, wizard
+    from pipelines.commands.init.units import service_user
+    from pipelines.commands.init.write import Choice, Place, require_new, write
 
     target = directory.resolve()
     require_new(target)
@@ -88,15 +88,15 @@ def init(
         raise UsageError("give --discovery-epsilon or --no-discovery, not both")
     # Make the path absolute, so that a dictionary called "open" is not taken for that answer.
     listed = None if dictionary is None else str(dictionary.absolute())
-    given: dict[questions.Name, str | None] = {
+    given: dict[wizard.Name, str | None] = {
         "id": id,
-        "values": questions.OPEN if open_domain else listed,
+        "values": wizard.OPEN if open_domain else listed,
         "clients": None if clients is None else str(clients),
         "epsilon": None if epsilon is None else repr(epsilon),
-        "discovery": questions.NONE if no_discovery else None if discovery_epsilon is None else repr(discovery_epsilon),
+        "discovery": wizard.NONE if no_discovery else None if discovery_epsilon is None else repr(discovery_epsilon),
         "window": window,
     }
-    answers = questions.answers(target, min_batch, given, asks=not yes and is_person())
+    answers = wizard.answers(target, min_batch, given, asks=not yes and is_person())
     best = planned.mechanism_for(answers)
     value = _test_value(answers)
     campaign, budget = write(place, answers, Choice(best.mechanism, best.parameters, min_batch), value)
@@ -167,7 +167,7 @@ def _services(place: Place) -> str:
 
 
 def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[RenderableType]:
-    from pipelines.init.planned import Spans
+    from pipelines.commands.init.planned import Spans
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
     begins = tiling(answers.window, window_at(datetime.now(timezone.utc), answers.window))

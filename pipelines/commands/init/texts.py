@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 
 from hushcount.collection.windows import duration_text
-from pipelines.init.planned import Spans
+from pipelines.commands.init.planned import Spans
 
 _FILE = """\
 # One machine and one operator, made by hushcount init. Paths are relative to this file.

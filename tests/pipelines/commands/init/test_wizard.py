@@ -22,7 +22,7 @@ from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.settings import Deployment
 from tests.support.jobs import write_lines
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PATIENCE = 120.0
 CTRL_C = b"\x03"
 ASKED = re.compile(r"^[A-Z][^\r\n]*\?[^\r\n]*\r\n", re.MULTILINE)

@@ -20,12 +20,12 @@ from hushcount.formats.whole_files import write_new
 from hushcount.oracles.parameters import Parameters
 from hushcount.policy import terms_of
 from keys import store, vouching
+from pipelines.commands.init.planned import Budget, Spans, budget_for
+from pipelines.commands.init.texts import app_text, deployment_text, site_of
+from pipelines.commands.init.units import User, units
+from pipelines.commands.init.wizard import Answers
 from pipelines.deployment.publish import publish
 from pipelines.deployment.settings import Deployment
-from pipelines.init.planned import Budget, Spans, budget_for
-from pipelines.init.questions import Answers
-from pipelines.init.texts import app_text, deployment_text, site_of
-from pipelines.init.units import User, units
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.report import set_limit
 

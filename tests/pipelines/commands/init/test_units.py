@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.init.units import User, units
+from pipelines.commands.init.units import User, units
 from tests.support.jobs import done
 
-SHIPPED = Path(__file__).parents[3] / "deploy" / "systemd"
+SHIPPED = Path(__file__).parents[4] / "deploy" / "systemd"
 SOMEBODY = User("somebody", "people", 1234, 1234)
 CHANGED = {
     "ExecStart", "User", "Group", "InaccessiblePaths", "ReadWritePaths", "ReadOnlyPaths", "StateDirectory",

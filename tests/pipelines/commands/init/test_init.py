@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import pipelines.init.write
+import pipelines.commands.init.write
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.dictionary import read_dictionary
@@ -164,7 +164,7 @@ def test_what_ends_halfway_leaves_nothing(
                 assert list(tmp_path.glob(".usage.*.init/operator-keys/operator-*.key"))
                 raise stopped  # noqa: B023  # called before the next one
 
-            monkeypatch.setattr(pipelines.init.write, "publish", stop)
+            monkeypatch.setattr(pipelines.commands.init.write, "publish", stop)
             run = cli("init", tmp_path / "usage", "--open-domain")
             assert run.status == (130 if stopped is KeyboardInterrupt else 2 if isinstance(stopped, UsageError) else 1)
             assert run.out == ""
@@ -173,9 +173,9 @@ def test_what_ends_halfway_leaves_nothing(
 
 KILLED = """
 import os, sys
-import pipelines.init.write
+import pipelines.commands.init.write
 number = int(sys.argv.pop(1))
-pipelines.init.write.publish = lambda *_: os.kill(os.getpid(), number)
+pipelines.commands.init.write.publish = lambda *_: os.kill(os.getpid(), number)
 from pipelines.entry import main
 main()
 """
@@ -196,14 +196,14 @@ def test_a_killed_one_leaves_nothing_by_that_name_and_the_next_removes_the_rest(
 
 
 def test_of_two_at_a_time_one_is_made_and_the_other_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish, inner = pipelines.init.write.publish, []
+    publish, inner = pipelines.commands.init.write.publish, []
 
     def twice(*given: Any) -> None:
-        monkeypatch.setattr(pipelines.init.write, "publish", publish)
+        monkeypatch.setattr(pipelines.commands.init.write, "publish", publish)
         inner.append(done("init", tmp_path / "usage", "--open-domain", "--json").json)
         publish(*given)
 
-    monkeypatch.setattr(pipelines.init.write, "publish", twice)
+    monkeypatch.setattr(pipelines.commands.init.write, "publish", twice)
     refused("init", tmp_path / "usage", "--open-domain", says=[f" {tmp_path / 'usage'}"])
     (made,) = inner
     assert Campaign.read(tmp_path / "usage" / "campaign.json").fingerprint.hex() == made["fingerprint"]
