@@ -14,8 +14,8 @@ from pipelines.asking.sources import Source
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import found_items, read_decisions
 from pipelines.files import storage
+from pipelines.handover.hops import outputs
 from pipelines.jobs.found import FOUND
-from pipelines.log.hops import outputs
 from pipelines.outputs.received_summary import folder_of
 
 SCHEMA = pa.schema(

@@ -17,8 +17,8 @@ from pipelines.deployment.campaigns import Epochs, require_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
 from pipelines.files import storage
+from pipelines.handover.hops import outputs
 from pipelines.jobs import results
-from pipelines.log.hops import outputs
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 

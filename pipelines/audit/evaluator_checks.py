@@ -10,8 +10,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import EpochPart
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import Epochs
+from pipelines.handover.hops import outputs
 from pipelines.handover.names import Batch
-from pipelines.log.hops import outputs
 
 _SLACK = timedelta(days=7)
 """So long after it is due a key may be destroyed before it counts as forgotten."""

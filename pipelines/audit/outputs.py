@@ -16,10 +16,10 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
 from pipelines.handover.names import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
-from pipelines.log.hops import CHAIN, READERS, HopName, hop_names, table_of
 from pipelines.log.stored import oldest_open
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY

@@ -44,10 +44,10 @@ from pipelines.epochs.items import (
     write_tracked,
 )
 from pipelines.epochs.signing import Signer, signer_of
+from pipelines.handover.hops import hop_names, outputs
 from pipelines.handover.names import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
-from pipelines.log.hops import hop_names, outputs
 
 _FILE_MODE = 0o644
 

@@ -23,8 +23,8 @@ from pipelines.audit.view import View
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import hop_names, outputs
 from pipelines.ledger.report import describe
-from pipelines.log.hops import hop_names, outputs
 from pipelines.log.log import Logs
 
 PREFIX = "hushcount_run_"

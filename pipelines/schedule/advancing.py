@@ -19,11 +19,11 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.files import storage
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.handover.names import Batch
 from pipelines.jobs.together import BatchJob
 from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.log.log import Log
 from pipelines.outputs.withheld import is_withheld, sentence
 from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out

@@ -17,13 +17,13 @@ from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
+from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.handover.names import Batch
 from pipelines.handover.parties import signer_of
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.together import BatchJob
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Output
 from pipelines.schedule.handed import Stated, is_there

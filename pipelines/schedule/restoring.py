@@ -11,10 +11,10 @@ from datetime import datetime
 
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
+from pipelines.handover.hops import HopName, output_of
 from pipelines.ledger.proofs import noted
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Adopted, Held, Opened, Restored, whole_second
-from pipelines.log.hops import HopName, output_of
 from pipelines.log.log import Log
 from pipelines.outputs.received_summary import COUNTED, read_summary
 from pipelines.outputs.staging import SUMMARY

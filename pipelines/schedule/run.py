@@ -15,11 +15,11 @@ from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
+from pipelines.handover.hops import CHAIN
 from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log, Logs
 from pipelines.log.waiting import unclaimed, waiting_of
 from pipelines.schedule.advancing import advance_all

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from pipelines.deployment.settings import PARTIES, Deployment, Party
+from pipelines.handover.hops import CHAIN, Hop, HopName
 from pipelines.handover.parties import signer_of, verified_by
 from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
 from pipelines.ledger.clock import shown
 from pipelines.log.entries import Decision, Received
 from pipelines.log.facts import Hopped
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, Hop, HopName
 from pipelines.log.log import Log
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment, Party
+from pipelines.handover.hops import CHAIN, HopName, all_outputs, outputs
 from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
 from pipelines.ledger.following import Followed, followed
 from pipelines.log.facts import Head
-from pipelines.log.hops import CHAIN, HopName, all_outputs, outputs
 from pipelines.log.log import Log
 from pipelines.schedule.stating import keys_of, others
 

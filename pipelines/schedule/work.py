@@ -12,8 +12,8 @@ from rich.console import Console
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN, HopName
 from pipelines.log.closing import Listed
-from pipelines.log.hops import CHAIN, HopName
 from pipelines.log.log import Log, Logs
 from pipelines.schedule.report import Done
 

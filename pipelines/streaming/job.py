@@ -16,9 +16,9 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.engine.runner import Engine
 from pipelines.files.leases import MOST_KINDS, Patience, held
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN, hop_names
 from pipelines.jobs.known_steps import KNOWN_STEPS
 from pipelines.jobs.together import Steps
-from pipelines.log.hops import CHAIN, hop_names
 from pipelines.streaming.carrying import CarryOut
 from pipelines.streaming.order_book import OrderBook
 from pipelines.streaming.watch import WatchOrders

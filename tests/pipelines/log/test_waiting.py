@@ -12,9 +12,9 @@ from hushcount.campaigns.campaign import Stream
 from pipelines.audit.doctor import examine
 from pipelines.epochs.items import TrackedItems
 from pipelines.epochs.next_epoch import _windows
+from pipelines.handover.hops import HopName
 from pipelines.log.facts import Head, Hopped
 from pipelines.log.fold import Fold
-from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.report import Done
 from tests.support.collecting import collect, window_name

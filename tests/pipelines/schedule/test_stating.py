@@ -20,9 +20,9 @@ from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.engine.runner import Engine
+from pipelines.handover.hops import HopName
 from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.log.fold import Fold
-from pipelines.log.hops import HopName
 from pipelines.log.log import Logs
 from pipelines.outputs.summary import digest_of_json
 from pipelines.schedule import attempts, stating
