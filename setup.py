@@ -16,7 +16,7 @@ setup(
         "analyzer",
         "aux_server",
         "pipelines",
-        "pipelines.asking",
+        "pipelines.questions",
         "pipelines.audit",
         "pipelines.commands",
         "pipelines.commands.init",

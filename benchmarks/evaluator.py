@@ -20,8 +20,8 @@ from benchmarks.inputs import Setting, make_place
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES, questions_of
 from hushcount.formats.reading import parse_object
+from keys.directories import KeyReference, create, read_public
 from keys.evaluating import EvaluatorKey
-from keys.store import KeyReference, create, read_public
 
 _SETTING = Setting(None, None)
 _POOL = 20

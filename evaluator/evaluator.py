@@ -20,7 +20,7 @@ from evaluator.manifests import Asker
 from evaluator.metrics import Metrics
 from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
-from evaluator.store import ManifestStore
+from evaluator.uploads import ManifestStore
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.open_questions import OpenQuestion
+from hushcount.delivery.open_evaluations import OpenQuestion
 from hushcount.delivery.waiting import Waiting, new_question
 from hushcount.delivery.waits import random_seconds
 from hushcount.items import canonical

@@ -69,7 +69,7 @@ def keys(view: View) -> Iterator[Finding]:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
             # Not at the top: the shuffler's doctor has no such package.
-            from keys.store import campaign_key
+            from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"
             try:

@@ -17,7 +17,7 @@ from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
 from pipelines.log.stored import oldest_open
@@ -145,7 +145,7 @@ def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...
     source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
     if not isinstance(source, Path):
         return ()
-    from keys.store import verify_keys
+    from keys.directories import verify_keys
 
     return verify_keys(source, role, retired=True)
 

@@ -15,7 +15,7 @@ from pipelines.audit.heard import Heard, heard
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import SegmentPath
+from pipelines.handover.paths import SegmentPath
 from pipelines.log.calendar import Calendar
 from pipelines.log.closing import Rule
 from pipelines.log.fold import Fold

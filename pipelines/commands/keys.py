@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Exit, Option, confirm
 
-from keys import rotation, store
+from keys import directories, rotation
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
@@ -59,7 +59,7 @@ def new_keys(
 
     Example: hushcount keys new --out keys
     """
-    store.create(out, days, _ROLES[role], wrap=wrap, number=number)
+    directories.create(out, days, _ROLES[role], wrap=wrap, number=number)
     return _listed(out)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
     from pipelines.monitoring.run_metrics import Looks
-    from pipelines.schedule.report import Done
+    from pipelines.schedule.done import Done
     from pipelines.schedule.work import Say
 
 _LOOK_SECONDS = 900.0
@@ -162,8 +162,8 @@ def _look(
     """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
     from pipelines.files.storage_errors import told
     from pipelines.monitoring.telling import tell
+    from pipelines.schedule.done import Done
     from pipelines.schedule.lease import AnotherRun
-    from pipelines.schedule.report import Done
 
     try:
         done = work()

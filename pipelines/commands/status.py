@@ -18,7 +18,7 @@ from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
-    from pipelines.audit.questions import Questions
+    from pipelines.audit.evaluations import Questions
     from pipelines.audit.reconcile import Account
 
 
@@ -35,8 +35,8 @@ def status(
     Example: hushcount status --config deployment.toml
     """
     from pipelines.audit.collecting import collecting
+    from pipelines.audit.evaluations import questions_of
     from pipelines.audit.evaluator_checks import lacks_evaluator
-    from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
     from pipelines.deployment.campaigns import read_epochs

@@ -12,7 +12,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.epochs import folder_name
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.outputs.staging import SUMMARY
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from hushcount.collection.epochs import folder_name
 from hushcount.errors import UsageError
 from pipelines.files import storage
 from pipelines.handover.file_list import listed_files
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.outputs.staging import Output, placed, write_summary
 from pipelines.outputs.summary import HopSummary
 
 if TYPE_CHECKING:
     from hushcount.campaigns.public_keys import VerifyKeyPart
+    from keys.directories import KeyReference
     from keys.roles import SigningRole
-    from keys.store import KeyReference
 
 
 def batch_name(directory: str) -> str:
@@ -91,7 +91,7 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
     if keys is None:
         return None
     try:
-        from keys.store import active_key
+        from keys.directories import active_key
     except ModuleNotFoundError as error:
         if error.name != "keys":
             raise
@@ -107,6 +107,6 @@ def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ..
     """Return the keys one of which must have signed the input; empty: signatures are not checked."""
     if keys is None:
         return ()
-    from keys.store import verify_keys
+    from keys.directories import verify_keys
 
     return verify_keys(keys, role)

@@ -31,7 +31,7 @@ from keys.opening_engines import require_opening_engine, sealing_for
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import FolderOf, Listed, OfOrder, Order, ShardOfOrder
 from pipelines.files.progress import tick
-from pipelines.handover.evaluator import Evaluator, namer
+from pipelines.handover.evaluator_address import Evaluator, namer
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts

@@ -22,7 +22,7 @@ from hushcount.senders import Senders
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_header
 from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.tables import csv_bytes, read_csv_rows
+from pipelines.jobs.table_files import csv_bytes, read_csv_rows
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 

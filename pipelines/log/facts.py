@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window
 from hushcount.senders import Authentication
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.log.closing import GIVEN_UP, Segment
 from pipelines.outputs.counts import HopCounts
 
@@ -46,7 +46,7 @@ class Hopped:
         summary: digest of the summary as it is published; None without one.
         counts: what it counted; no streams if it had nothing to read.
         made_from: digest of the summary of what it read; None: it read none.
-        charge: what the summary says of its charge, as `pipelines.ledger.proofs.noted`; None: nothing was charged.
+        charge: what the summary says of its charge, as `stated_charges.noted` has it; None: nothing was charged.
         gone: whether its files were found missing.
     """
 

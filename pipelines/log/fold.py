@@ -14,7 +14,7 @@ from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Party
 from pipelines.handover.hops import HopName
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.log.calendar import Times
 from pipelines.log.closing import Segment
 from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped

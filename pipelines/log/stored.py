@@ -11,7 +11,7 @@ from hushcount.collection.manifests import SUFFIX
 from hushcount.collection.windows import Window
 from pipelines.deployment.settings import Deployment, WindowsPart
 from pipelines.files import storage
-from pipelines.handover.names import SegmentPath
+from pipelines.handover.paths import SegmentPath
 from pipelines.log.fold import Fold
 
 _MARGIN = timedelta(days=1)

@@ -15,7 +15,7 @@ from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
 from pipelines.deployment.settings import Deployment
 from pipelines.files.block_files import header_of
-from pipelines.handover.names import SegmentPath
+from pipelines.handover.paths import SegmentPath
 from pipelines.ledger.clock import shown
 from pipelines.log.closing import File, Rule, Segment
 from pipelines.log.fold import Fold

@@ -18,14 +18,14 @@ from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Group
-from pipelines.asking.changes import Change, changed
-from pipelines.asking.groups import declared_groups, each_item
-from pipelines.asking.sentences import of_change, plain
-from pipelines.asking.sides import Sides, of_windows
-from pipelines.asking.sources import Source
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.log.entries import Told
 from pipelines.monitoring.receivers import Message
+from pipelines.questions.changes import Change, changed
+from pipelines.questions.selection import declared_groups, each_item
+from pipelines.questions.sentences import of_change, plain
+from pipelines.questions.sides import Sides, of_windows
+from pipelines.questions.sources import Source
 
 _MOST = 1000
 """Changes of one alert; the next window tells more."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from hushcount.errors import HushcountError
-from pipelines.asking.sources import of_epochs
 from pipelines.audit.view import View
 from pipelines.console.tables import stamp
 from pipelines.deployment.campaigns import Epochs, read_epochs
@@ -19,6 +18,7 @@ from pipelines.monitoring.panel_sums import groups_of
 from pipelines.monitoring.panel_trends import trend_of
 from pipelines.pages.figures import Block, Panel, Prose
 from pipelines.pages.page import render
+from pipelines.questions.sources import of_epochs
 
 
 def page_of(deployment: Deployment, now: datetime, last: int) -> str:

@@ -24,7 +24,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import hop_names, outputs
-from pipelines.ledger.report import describe
+from pipelines.ledger.overview import describe
 from pipelines.log.log import Logs
 
 PREFIX = "hushcount_run_"

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
-from pipelines.asking.sources import Source
 from pipelines.console.tables import window_names
+from pipelines.questions.sources import Source
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from hushcount.errors import UsageError
-from pipelines.asking.changes import Change, by_chance, changed
-from pipelines.asking.groups import each_item
-from pipelines.asking.sentences import of_changes
-from pipelines.asking.sides import USUAL, Sides, of_windows
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
+from pipelines.questions.changes import Change, by_chance, changed
+from pipelines.questions.selection import each_item
+from pipelines.questions.sentences import of_changes
+from pipelines.questions.sides import USUAL, Sides, of_windows
 
 _ROWS = 60
 _DRAWN = 24

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.asking.new import new_table
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Points, Prose, Row
+from pipelines.questions.new import new_table
 
 _MOST = 200
 _DRAWN = 30

@@ -8,7 +8,7 @@ from pipelines.audit.foresight import budget
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
 from pipelines.console.tables import by_reason, window_names
-from pipelines.ledger import report
+from pipelines.ledger import overview
 from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
 
 _HEADS = ("window", "hop and stream", "received", "went on", "rejected")
@@ -58,7 +58,7 @@ def budget_of(view: View, key: str) -> Block:
     """Return what of its limit the campaign has spent, and for how many windows it lasts."""
     heading, ledger = "Privacy budget", view.deployment.ledger
     says = [f"{_capital(finding.says)}." for finding in budget(view)]
-    described = report.describe(ledger, view.campaign) if ledger is not None and ledger.exists() else None
+    described = overview.describe(ledger, view.campaign) if ledger is not None and ledger.exists() else None
     account = None if described is None else described.accounts.get(view.campaign)
     if account is not None and account.limit is not None and account.spent.epsilon is None:
         says.append(f"No bound states what is spent at the limit's delta, {account.limit.delta:g}.")

@@ -11,10 +11,10 @@ import pyarrow as pa
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
 from hushcount.questions.paths import by_prefix, parent_of
-from pipelines.asking.groups import declared_groups
-from pipelines.asking.sums import sums_table
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Prose, Row, Span
+from pipelines.questions.selection import declared_groups
+from pipelines.questions.sums import sums_table
 
 _SEPARATORS = ("/", "::", ".")
 _DEPTH = 4

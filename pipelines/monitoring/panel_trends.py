@@ -10,10 +10,10 @@ from hushcount.arrays import IntArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.questions.counted import Counted, Group
-from pipelines.asking.groups import declared_groups
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Prose, Trend
 from pipelines.pages.series import Series
+from pipelines.questions.selection import declared_groups
 
 _FIRST = 5
 _REPEATED = (

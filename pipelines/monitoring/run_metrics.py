@@ -14,7 +14,7 @@ from pipelines.files.storage_errors import told
 from pipelines.log.log import Logs
 from pipelines.monitoring import telemetry, textfile
 from pipelines.monitoring.deployment_metrics import PREFIX, Numbers, measure
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 
 _LAST_GOOD = f"{PREFIX}last_good_look_timestamp_seconds"
 _SECONDS = f"{PREFIX}hop_seconds"

@@ -7,8 +7,6 @@ from datetime import datetime, timezone
 from functools import partial
 
 from hushcount.errors import HushcountError, UsageError
-from pipelines.asking.sides import USUAL
-from pipelines.asking.sources import Source, places_of
 from pipelines.audit.view import Finding
 from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.campaigns import Epochs, read_published
@@ -19,7 +17,9 @@ from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.monitoring.alert import alert_of
 from pipelines.monitoring.receivers import Message, Receiver, Undelivered, receiver_of
-from pipelines.schedule.report import Done
+from pipelines.questions.sides import USUAL
+from pipelines.questions.sources import Source, places_of
+from pipelines.schedule.done import Done
 
 
 def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None) -> None:

@@ -12,7 +12,7 @@ import hmac
 from dataclasses import dataclass, field
 
 from hushcount.errors import UsageError
-from pipelines.handover.evaluator import read_secret_text
+from pipelines.handover.evaluator_address import read_secret_text
 
 PREFIX = "whsec_"
 _LEAST_BYTES, _MOST_BYTES = 24, 64

@@ -20,7 +20,7 @@ from pipelines.files import storage
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, CHARGING, HopName, hop_names
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.jobs.together import BatchJob
 from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
@@ -29,10 +29,10 @@ from pipelines.outputs.withheld import is_withheld, sentence
 from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
 from pipelines.schedule.charges import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
-from pipelines.schedule.hops import Task, next_step
 from pipelines.schedule.inputs import earlier
 from pipelines.schedule.intake import fault_in, said_aside
 from pipelines.schedule.publishing import new_attempt, publish, publish_missing
+from pipelines.schedule.tasks import Task, next_step
 from pipelines.schedule.work import Work
 
 _MOST_REPORTS = 1 << 22

@@ -19,7 +19,7 @@ from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.outputs.withheld import Withheld
 from pipelines.schedule.handed import require_stated
-from pipelines.schedule.hops import PLANS, Task, left, require_keys
+from pipelines.schedule.tasks import PLANS, Task, left, require_keys
 from pipelines.streaming.ordering import by_stream
 
 

@@ -17,10 +17,10 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
+from pipelines.ledger.charges import Limit
 from pipelines.ledger.following import Followed, follow, id_of
-from pipelines.ledger.proofs import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
-from pipelines.ledger.records import Limit
+from pipelines.ledger.stated_charges import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
 from pipelines.log.entries import Charging
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs

@@ -12,7 +12,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HopName, hop_names, output_of
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.handover.statements import Statement, read
 from pipelines.log.fold import Fold
 from pipelines.outputs.staging import SUMMARY

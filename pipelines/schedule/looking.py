@@ -13,8 +13,8 @@ from pipelines.log.closing import Listed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.log.stored import Stored, stored_files
+from pipelines.schedule.done import Done
 from pipelines.schedule.intake import intake_of
-from pipelines.schedule.report import Done
 from pipelines.schedule.restoring import replace_log
 from pipelines.schedule.witnesses import Beside, beside_logs, missing_of
 from pipelines.schedule.work import Vouched

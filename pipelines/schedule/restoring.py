@@ -12,7 +12,7 @@ from datetime import datetime
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import HopName, output_of
-from pipelines.ledger.proofs import noted
+from pipelines.ledger.stated_charges import noted
 from pipelines.log.closing import Listed
 from pipelines.log.entries import Adopted, Held, Opened, Restored, whole_second
 from pipelines.log.log import Log

@@ -22,7 +22,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HANDED_ON, Hop, hop_names
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.jobs.dead_letters import CURES
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.log.calendar import Calendar

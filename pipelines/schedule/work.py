@@ -15,7 +15,7 @@ from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, HopName
 from pipelines.log.closing import Listed
 from pipelines.log.log import Log, Logs
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 
 Say = Callable[[str], None]
 

@@ -23,10 +23,10 @@ from hushcount.errors import UsageError
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, terms_of
 from hushcount.wire.sealing import Sealer
+from keys.directories import KeyReference, create
 from keys.evaluating import EvaluatorKey
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from keys.store import KeyReference, create
 from tests.audits.guessers import (
     ANOTHER,
     EVALUATOR,

@@ -11,7 +11,7 @@ from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.policy import Policy
-from keys.store import campaign_key
+from keys.directories import campaign_key
 from tests.evaluator.running import (
     VERIFIER,
     ask,

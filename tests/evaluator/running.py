@@ -15,8 +15,8 @@ import httpx
 from evaluator.manifests import EvaluationManifest, read_evaluation_manifest
 from hushcount.collection.epochs import epoch_folder
 from hushcount.discovery.oblivious import Questions, questions_of
+from keys.directories import create, read_public
 from keys.rotation import retire, rotate
-from keys.store import create, read_public
 from tests.shuffler.collector.running import (
     LONG,
     Running,

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from hushcount.discovery.oblivious import ELEMENT_BYTES, PROOF_BYTES, Unanswered
+from keys.directories import KeyReference
 from keys.evaluating import EvaluatorKey
-from keys.store import KeyReference
 from tests.evaluator.running import (
     TOKEN,
     VERIFIER,

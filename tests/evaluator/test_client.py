@@ -18,12 +18,12 @@ from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Unanswered
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
-from keys import store
+from keys import directories
 from keys.evaluating import EvaluatorKey
 from keys.roles import SigningRole
 from keys.vouching import delegate
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, evaluator
-from tests.hushcount.delivery.asking import read
+from tests.hushcount.delivery.evaluating import read
 from tests.hushcount.test_client import AUX_SERVER
 
 EVALUATOR = EvaluatorKey(bytes([5]) * 32)
@@ -120,7 +120,7 @@ def test_a_campaign_needs_exactly_the_evaluators_key_that_its_hash_needs(tmp_pat
 
 def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list(tmp_path: Path) -> None:
     operator, publisher = keys_of(tmp_path, "operator"), keys_of(tmp_path, "publisher")
-    (verify,) = store.verify_keys(tmp_path / "publisher", "publisher")
+    (verify,) = directories.verify_keys(tmp_path / "publisher", "publisher")
     for listed, is_good in ((), False), ((6,), False), ((6, 5), True):
         named = [EvaluatorKeyPart(**evaluator(secret)) for secret in listed]
         delegation = delegate(operator, oblivious(), verify, 9, 1, named)
@@ -131,6 +131,6 @@ def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list
                 delegation.require(oblivious(), publisher.id)
 
 
-def keys_of(directory: Path, role: SigningRole) -> store.KeyReference:
-    store.create(directory / role, 1, [role])
-    return store.active_key(directory / role, role)
+def keys_of(directory: Path, role: SigningRole) -> directories.KeyReference:
+    directories.create(directory / role, 1, [role])
+    return directories.active_key(directory / role, role)

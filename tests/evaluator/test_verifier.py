@@ -12,10 +12,10 @@ from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import MOST_QUESTIONS, Unanswered
 from hushcount.errors import RetiredKey
 from hushcount.wire.sealing import Sealer
+from keys.directories import campaign_key
 from keys.evaluator_keys import next_key
 from keys.rotation import retire
-from keys.store import campaign_key
-from pipelines.handover.evaluator import Evaluator
+from pipelines.handover.evaluator_address import Evaluator
 from tests.evaluator.running import BEGUN, evaluating, keys_of, make_asked_site, public_key
 from tests.shuffler.collector.running import Site, wait_for, write_collection
 

@@ -20,7 +20,7 @@ from pipelines.log.entries import whole_second
 from pipelines.log.fold import Fold
 from pipelines.log.stored import StoredFile
 from pipelines.schedule import calendar, intake, looking, retention, run
-from pipelines.schedule.clock import Told
+from pipelines.schedule.clock_check import Told
 
 Patch = pytest.MonkeyPatch
 

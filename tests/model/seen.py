@@ -19,9 +19,9 @@ from pipelines.audit.reconcile import Account, account_of
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN
+from pipelines.ledger.charges import Charge
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.file import read_charges
-from pipelines.ledger.records import Charge
 from pipelines.log import entries
 from pipelines.log.closing import GIVEN_UP, segments_of
 from pipelines.log.entries import Decision

@@ -25,8 +25,8 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "asking", "audit", "console", "epochs", "files", "handover", "ledger", "monitoring", "outputs",
-            "pages", "schedule",
+            "audit", "console", "epochs", "files", "handover", "ledger", "monitoring", "outputs",
+            "pages", "questions", "schedule",
         )
     ),
     *(

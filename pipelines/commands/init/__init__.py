@@ -20,8 +20,8 @@ from hushcount.errors import UsageError
 from hushcount.maths.figures import odds_of, rounded_up, users
 from pipelines.console import options
 from pipelines.console.answer import Answer
-from pipelines.console.asking import is_person
 from pipelines.console.guarantees import guarantee
+from pipelines.console.prompts import is_person
 from pipelines.console.tables import facts
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from hushcount.collection.windows import duration, window_at
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.maths.probability import require_epsilon
-from pipelines.console.asking import ask, repeated
 from pipelines.console.options import number_of_reports
+from pipelines.console.prompts import ask, repeated
 
 Name = Literal["id", "values", "clients", "epsilon", "discovery", "window"]
 OPEN = "open"

@@ -19,7 +19,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.oracles.parameters import Parameters
 from hushcount.policy import terms_of
-from keys import store, vouching
+from keys import directories, vouching
 from pipelines.commands.init.planned import Budget, Spans, budget_for
 from pipelines.commands.init.texts import app_text, deployment_text, site_of
 from pipelines.commands.init.units import User, units
@@ -27,7 +27,7 @@ from pipelines.commands.init.wizard import Answers
 from pipelines.deployment.publish import publish
 from pipelines.deployment.settings import Deployment
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.ledger.report import set_limit
+from pipelines.ledger.overview import set_limit
 
 _DAYS = 365
 _PRIVATE = 0o077
@@ -112,12 +112,12 @@ def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tu
 
 
 def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
-    store.create(folder / "keys", _DAYS)
-    store.create(folder / "operator-keys", _DAYS, ("operator",))
+    directories.create(folder / "keys", _DAYS)
+    directories.create(folder / "operator-keys", _DAYS, ("operator",))
     path, spans = folder / "campaign.json", Spans.of(answers.window)
     campaign = create_campaign(
         answers.id,
-        store.read_public([folder / "keys"]),
+        directories.read_public([folder / "keys"]),
         folder,
         mechanism=choice.mechanism,
         epsilon=answers.epsilon,
@@ -127,9 +127,9 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         discovery=None if answers.discovery is None else {"epsilon": answers.discovery, "delta": answers.delta},
     )
     campaign.write(path)
-    signature = vouching.sign_campaign(store.active_key(folder / "operator-keys", "operator"), campaign)
+    signature = vouching.sign_campaign(directories.active_key(folder / "operator-keys", "operator"), campaign)
     budget = budget_for(campaign, answers.window)
-    operator = store.verify_keys(folder / "operator-keys", "operator")
+    operator = directories.verify_keys(folder / "operator-keys", "operator")
     texts = {
         signature_path(path).name: signature.text(),
         "policy.json": terms_of(campaign, operator, answers.known).text(),

@@ -14,7 +14,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.delivery import Delivery, Sender
 from hushcount.delivery.posting import EVALUATOR_TOKEN
 from hushcount.discovery.names import name_of
-from keys.store import KeyReference, read_public
+from keys.directories import KeyReference, read_public
 from tests.evaluator.running import (
     ask,
     destroy_evaluator_key,
@@ -25,7 +25,7 @@ from tests.evaluator.running import (
     write_evaluator,
 )
 from tests.hushcount.campaigns.vouched import signed
-from tests.hushcount.delivery.asking import pass_time, read, told
+from tests.hushcount.delivery.evaluating import pass_time, read, told
 from tests.hushcount.delivery.test_real_collector import policy
 from tests.shuffler.collector.running import LONG, Running, Site, running, write_config
 

@@ -12,9 +12,9 @@ import pytest
 
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import RetiredKey
+from keys.directories import campaign_key
 from keys.rotation import retire
-from keys.store import campaign_key
-from pipelines.handover.evaluator import Evaluator
+from pipelines.handover.evaluator_address import Evaluator
 from tests.support.jobs import Chain, done, found, new_campaign, refused, summary, write_lines
 
 LINES = ["alpha"] * 60 + ["beta"] * 40 + ["unlisted"] * 80 + ["größer"] * 80 + ["seldom"]

@@ -16,7 +16,7 @@ from pipelines.log.log import Logs
 from pipelines.schedule import advancing
 from pipelines.schedule.attempts import Attempt, Made
 from pipelines.schedule.charges import name_ledger
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect

@@ -16,7 +16,7 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.errors import FormatError
 from pipelines.handover.hops import HopName
 from pipelines.log import entries as log
-from pipelines.log.changes import published
+from pipelines.log.effects import published
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.facts import Head

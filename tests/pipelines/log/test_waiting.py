@@ -10,13 +10,13 @@ import pytest
 
 from hushcount.campaigns.campaign import Stream
 from pipelines.audit.doctor import examine
-from pipelines.epochs.items import TrackedItems
 from pipelines.epochs.next_epoch import _windows
+from pipelines.epochs.tracked_items import TrackedItems
 from pipelines.handover.hops import HopName
 from pipelines.log.facts import Head, Hopped
 from pipelines.log.fold import Fold
 from pipelines.outputs.counts import HopCounts, StreamCounts
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, found
 from tests.support.site import FLOOR, Site, account_at, at

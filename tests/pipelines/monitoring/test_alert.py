@@ -18,13 +18,13 @@ from hushcount.oracles.simulation import SeededWords
 from hushcount.oracles.tally import Tally
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Counted, Group
-from pipelines.asking.changes import Change
-from pipelines.asking.sides import USUAL, Sides, of_windows
-from pipelines.asking.sources import Place, Source
 from pipelines.deployment.alerting import AlertsPart
-from pipelines.log.changes import TOLD_WINDOWS
+from pipelines.log.effects import TOLD_WINDOWS
 from pipelines.monitoring import alert as module
 from pipelines.monitoring.alert import Alert, alert_of, surely_changed
+from pipelines.questions.changes import Change
+from pipelines.questions.sides import USUAL, Sides, of_windows
+from pipelines.questions.sources import Place, Source
 from tests.support.jobs import new_campaign, new_keys, write_lines
 
 ITEMS = 40

@@ -22,7 +22,7 @@ from pipelines.log.log import Logs
 from pipelines.monitoring.receivers import Message, Undelivered, Webhook
 from pipelines.monitoring.telling import tell
 from pipelines.monitoring.webhook_signature import Secret
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from tests.hushcount.delivery.misbehaving import http, serving
 from tests.pipelines.monitoring.test_receivers import KEY, SECRET
 from tests.support.collecting import collect, window_name

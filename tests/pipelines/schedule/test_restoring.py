@@ -19,7 +19,7 @@ from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect

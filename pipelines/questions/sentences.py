@@ -13,9 +13,9 @@ from hushcount.campaigns.dictionary import other_item
 from hushcount.estimating import estimated
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
-from pipelines.asking.changes import CONFIDENCE, Change
-from pipelines.asking.sources import Source
-from pipelines.epochs.items import shown
+from pipelines.epochs.tracked_items import shown
+from pipelines.questions.changes import CONFIDENCE, Change
+from pipelines.questions.sources import Source
 
 _EACH = 3
 """Rows about which a sentence is said of each."""

@@ -11,8 +11,8 @@ from hushcount.items import canonical
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.paths import by_prefix
 from hushcount.questions.selecting import CHOICES, Choice, select
-from pipelines.asking.sources import Source
 from pipelines.jobs.results import read_names
+from pipelines.questions.sources import Source
 
 ALL = "all listed items"
 _NAMED = 3

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.asking.changes import SCHEMA, Change
-from pipelines.asking.sentences import chance, of_change, of_changes, of_left_out
-from tests.pipelines.asking.conftest import IOS
+from pipelines.questions.changes import SCHEMA, Change
+from pipelines.questions.sentences import chance, of_change, of_changes, of_left_out
+from tests.pipelines.questions.conftest import IOS
 from tests.support.collecting import window_name
 from tests.support.jobs import done
 from tests.support.site import Site

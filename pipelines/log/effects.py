@@ -13,8 +13,8 @@ from hushcount.collection.manifests import SUFFIX
 from hushcount.collection.windows import Window, window_start
 from hushcount.senders import weakest
 from pipelines.deployment.settings import Party
-from pipelines.handover.names import Batch
-from pipelines.ledger.proofs import noted
+from pipelines.handover.paths import Batch
+from pipelines.ledger.stated_charges import noted
 from pipelines.log import entries
 from pipelines.log.calendar import Times
 from pipelines.log.closing import GIVEN_UP, Segment, segments_of, window_of
@@ -40,7 +40,7 @@ class Undecidable(Exception):
     """What an entry decides that the entries before it do not allow."""
 
 
-class Changes:
+class Effects:
     """The parts of a fold, which change."""
 
     def __init__(self, fold: Fold) -> None:

@@ -19,10 +19,10 @@ from hushcount.items import canonical
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted
 from hushcount.senders import Senders
-from pipelines.asking.sources import Place, Source
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
+from pipelines.questions.sources import Place, Source
 
 SCHEMA = pa.schema(
     [

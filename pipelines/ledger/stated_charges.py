@@ -21,10 +21,10 @@ from hushcount.formats.reading import validated
 from hushcount.privacy.statement import statement, window_of
 from hushcount.senders import Senders, told_in
 from pipelines.ledger.balance import committed
+from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.charging import cost_of, put_charge
 from pipelines.ledger.file import opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import advanced
-from pipelines.ledger.records import Charge, Limit, charge_key
 from pipelines.outputs.account import Admission, Hop, Unit
 
 _LEDGER, _ACCEPTED = "ledger", "accepted"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushcount.delivery.answers import Verdict, evaluation_verdict, verdict
 from hushcount.delivery.exchange import Reply
+from hushcount.delivery.verdicts import Verdict, evaluation_verdict, verdict
 from hushcount.delivery.waits import LONGEST_WAIT, pause, random_seconds
 from service.refusals import MEDIA_TYPE, Refused
 from shuffler.collector.refusals import REASONS

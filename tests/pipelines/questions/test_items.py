@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.asking.plot import write_plot
 from pipelines.console.tables import window_names
 from pipelines.jobs import results
 from pipelines.monitoring.dashboard import page_of
+from pipelines.questions.plot import write_plot
 from tests.support.collecting import START, collect, window_name
 from tests.support.jobs import done, files_of, new_campaign, refused, write_lines
 from tests.support.site import Site, at

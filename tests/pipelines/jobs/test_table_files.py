@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hushcount.errors import UsageError
-from pipelines.jobs.tables import put_table
+from pipelines.jobs.table_files import put_table
 
 
 def test_a_file_that_appeared_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pipelines.log.calendar import Calendar, Times
 from pipelines.log.closing import Listed, Rule, next_window
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
-from pipelines.schedule.clock import Told, settled, told_time
+from pipelines.schedule.clock_check import Told, settled, told_time
 from tests.support.collecting import DAY, START, window_name
 from tests.support.stub_store import StubStore
 

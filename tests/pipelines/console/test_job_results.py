@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushcount.maths.figures import rounded_down, rounded_up
 from hushcount.privacy.composition import Loss
-from pipelines.console.results import pair, remaining
+from pipelines.console.job_results import pair, remaining
 from pipelines.outputs.account import Account, Spent
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hushcount.budget import OptedOut
 from hushcount.delivery import Delivery, Sender
-from tests.hushcount.delivery.asking import NEW, evaluating, pass_time, told, values
+from tests.hushcount.delivery.evaluating import NEW, evaluating, pass_time, told, values
 from tests.hushcount.delivery.fake_collector import FakeCollector, sender
 
 # Python 3.12 and later warn of what is tested here.

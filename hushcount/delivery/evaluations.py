@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hushcount.budget import Budget
-from hushcount.delivery.answers import Verdict, evaluation_verdict
 from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
-from hushcount.delivery.open_questions import OpenQuestion, OpenQuestions
+from hushcount.delivery.open_evaluations import OpenQuestion, OpenQuestions
 from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import Verdict, evaluation_verdict
 from hushcount.delivery.waiting import Settled
 from hushcount.delivery.waits import random_seconds
 from hushcount.discovery.making import finish_all

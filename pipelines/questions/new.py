@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
-from pipelines.asking.items import item_rows
-from pipelines.asking.sources import Source
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.items import found_items, read_decisions
+from pipelines.epochs.tracked_items import found_items, read_decisions
 from pipelines.files import storage
 from pipelines.handover.hops import outputs
 from pipelines.jobs.found import FOUND
 from pipelines.outputs.received_summary import folder_of
+from pipelines.questions.items import item_rows
+from pipelines.questions.sources import Source
 
 SCHEMA = pa.schema(
     [

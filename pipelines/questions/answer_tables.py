@@ -10,11 +10,11 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window
-from pipelines.asking.changes import Change
-from pipelines.asking.sentences import percent, ratio
-from pipelines.asking.sources import Source
 from pipelines.console.tables import Table, window_names
-from pipelines.epochs.items import id_of, shown
+from pipelines.epochs.tracked_items import id_of, shown
+from pipelines.questions.changes import Change
+from pipelines.questions.sentences import percent, ratio
+from pipelines.questions.sources import Source
 
 _COLUMNS = 7
 """Windows that a table shows; --json and --out have all."""

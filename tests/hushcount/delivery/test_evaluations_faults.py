@@ -12,7 +12,7 @@ import pytest
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.waits import LONGEST_WAIT
 from keys.evaluating import EvaluatorKey
-from tests.hushcount.delivery.asking import NEW, evaluating, is_on_disk, pass_time, told, values
+from tests.hushcount.delivery.evaluating import NEW, evaluating, is_on_disk, pass_time, told, values
 from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, FakeCollector, answered, refused, sender
 
 OTHER = EvaluatorKey(bytes([9]) * 32)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hushcount.delivery.asking import evaluating, is_on_disk, pass_time, values
+from tests.hushcount.delivery.evaluating import evaluating, is_on_disk, pass_time, values
 from tests.hushcount.delivery.fake_collector import EVALUATOR, Evaluate, answered, oblivious, refused, sender
 from tests.hushcount.delivery.test_crashes import VALUES, end_claims, run
 

@@ -18,9 +18,9 @@ from hushcount.formats.whole_files import write_once
 from hushcount.privacy.composition import Loss, basic
 from pipelines.files.csv_cells import csv_text
 from pipelines.ledger.balance import balance, committed, counted, files_of, losses, spent
+from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, beginning, ledger_time, warnings
-from pipelines.ledger.records import Charge, Limit, charge_key
 from pipelines.ledger.runs import is_stale
 from pipelines.outputs.account import Account
 

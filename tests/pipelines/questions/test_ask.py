@@ -18,9 +18,9 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.oracles.tally import Tally
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
-from pipelines.asking.sentences import of_results
-from tests.pipelines.asking.conftest import ANDROID, IOS, ITEMS, USUAL
+from pipelines.questions.sentences import of_results
 from tests.pipelines.conftest import LISTED, REPRESENTATIVE
+from tests.pipelines.questions.conftest import ANDROID, IOS, ITEMS, USUAL
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import Chain, done, new_campaign, refused, values_of, write_lines
 from tests.support.site import Site

@@ -27,7 +27,7 @@ from pipelines.files import storage
 from pipelines.files.permissions import mode_in
 from pipelines.jobs.found import FOUND, read_found_items
 from pipelines.jobs.results import ESTIMATES, TALLY
-from pipelines.jobs.tables import read_csv_rows
+from pipelines.jobs.table_files import read_csv_rows
 from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
 

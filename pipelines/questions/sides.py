@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hushcount.errors import UsageError
-from pipelines.asking.sources import Source, from_folders, from_store
-from pipelines.asking.tables import short_names
 from pipelines.deployment.settings import Deployment
+from pipelines.questions.answer_tables import short_names
+from pipelines.questions.sources import Source, from_folders, from_store
 
 USUAL = 7
 """So many windows before the newest one, added up, say what is usual: on the page and for alerts."""

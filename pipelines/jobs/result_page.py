@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.console.results import detection, other_explained
+from pipelines.console.job_results import detection, other_explained
 from pipelines.console.tables import by_reason
 from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
 from pipelines.outputs.counts import BinCounts, StreamCounts

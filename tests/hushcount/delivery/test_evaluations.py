@@ -15,7 +15,7 @@ from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Site
 from hushcount.delivery.making import Maker
 from hushcount.errors import NotYet, UsageError
-from tests.hushcount.delivery.asking import NEW, evaluating, hash_of, is_on_disk, pass_time, read, values
+from tests.hushcount.delivery.evaluating import NEW, evaluating, hash_of, is_on_disk, pass_time, read, values
 from tests.hushcount.delivery.fake_collector import REPORTED, FakeCollector, oblivious, sender, wait_for
 
 KINDS = {
@@ -130,7 +130,7 @@ def test_no_value_is_on_disk_before_or_after_the_answer(collector: FakeCollector
 def test_questions_of_one_campaign_file_that_are_due_together_go_in_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hushcount.delivery.asking.MOST_QUESTIONS", 3)
+    monkeypatch.setattr("hushcount.delivery.evaluations.MOST_QUESTIONS", 3)
     with evaluating() as collector:
         one = sender(collector, tmp_path)
         for number in range(4):

@@ -18,8 +18,8 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
-from pipelines.handover.names import Batch
 from pipelines.handover.parties import signer_of
+from pipelines.handover.paths import Batch
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.together import BatchJob
@@ -121,7 +121,7 @@ def _release(task: Task, to: Output, retired: RetiredKey | None) -> BatchJob | R
 
 
 def _discover(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
-    from pipelines.handover.evaluator import evaluator_here
+    from pipelines.handover.evaluator_address import evaluator_here
 
     return _discovery(task, to, "analyzer", "release", evaluator=evaluator_here(task.deployment))
 
@@ -191,13 +191,13 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     if not {"release", "discover", "analyze"} & wanted:
         return None
     # The shuffler has no package of keys.
-    from keys.store import campaign_key
+    from keys.directories import campaign_key
 
     namer = None
     if "discover" in wanted:
-        from pipelines.handover import evaluator
+        from pipelines.handover import evaluator_address
 
-        namer = evaluator.namer(campaign, evaluator.evaluator_here(deployment))
+        namer = evaluator_address.namer(campaign, evaluator_address.evaluator_here(deployment))
     if "release" in wanted:
         with suppress(RetiredKey):
             campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)

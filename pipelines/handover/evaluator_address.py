@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
-from hushcount.delivery.answers import evaluation_verdict
 from hushcount.delivery.exchange import post_octets
 from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import evaluation_verdict
 from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.formats.client_files import read_private
@@ -67,7 +67,7 @@ class Evaluator:
             shown = None if self.token is None else read_token(self.token)
             return partial(_post, Site(self.source, app_token=shown), campaign)
         # Whoever asks at an address has no key, and may have no package of them.
-        from keys.store import campaign_key
+        from keys.directories import campaign_key
 
         try:
             reference = campaign_key(self.source, "evaluator", campaign.keys.evaluator)

@@ -11,15 +11,15 @@ from rich.console import RenderableType
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
-from pipelines.asking import sentences, tables
-from pipelines.asking.changes import CONFIDENCE, SCHEMA, by_chance, changed
-from pipelines.asking.groups import Chosen, counted_in_all, each_item, read_groups
-from pipelines.asking.sides import Sides
-from pipelines.asking.sources import Source, from_folders, from_store
 from pipelines.console.answer import Answer
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.jobs.tables import put_table, require_table
+from pipelines.jobs.table_files import put_table, require_table
+from pipelines.questions import answer_tables, sentences
+from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
+from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
+from pipelines.questions.sides import Sides
+from pipelines.questions.sources import Source, from_folders, from_store
 
 
 def source_of(
@@ -130,4 +130,4 @@ def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str 
         *sentences.of_results(results),
     ]
     table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
-    return answer(question, sides.sources, table, [tables.differences(title, shown, sides.heads)], says, out)
+    return answer(question, sides.sources, table, [answer_tables.differences(title, shown, sides.heads)], says, out)

@@ -15,7 +15,7 @@ from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
 from pipelines.deployment.campaigns import Epochs, require_campaign
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
+from pipelines.epochs.tracked_items import ITEMS_FILE, TrackedItems, estimated_items, read_tracked
 from pipelines.files import storage
 from pipelines.handover.hops import outputs
 from pipelines.jobs import results
