@@ -34,6 +34,7 @@ setup(
         "pipelines.pages",
         "pipelines.schedule",
         "pipelines.streaming",
+        "pipelines.windows",
     ],
     package_data={
         "pipelines.commands.init": ["systemd/hushcount-*"],

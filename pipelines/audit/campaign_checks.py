@@ -22,9 +22,9 @@ from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
-from pipelines.log.stored import manifests_in
-from pipelines.schedule.calendar import START_AGAIN
-from pipelines.schedule.charges import lacking, require_named
+from pipelines.log.ledger_check import lacking, require_named
+from pipelines.windows.rules import START_AGAIN
+from pipelines.windows.stored import manifests_in
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)

@@ -16,13 +16,13 @@ from pipelines.audit.view import LAST, Finding, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
+from pipelines.handover.parties import others
 from pipelines.ledger.clock import span
 from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault
-from pipelines.log.stored import stored_files
-from pipelines.log.waiting import unclaimed
 from pipelines.schedule.clock_check import CONFIRM, told_time
-from pipelines.schedule.stating import others
+from pipelines.windows.stored import stored_files
+from pipelines.windows.waiting import unclaimed
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.hops import CHAIN, HopName
+from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import Kind, Statement, read
-from pipelines.schedule.stating import keys_of, others
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ def status(
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
-    from pipelines.log.stored import stored_files
-    from pipelines.log.waiting import unclaimed
+    from pipelines.windows.stored import stored_files
+    from pipelines.windows.waiting import unclaimed
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window
 from hushcount.senders import Authentication
 from pipelines.handover.paths import Batch
-from pipelines.log.closing import GIVEN_UP, Segment
+from pipelines.log.segments import GIVEN_UP, Segment
 from pipelines.outputs.counts import HopCounts
 
 
@@ -87,6 +87,24 @@ class Batched:
     @property
     def all_segments(self) -> list[Segment]:
         return [segment for segments in self.segments.values() for segment in segments]
+
+
+@dataclass(frozen=True)
+class Times:
+    """What windows are from a moment on.
+
+    Attributes:
+        begins: when the first of them does; None: there were none before.
+        length, grace: as in the deployment file.
+    """
+
+    begins: datetime | None
+    length: timedelta
+    grace: timedelta
+
+    def same(self, other: Times) -> bool:
+        """Return whether windows are the same, whenever they begin."""
+        return (self.length, self.grace) == (other.length, other.grace)
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,16 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN
+from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import read
 from pipelines.ledger import own_time
 from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
 from pipelines.ledger.file import opened, read_newest
-from pipelines.log.closing import Listed
 from pipelines.log.entries import Confirmed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
-from pipelines.schedule.calendar import calendar_of
-from pipelines.schedule.stating import keys_of, others
+from pipelines.windows.closing import Listed
+from pipelines.windows.rules import calendar_of
 
 CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
 

@@ -16,26 +16,26 @@ from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.hops import CHAIN
-from pipelines.log.closing import Listed, next_window
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
+from pipelines.log.ledger_check import charge_lacking, name_ledger, require_named
 from pipelines.log.log import Log, Logs
-from pipelines.log.waiting import unclaimed, waiting_of
+from pipelines.log.witnesses import Beside, There
 from pipelines.schedule.advancing import advance_all
-from pipelines.schedule.calendar import announced, calendar_of, changed, rule_of, strangers
-from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
 from pipelines.schedule.clock_check import settled, told_time
 from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.intake import closed_next
 from pipelines.schedule.lease import leased
 from pipelines.schedule.looking import looked, whole
 from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
-from pipelines.schedule.witnesses import Beside, There
 from pipelines.schedule.work import NOTHING, Say, Vouched, Work
+from pipelines.windows.closing import Listed, next_window
+from pipelines.windows.intake import closed_next
+from pipelines.windows.rules import announced, calendar_of, changed, rule_of, strangers
+from pipelines.windows.waiting import unclaimed, waiting_of
 
 
 def run(

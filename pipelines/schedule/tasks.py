@@ -18,7 +18,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
-from pipelines.handover.parties import signer_of
+from pipelines.handover.parties import keys_of, signer_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import read_upstream
@@ -28,7 +28,6 @@ from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Output
 from pipelines.schedule.handed import Stated, is_there
 from pipelines.schedule.inputs import batch_file
-from pipelines.schedule.stating import keys_of
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, HopName
-from pipelines.log.closing import Listed
 from pipelines.log.log import Log, Logs
 from pipelines.schedule.done import Done
+from pipelines.windows.closing import Listed
 
 Say = Callable[[str], None]
 

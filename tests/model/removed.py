@@ -19,16 +19,16 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.charges import Limit
-from pipelines.log import effects, entries
-from pipelines.log.closing import segments_of
+from pipelines.log import effects, entries, ledger_check
 from pipelines.log.entries import Decision, Finished, Restored, whole_second
 from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
+from pipelines.log.segments import segments_of
+from pipelines.log.witnesses import Missing
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule import advancing, attempts, charges, looking, publishing, retention, run
-from pipelines.schedule.witnesses import Missing
+from pipelines.schedule import advancing, attempts, looking, publishing, retention, run
 from tests.model import removed_windows as windows
 
 Patch = pytest.MonkeyPatch
@@ -178,7 +178,7 @@ def _a_new_log_takes_in_what_the_lost_one_may_have_counted(patch: Patch) -> None
 
 
 def _any_ledger_is_charged_in(patch: Patch) -> None:
-    for module in (charges, run):
+    for module in (ledger_check, run):
         patch.setattr(module, "require_named", lambda *_: None)
 
 

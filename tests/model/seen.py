@@ -23,11 +23,11 @@ from pipelines.ledger.charges import Charge
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.file import read_charges
 from pipelines.log import entries
-from pipelines.log.closing import GIVEN_UP, segments_of
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import read_entry
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
+from pipelines.log.segments import GIVEN_UP, segments_of
 from pipelines.outputs.staging import SUMMARY
 from tests.model.collectors import digest_of
 from tests.model.world import World

@@ -25,8 +25,8 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "audit", "console", "epochs", "files", "handover", "ledger", "monitoring", "outputs",
-            "pages", "questions", "schedule",
+            "audit", "console", "epochs", "files", "handover", "ledger", "log", "monitoring", "outputs",
+            "pages", "questions", "schedule", "windows",
         )
     ),
     *(

@@ -21,17 +21,18 @@ from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.settings import Deployment
 from pipelines.log import effects
-from pipelines.log.calendar import Calendar, Times
-from pipelines.log.closing import Listed, Rule, segments_of
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.entry_files import Entry
-from pipelines.log.facts import Head
+from pipelines.log.facts import Head, Times
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
+from pipelines.log.segments import segments_of
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.advancing import _finished, _given_back
-from pipelines.schedule.intake import closed_next
-from tests.pipelines.log.test_closing import FILE, OF_BOTH
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Listed, Rule
+from pipelines.windows.intake import closed_next
+from tests.pipelines.windows.test_closing import FILE, OF_BOTH
 from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
 RULE = Rule(Calendar((Times(None, HOUR, 2 * HOUR),)), 10 * MINUTE, frozenset(), {FILE: OF_BOTH})

@@ -16,11 +16,12 @@ from pipelines.deployment.settings import Deployment
 from pipelines.ledger import own_time
 from pipelines.ledger.file import opened, put_newest, read_newest, writing
 from pipelines.log import entries
-from pipelines.log.calendar import Calendar, Times
-from pipelines.log.closing import Listed, Rule, next_window
+from pipelines.log.facts import Times
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.clock_check import Told, settled, told_time
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Listed, Rule, next_window
 from tests.support.collecting import DAY, START, window_name
 from tests.support.stub_store import StubStore
 

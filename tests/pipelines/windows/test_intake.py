@@ -14,14 +14,14 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.campaigns import read_epochs
-from pipelines.log.closing import Rule
 from pipelines.log.entries import Closed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
-from pipelines.log.stored import stored_files
-from pipelines.schedule.calendar import rule_of
-from pipelines.schedule.intake import closed_next, intake_of
 from pipelines.schedule.run import run
+from pipelines.windows.closing import Rule
+from pipelines.windows.intake import closed_next, intake_of
+from pipelines.windows.rules import rule_of
+from pipelines.windows.stored import stored_files
 from tests.support.plain_jobs import PlainJobs, leave
 from tests.support.site import FLOOR, Site, at
 

@@ -10,10 +10,11 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.ledger.clock import shown
-from pipelines.log.calendar import Calendar, Times
-from pipelines.log.closing import Listed, Rule
 from pipelines.log.entries import Settings
+from pipelines.log.facts import Times
 from pipelines.log.fold import Fold
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Listed, Rule
 
 START_AGAIN = "give it the deployment file that runs here, and start it again"
 """The cure of a collector that ends windows which the log does not have."""

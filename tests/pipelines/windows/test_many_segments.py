@@ -13,7 +13,7 @@ from hushcount.formats.reading import LISTING_BYTES, MOST_SEGMENTS, RECORD_BYTES
 from hushcount.senders import WEAKEST
 from hushcount.wire.tags import MOST_PLACES
 from pipelines.files import storage
-from pipelines.log import closing, waiting
+from pipelines.windows import closing, waiting
 from tests.support.collecting import collect
 from tests.support.site import FLOOR, Site, account_at
 

@@ -17,9 +17,10 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files.block_files import header_of
 from pipelines.handover.paths import SegmentPath
 from pipelines.ledger.clock import shown
-from pipelines.log.closing import File, Rule, Segment
 from pipelines.log.fold import Fold
-from pipelines.log.stored import Stored, segments_in
+from pipelines.log.segments import File, Segment
+from pipelines.windows.closing import Rule
+from pipelines.windows.stored import Stored, segments_in
 
 Verdict = Literal["warning", "bad"]
 

@@ -18,10 +18,11 @@ from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
 from pipelines.handover.file_list import fault_of
 from pipelines.handover.upstream import placed_manifest
-from pipelines.log.closing import Listed, Rule, Segment, closing_of, next_window
 from pipelines.log.entries import Closed, TakenManifest
 from pipelines.log.fold import Fold
-from pipelines.log.stored import StoredFile, manifests_in
+from pipelines.log.segments import Segment
+from pipelines.windows.closing import Listed, Rule, closing_of, next_window
+from pipelines.windows.stored import StoredFile, manifests_in
 
 
 @dataclass(frozen=True)

@@ -6,32 +6,36 @@ lost entries may have decided is given up by name: nobody can know whether it wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from hushcount.collection.windows import Window
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import HopName, output_of
 from pipelines.ledger.stated_charges import noted
-from pipelines.log.closing import Listed
-from pipelines.log.entries import Adopted, Held, Opened, Restored, whole_second
+from pipelines.log.entries import Adopted, Held, Opened, Restored, TakenManifest, whole_second
 from pipelines.log.log import Log
+from pipelines.log.witnesses import Missing
 from pipelines.outputs.received_summary import COUNTED, read_summary
 from pipelines.outputs.staging import SUMMARY
-from pipelines.schedule.calendar import calendar_of
-from pipelines.schedule.intake import taken_in
-from pipelines.schedule.witnesses import Missing
 
 
 def replace_log(
-    deployment: Deployment, log: Log, missing: Missing, listed: Sequence[Listed], now: datetime
+    deployment: Deployment,
+    log: Log,
+    missing: Missing,
+    manifests: Iterable[TakenManifest],
+    named: Callable[[str], Window],
+    now: datetime,
 ) -> str | None:
     """Begin a new log in place of one that lacks entries; return a sentence on what it gives up, or None: another did.
 
     No run may be at work: one of before would go on with the old log.
 
     Args:
-        listed: the manifests that no closed window has taken in, if the party reads any.
+        manifests: that no closed window has taken in, if the party reads any.
+        named: returns the window of a name.
 
     Raises:
         HushcountError, OSError: the summary of an output cannot be read.
@@ -45,10 +49,10 @@ def replace_log(
         entry=head.digest,
         lost=lost,
         through=whole_second(now),
-        manifests=tuple(taken_in(one) for one in listed if one.path not in files),
-        adopted=tuple(_adopted(deployment, log, hop, name) for hop, name in missing.outputs),
+        manifests=tuple(one for one in manifests if one.path not in files),
+        adopted=tuple(_adopted(deployment, log, hop, name, named) for hop, name in missing.outputs),
         held=tuple(
-            Held(batch=name, hop=hop, seconds=_seconds(deployment, log, name), summary=digest)
+            Held(batch=name, hop=hop, seconds=_seconds(log, name, named), summary=digest)
             for (hop, name), digest in sorted(missing.held.items())
         ),
     )
@@ -62,7 +66,7 @@ def replace_log(
     )
 
 
-def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopted:
+def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str, named: Callable[[str], Window]) -> Adopted:
     path = storage.join(output_of(deployment, hop, log.fold.named(name)), SUMMARY)
     summary, data = read_summary(path), storage.read_json(path)
     # A log of years adopts thousands: no more of them than is kept.
@@ -70,14 +74,14 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
     return Adopted(
         batch=name,
         hop=hop,
-        seconds=_seconds(deployment, log, name),
+        seconds=_seconds(log, name, named),
         folder=summary.folder or "",
         digest=summary.digest(),
         summary=kept | (noted(data) or {}),
     )
 
 
-def _seconds(deployment: Deployment, log: Log, name: str) -> int:
+def _seconds(log: Log, name: str, named: Callable[[str], Window]) -> int:
     """Return how long the window of a batch of the lost entries is taken to be: as what is left of the log says."""
-    window = calendar_of(deployment, log.fold).named(log.fold.named(name).window)
+    window = named(log.fold.named(name).window)
     return int(window.length.total_seconds())

@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.hops import CHAIN, HopName, all_outputs, outputs
+from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
 from pipelines.ledger.following import Followed, followed
 from pipelines.log.facts import Head
 from pipelines.log.log import Log
-from pipelines.schedule.stating import keys_of, others
 
 There: TypeAlias = dict[HopName, set[str]]
 """The batches with an output of each hop of a party in the store."""

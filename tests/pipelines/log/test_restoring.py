@@ -15,10 +15,10 @@ import pytest
 
 from pipelines.files import moving, storage
 from pipelines.ledger.file import opened
-from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Deleting
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
+from pipelines.log.segments import GIVEN_UP
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched

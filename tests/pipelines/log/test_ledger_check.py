@@ -15,9 +15,9 @@ from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
+from pipelines.log import ledger_check
+from pipelines.log.ledger_check import charge_lacking
 from pipelines.log.log import Logs
-from pipelines.schedule import charges as charges_module
-from pipelines.schedule.charges import charge_lacking
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
@@ -131,7 +131,7 @@ def test_what_the_ledger_has_is_not_validated_again(
     """So that a look at a campaign of years takes no longer."""
     site = days.site.copied(tmp_path / "copy")
     asked: list[int] = []
-    monkeypatch.setattr(charges_module, "proof_of", lambda *_: asked.append(1))
+    monkeypatch.setattr(ledger_check, "proof_of", lambda *_: asked.append(1))
     assert site.run(2.3).problems == []
     assert asked == []
 

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.collection.windows import Window, window_at
-from pipelines.log import closing as closing_module
-from pipelines.log.calendar import Calendar, Times
-from pipelines.log.closing import Closing, Listed, Rule, Segment, closing_of, next_window
+from pipelines.log.facts import Times
+from pipelines.log.segments import Segment
+from pipelines.windows import closing as closing_module
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Closing, Listed, Rule, closing_of, next_window
 from tests.support.decisions import HOUR, MINUTE, START, hour
 
 FLOOR = 50

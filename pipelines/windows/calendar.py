@@ -10,26 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hushcount.collection.windows import Window, window_at, window_from, window_start
+from pipelines.log.facts import Times
 
 _SECOND = timedelta(seconds=1)
-
-
-@dataclass(frozen=True)
-class Times:
-    """What windows are from a moment on.
-
-    Attributes:
-        begins: when the first of them does; None: there were none before.
-        length, grace: as in the deployment file.
-    """
-
-    begins: datetime | None
-    length: timedelta
-    grace: timedelta
-
-    def same(self, other: Times) -> bool:
-        """Return whether windows are the same, whenever they begin."""
-        return (self.length, self.grace) == (other.length, other.grace)
 
 
 @dataclass(frozen=True)
