@@ -12,13 +12,13 @@ from pipelines.files import storage
 
 
 @dataclass(frozen=True)
-class Questions:
-    """Questions about one campaign in its newest windows that have any.
+class Evaluations:
+    """What evaluators were asked about one campaign in its newest windows with any evaluation.
 
     Attributes:
         windows: their names, oldest first.
-        clients: questions of clients that were answered.
-        verifier: questions of the analyzer that were answered.
+        clients: evaluations for clients.
+        verifier: evaluations for the analyzer.
         refused: requests of both that were refused, by reason.
         unreadable: names of manifests that cannot be read; they are not counted.
     """
@@ -30,7 +30,7 @@ class Questions:
     unreadable: tuple[str, ...]
 
 
-def questions_of(view: View, last: int) -> Questions | None:
+def evaluations_of(view: View, last: int) -> Evaluations | None:
     """Return what was asked about a campaign in so many windows; None: no evaluator wrote of it here."""
     home = view.deployment.folder("evaluations", view.campaign)
     listed = [path for path, _ in storage.list_tree(home, "*/*/*.json")]
@@ -49,4 +49,4 @@ def questions_of(view: View, last: int) -> Questions | None:
         refused.update(manifest.verifier.refused)
     if not windows:
         return None
-    return Questions(windows, asked["clients"], asked["verifier"], dict(refused), tuple(unreadable))
+    return Evaluations(windows, asked["clients"], asked["verifier"], dict(refused), tuple(unreadable))

@@ -18,7 +18,7 @@ from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
-    from pipelines.audit.evaluations import Questions
+    from pipelines.audit.evaluations import Evaluations
     from pipelines.audit.reconcile import Account
 
 
@@ -35,7 +35,7 @@ def status(
     Example: hushcount status --config deployment.toml
     """
     from pipelines.audit.collecting import collecting
-    from pipelines.audit.evaluations import questions_of
+    from pipelines.audit.evaluations import evaluations_of
     from pipelines.audit.evaluator_checks import lacks_evaluator
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
@@ -66,7 +66,7 @@ def status(
         if (lacks := lacks_evaluator(view)) is not None:
             note(f"warning: {view.campaign}: {lacks}; set evaluator under [analyzer]", "yellow")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
-    asked = {view.campaign: found for view in views if (found := questions_of(view, last)) is not None}
+    asked = {view.campaign: found for view in views if (found := evaluations_of(view, last)) is not None}
 
     def data() -> list[dict[str, Any]]:
         rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
@@ -96,12 +96,12 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
 
 
 def _shown(
-    seen: list[tuple[Account, Collecting]], asked: dict[str, Questions], strange: dict[str, str], last: int
+    seen: list[tuple[Account, Collecting]], asked: dict[str, Evaluations], strange: dict[str, str], last: int
 ) -> Iterator[RenderableType]:
     for account, collected in seen:
         yield from _collecting_shown(account.campaign, collected)
         if account.campaign in asked:
-            yield from _questions_shown(account.campaign, asked[account.campaign])
+            yield from _evaluations_shown(account.campaign, asked[account.campaign])
         yield from _account_shown(account, last)
     for said in strange.values():
         yield Text(f"DIFFERENCE {said}", "yellow")
@@ -123,7 +123,7 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
         yield f"  nothing is in journals, {now.why}\n"
 
 
-def _questions_shown(campaign: str, asked: Questions) -> Iterator[RenderableType]:
+def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[RenderableType]:
     """Show how much evaluators were asked, in one row."""
     heads = ("windows", "of clients", "of the verifier", "refused")
     row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))

@@ -1,4 +1,4 @@
-"""Questions to a person, or to the lines of a pipe: on standard error, so that standard output is the answer."""
+"""Prompts for a person, or for the lines of a pipe: on standard error, so that standard output is the answer."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _LONGEST_REPEATED = 40
 
 
 def is_person() -> bool:
-    """Return whether somebody at a terminal can read a question and answer it."""
+    """Return whether somebody at a terminal can read a prompt and answer it."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask(question: str, option: str, check: Callable[[str], None], default: str | None = None) -> str:
-    """Return the answer to a question.
+def prompt(text: str, option: str, check: Callable[[str], None], default: str | None = None) -> str:
+    """Return the answer to a prompt.
 
     A person may try again; the lines of a pipe are taken as they are.
 
     Args:
-        question: one line.
-        option: what gives the answer without a question, for the error.
+        text: one line.
+        option: what gives the answer without a prompt, for the error.
         check: raises UsageError if an answer cannot be.
         default: what an empty line stands for.
 
     Raises:
         UsageError: standard input has ended; or the answer cannot be.
     """
-    none = f"no answer on standard input to the question: {question} Type one, or give {option}"
+    none = f"no answer on standard input to the question: {text} Type one, or give {option}"
     for left in range(_TRIES - 1, -1, -1):
-        note(question if default is None else f"{question} [{default}]")
+        note(text if default is None else f"{text} [{default}]")
         try:
             answer = _line() or default
             if answer is None:
@@ -61,7 +61,7 @@ def _line() -> str:
     try:
         line = sys.stdin.readline(_LONGEST)
         if len(line) == _LONGEST and line[-1] != "\n":
-            # The rest of it is no answer to the next question.
+            # The rest of it is no answer to the next prompt.
             while (rest := sys.stdin.readline(_LONGEST)) and rest[-1] != "\n":
                 pass
             raise UsageError(f"the answer is longer than {_LONGEST:,} characters: type a shorter one")

@@ -1,4 +1,4 @@
-"""What `hushcount init` must know: six questions, each with an option, mostly a default, and a check of its answer."""
+"""What `hushcount init` must know: six prompts, each with an option, mostly a default, and a check of its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hushcount.errors import UsageError
 from hushcount.formats.models import explain
 from hushcount.maths.probability import require_epsilon
 from pipelines.console.options import number_of_reports
-from pipelines.console.prompts import ask, repeated
+from pipelines.console.prompts import prompt, repeated
 
 Name = Literal["id", "values", "clients", "epsilon", "discovery", "window"]
 OPEN = "open"
@@ -30,7 +30,7 @@ NONE = "no"
 
 @dataclass(frozen=True)
 class Answers:
-    """What the six questions were about.
+    """What the six prompts were about.
 
     Attributes:
         id: of the campaign.
@@ -57,8 +57,8 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Question:
-    """One question.
+class Prompt:
+    """One prompt.
 
     Attributes:
         text: in a line of a narrow terminal.
@@ -73,37 +73,37 @@ class Question:
     default: Callable[[Mapping[Name, Any]], str | None]
 
 
-def questions(directory: Path, minimum_batch: int) -> dict[Name, Question]:
-    """Return the questions, in their order; the directory's name is the default id."""
+def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
+    """Return the prompts, in their order; the directory's name is the default id."""
     return {
-        "id": Question(
+        "id": Prompt(
             "What is the campaign called, in files and commands?", "--id", _id, lambda _: _proposed(directory)
         ),
-        "values": Question(
+        "values": Prompt(
             f"Which file has the values that you expect, one a line? ('{OPEN}': any text)",
             "--dictionary FILE, or --open-domain for any text",
             _values,
             lambda _: None,
         ),
-        "clients": Question(
+        "clients": Prompt(
             "How many clients report in a window, at least? (as 20000)",
             "--clients",
             partial(_clients, minimum_batch),
             lambda _: f"{max(10_000, minimum_batch)}",
         ),
-        "epsilon": Question(
+        "epsilon": Prompt(
             "Epsilon of a report? (less tells less of a person, more is more exact)",
             "--epsilon",
             _epsilon,
             lambda _: "2",
         ),
-        "discovery": Question(
+        "discovery": Prompt(
             f"Epsilon for finding values that are not listed? (as 1; '{NONE}': find none)",
             "--discovery-epsilon, or --no-discovery",
             _discovery,
             lambda known: "1" if known["values"] is None else NONE,
         ),
-        "window": Question(
+        "window": Prompt(
             "How long is a window? (as 1h; 7d begins on Thursdays)",
             "--window",
             _window,
@@ -116,24 +116,24 @@ def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None
     """Return the answers: those given, and of the others what a person types, or the defaults.
 
     Raises:
-        UsageError: an answer cannot be; or a question without a default has none, and nobody is asked.
+        UsageError: an answer cannot be; or a prompt without a default has none, and nobody is asked.
     """
     known: dict[Name, Any] = {}
-    for name, question in questions(directory, minimum_batch).items():
+    for name, one in prompts(directory, minimum_batch).items():
         text = given[name]
         if text is None:
-            text = question.default(known)
+            text = one.default(known)
             if asks:
-                text = ask(question.text, question.option, partial(_check, question, known), text)
+                text = prompt(one.text, one.option, partial(_check, one, known), text)
             elif text is None:
-                raise UsageError(f"{name} must be given, for nobody is asked: give {question.option}")
-        known[name] = question.read(text, known)
+                raise UsageError(f"{name} must be given, for nobody is asked: give {one.option}")
+        known[name] = one.read(text, known)
     path, listed = known["values"] or (None, None)
     return Answers(known["id"], path, listed, known["clients"], known["epsilon"], known["discovery"], known["window"])
 
 
-def _check(question: Question, known: Mapping[Name, Any], text: str) -> None:
-    question.read(text, known)
+def _check(one: Prompt, known: Mapping[Name, Any], text: str) -> None:
+    one.read(text, known)
 
 
 def _proposed(directory: Path) -> str | None:
@@ -156,7 +156,7 @@ def _values(text: str, _: Mapping[Name, Any]) -> tuple[Path, Dictionary] | None:
     if not text.isprintable():
         raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
     try:
-        # A shell does it on the command line, and nobody for what is typed at a question.
+        # A shell does it on the command line, and nobody for what is typed at a one.
         path = Path(text).expanduser()
     except RuntimeError:
         path = Path(text)
