@@ -175,7 +175,7 @@ class Deliverer:
                     return
             if not self.queue.replace(claimed, place, [each.waiting for each in ready]):
                 continue
-            self.asker.questions.add([each.question for each in ready if each.question is not None])
+            self.asker.evaluations.add([each.evaluation for each in ready if each.evaluation is not None])
             if ready:
                 done.remade += len(ready)
                 done.added += len(ready) - 1

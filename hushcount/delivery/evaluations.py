@@ -10,7 +10,7 @@ from hushcount.budget import Budget
 from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
-from hushcount.delivery.open_evaluations import OpenQuestion, OpenQuestions
+from hushcount.delivery.open_evaluations import OpenEvaluation, OpenEvaluations
 from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
@@ -18,7 +18,7 @@ from hushcount.delivery.verdicts import Verdict, evaluation_verdict
 from hushcount.delivery.waiting import Settled
 from hushcount.delivery.waits import random_seconds
 from hushcount.discovery.making import finish_all
-from hushcount.discovery.oblivious import MOST_QUESTIONS, Unanswered
+from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
 
 EQUIVOCATION = "equivocation"
 """The reason when an answer was not made with the campaign's evaluator key: another key could mark the client."""
@@ -26,24 +26,24 @@ EQUIVOCATION = "equivocation"
 
 @dataclass(frozen=True, eq=False)
 class Asker:
-    """Asks the open questions of this process; threads may share it.
+    """Asks for the open evaluations of this process; threads may share it.
 
-    What is asked, how often, and when does not depend on values: there is one question for each report. So requests are
-    not padded; their sizes tell how many reports were made, which the collector counts anyway.
+    What is asked, how often, and when does not depend on values: there is one evaluation for each report. So requests
+    are not padded; their sizes tell how many reports were made, which the collector counts anyway.
 
     Args:
         site: the evaluator.
         queue: where the blanks are.
-        questions: of this process.
+        evaluations: of this process.
         budget: says whether the person opted out.
         delay: each finished report waits a random time up to so many seconds, so that it tells no more of the time of
-            use than its question did.
+            use than its evaluation did.
         tell: is told each step.
     """
 
     site: Site
     queue: Queue
-    questions: OpenQuestions
+    evaluations: OpenEvaluations
     budget: Budget
     delay: float
     tell: TellEvent
@@ -51,16 +51,16 @@ class Asker:
     def ask(self, early: bool) -> Counter[str]:
         """Ask what is due, or all if `early`, and return how many reports go without their value, by reason.
 
-        A question that fails is asked again after a pause, with the same bytes, until its time is up. One that is asked
-        early has no other time: its blank goes.
+        One that fails is asked for again after a pause, with the same bytes, until its time is up. One that is
+        asked for early has no other time: its blank goes.
         """
         blank: Counter[str] = Counter()
-        if self.questions.next_due() is None:
+        if self.evaluations.next_due() is None:
             # As in every campaign without an evaluator: its queue is not opened for that.
             return blank
-        most = MOST_QUESTIONS
+        most = MOST_EVALUATIONS
         while held_until(self.queue, time.time(), EVALUATOR) is None and not self.budget.opted_out:
-            taken = self.questions.take(time.time(), most, early)
+            taken = self.evaluations.take(time.time(), most, early)
             if not taken:
                 break
             try:
@@ -68,7 +68,7 @@ class Asker:
                 verdict = self._settle(taken, blank) if taken else Verdict("sent")
             except BaseException:
                 # The disk is full, or the user interrupts: they wait for the next call.
-                self.questions.add(taken)
+                self.evaluations.add(taken)
                 raise
             if verdict.fate == "smaller":
                 most = max(1, len(taken) // 2)
@@ -76,24 +76,24 @@ class Asker:
                 hold(self.queue, time.time(), verdict.wait, EVALUATOR)
                 self.tell("not_answered", verdict.reason, len(taken), "discovery")
         if self.budget.opted_out:
-            self.questions.clear()
-        self._give_up(self.questions.take_late(time.time(), early), "no_answer", blank)
+            self.evaluations.clear()
+        self._give_up(self.evaluations.take_late(time.time(), early), "no_answer", blank)
         return blank
 
     def next_due(self) -> float | None:
-        """Return when there may be something to ask, in seconds since 1970; None without a question."""
-        due = self.questions.next_due()
+        """Return when there may be something to ask, in seconds since 1970; None without an evaluation."""
+        due = self.evaluations.next_due()
         return None if due is None else max(due, held_until(self.queue, time.time(), EVALUATOR) or 0.0)
 
-    def _still_waiting(self, taken: list[OpenQuestion], blank: Counter[str]) -> list[OpenQuestion]:
-        """Return the questions whose blanks nobody has sent or deleted, and let nobody send them meanwhile."""
+    def _still_waiting(self, taken: list[OpenEvaluation], blank: Counter[str]) -> list[OpenEvaluation]:
+        """Return the evaluations whose blanks nobody has sent or deleted, and let nobody send them meanwhile."""
         there = self.queue.renew([one.claim for one in taken], time.time() + self.queue.lease)
         self._lost(there.count(False), "too_late", blank)
         return [one for one, waits in zip(taken, there, strict=True) if waits]
 
-    def _settle(self, taken: list[OpenQuestion], blank: Counter[str]) -> Verdict:
-        """Ask in one exchange, and do with the questions what the answer says."""
-        body = b"".join(one.pending.question for one in taken)
+    def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
+        """Ask in one exchange, and do with the evaluations what the answer says."""
+        body = b"".join(one.pending.evaluation for one in taken)
         reports: list[bytes] = []
         try:
             place = f"evaluations?fingerprint={taken[0].fingerprint}"
@@ -107,7 +107,7 @@ class Asker:
             # Not asked again: an evaluator that answers with another key may do so until it likes the moment.
             verdict = Verdict("dropped", EQUIVOCATION)
         if verdict.fate in ("again", "smaller"):
-            self.questions.add(taken)
+            self.evaluations.add(taken)
             return verdict
         release(self.queue, EVALUATOR)
         if not reports:
@@ -120,11 +120,11 @@ class Asker:
         self._lost(len(taken) - answered, "too_late", blank)
         return verdict
 
-    def _give_up(self, questions: list[OpenQuestion], reason: str, blank: Counter[str]) -> None:
+    def _give_up(self, evaluations: list[OpenEvaluation], reason: str, blank: Counter[str]) -> None:
         """Let the blanks go, at the times at which finished reports would."""
-        if questions:
-            self.queue.settle([Settled(one.claim, self._due()) for one in questions])
-            self._lost(len(questions), reason, blank)
+        if evaluations:
+            self.queue.settle([Settled(one.claim, self._due()) for one in evaluations])
+            self._lost(len(evaluations), reason, blank)
 
     def _lost(self, number: int, reason: str, blank: Counter[str]) -> None:
         if number and not self.budget.opted_out:

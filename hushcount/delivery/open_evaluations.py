@@ -1,4 +1,4 @@
-"""Questions to the evaluator that wait in this process's memory: they hold values, and never reach a disk."""
+"""Evaluations to ask for, which wait in this process's memory: they hold values, and never reach a disk."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hushcount.formats.client_files import ThreadLock
 
 
 @dataclass(frozen=True, eq=False)
-class OpenQuestion:
-    """The question of one discovery report whose blank is queued.
+class OpenEvaluation:
+    """The evaluation of one discovery report whose blank is queued.
 
     Attributes:
         claim: of the blank in the queue.
@@ -29,8 +29,8 @@ class OpenQuestion:
     pending: PendingDiscovery = field(repr=False)
 
 
-class OpenQuestions:
-    """The questions of one process; threads may share it.
+class OpenEvaluations:
+    """The evaluations of one process; threads may share it.
 
     A process that is forked later begins with none: its parent asks them, and no blinded element is sent by both.
     """
@@ -38,16 +38,16 @@ class OpenQuestions:
     def __init__(self) -> None:
         self._lock = ThreadLock()
         self._process = os.getpid()
-        self._open: list[OpenQuestion] = []
+        self._open: list[OpenEvaluation] = []
 
-    def add(self, questions: Sequence[OpenQuestion]) -> None:
-        """Keep questions until they are taken."""
+    def add(self, evaluations: Sequence[OpenEvaluation]) -> None:
+        """Keep evaluations until they are taken."""
         with self._lock:
             self._forget_parents()
-            self._open += questions
+            self._open += evaluations
 
-    def take(self, now: float, most: int, early: bool) -> list[OpenQuestion]:
-        """Remove and return questions that are due, or all if `early`, of one campaign file, the earliest first."""
+    def take(self, now: float, most: int, early: bool) -> list[OpenEvaluation]:
+        """Remove and return evaluations that are due, or all if `early`, of one campaign file, the earliest first."""
         with self._lock:
             self._forget_parents()
             due = sorted(
@@ -56,27 +56,27 @@ class OpenQuestions:
             )
             return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
 
-    def take_late(self, now: float, early: bool) -> list[OpenQuestion]:
-        """Remove and return questions that nobody has answered in time, or all if `early`."""
+    def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
+        """Remove and return evaluations that nobody has answered in time, or all if `early`."""
         with self._lock:
             self._forget_parents()
             return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
 
     def next_due(self) -> float | None:
-        """Return when the next question is due, in seconds since 1970; None without any."""
+        """Return when the next evaluation is due, in seconds since 1970; None without any."""
         with self._lock:
             self._forget_parents()
             return min((one.due for one in self._open), default=None)
 
     def clear(self) -> None:
-        """Forget all questions, and the values in them."""
+        """Forget all evaluations, and the values in them."""
         with self._lock:
             self._open = []
 
-    def _removed(self, questions: list[OpenQuestion]) -> list[OpenQuestion]:
-        gone = {one.claim for one in questions}
+    def _removed(self, evaluations: list[OpenEvaluation]) -> list[OpenEvaluation]:
+        gone = {one.claim for one in evaluations}
         self._open = [one for one in self._open if one.claim not in gone]
-        return questions
+        return evaluations
 
     def _forget_parents(self) -> None:
         if self._process != os.getpid():

@@ -1,4 +1,4 @@
-"""Post a batch of reports to the collector, or of questions to the evaluator."""
+"""Post a batch of reports to the collector, or of elements to the evaluator."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _PROBLEM_BYTES = 1 << 14
 _PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
 _LATER = frozenset({408, 425, 429})
 _FATES: Mapping[str, Fate] = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
-_EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_many_questions": "smaller"}
+_EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_many_evaluations": "smaller"}
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,21 @@ def verdict(reply: Reply, reports: int) -> Verdict:
     return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
 
 
-def evaluation_verdict(reply: Reply, questions: int) -> Verdict:
-    """Return what an evaluator's answer to so many questions means.
+def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
+    """Return what an evaluator's answer to so many evaluations means.
 
     "sent" says that it has the right length; its proof is still to be checked. An evaluator that does not know the
-    campaign file may be about to read it; one that takes no more questions of this client may take some.
+    campaign file may be about to read it; one that takes no more evaluations of this client may take some.
     """
     if reply.status != 200:
-        refusal = _refusal(reply, questions, "no_evaluator")
+        refusal = _refusal(reply, evaluations, "no_evaluator")
         fate = _EVALUATOR_FATES.get(refusal.reason, refusal.fate)
-        # Who is not the evaluator may be gone before the question's time is up.
-        later = fate == "refused" or (fate == "smaller" and questions == 1)
+        # Who is not the evaluator may be gone before the evaluation's time is up.
+        later = fate == "refused" or (fate == "smaller" and evaluations == 1)
         return replace(refusal, fate="again" if later else fate)
     if _media_type(reply) != "application/octet-stream":
         return Verdict("again", "no_evaluator")
-    wanted = questions * ELEMENT_BYTES + PROOF_BYTES
+    wanted = evaluations * ELEMENT_BYTES + PROOF_BYTES
     return Verdict("sent") if len(reply.body) == wanted else Verdict("again", "wrong_length")
 
 

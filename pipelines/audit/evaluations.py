@@ -44,7 +44,7 @@ def evaluations_of(view: View, last: int) -> Evaluations | None:
         except FormatError:
             unreadable.append(storage.relative(path, home))
             continue
-        asked.update(clients=manifest.clients.questions, verifier=manifest.verifier.questions)
+        asked.update(clients=manifest.clients.evaluations, verifier=manifest.verifier.evaluations)
         refused.update(manifest.clients.refused)
         refused.update(manifest.verifier.refused)
     if not windows:

@@ -181,8 +181,8 @@ def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopS
     _tell(console, "Clients", did, "their own value and the public campaign file", "anything of anyone else")
 
 
-def _tell_evaluator(console: Console, questions: int) -> None:
-    did = f"answered {questions:,} questions, one of each client whatever its value, with a proof of its one key"
+def _tell_evaluator(console: Console, evaluations: int) -> None:
+    did = f"made {evaluations:,} evaluations, one for each client whatever its value, with a proof of its one key"
     saw = "who asked and when: random points of a curve"
     _tell(console, "Evaluator", did, saw, "any value, any report, or whether there was a value to discover")
 

@@ -47,9 +47,8 @@ def new_keys(
     role: Annotated[
         RoleName,
         Option(
-            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator answers clients' "
-            "questions; operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last "
-            "three."
+            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator evaluates for clients; "
+            "operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last three."
         ),
     ] = "both",
     number: NumberOption = 1,

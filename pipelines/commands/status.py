@@ -72,7 +72,7 @@ def status(
         rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
         for row in rows:
             if row["campaign"] in asked:
-                row["questions"] = asdict(asked[row["campaign"]])
+                row["evaluations"] = asdict(asked[row["campaign"]])
         return rows + [asdict(Account(name, differences=[said])) for name, said in strange.items()]
 
     return Answer(
@@ -127,7 +127,7 @@ def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[Renderable
     """Show how much evaluators were asked, in one row."""
     heads = ("windows", "of clients", "of the verifier", "refused")
     row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))
-    yield Table(f"{campaign}: questions that evaluators answered", heads, [row], words=("refused",))
+    yield Table(f"{campaign}: evaluations", heads, [row], words=("refused",))
     for name in asked.unreadable:
         yield Text(f"WAITS manifest {name} of an evaluator cannot be read: restore it", "yellow")
 

@@ -89,7 +89,7 @@ def other_explained(explained: Explained) -> str:
     values = f"{explained.values:,} discovered value{'' if explained.values == 1 else 's'}"
     if explained.lower_bound:
         return (
-            f"{counts} of \u201cother\u201d are reports of {values} whose question was answered{bias}, a lower bound "
+            f"{counts} of \u201cother\u201d are reports of {values} whose evaluation came{bias}, a lower bound "
             f"of those that have them; the other {rest} hold values that were not found, or had no answer."
         )
     return f"{counts} of \u201cother\u201d hold {values}{bias}; {rest} hold values that were not found."

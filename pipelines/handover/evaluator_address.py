@@ -14,7 +14,7 @@ from hushcount.campaigns.public_keys import EvaluatorKeyPart
 from hushcount.delivery.exchange import post_octets
 from hushcount.delivery.site import Site
 from hushcount.delivery.verdicts import evaluation_verdict
-from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
+from hushcount.discovery.oblivious import Ask, Unanswered, evaluations_of
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.formats.client_files import read_private
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TOKEN = re.compile("[\x21-\x7e]{16,256}")
 _MOST_TOKEN_BYTES = 1024
 _ADDRESSES = ("https://", "http://")
-_TOO_MANY = ("too_many_questions", "too_many_questions_at_once")
+_TOO_MANY = ("too_many_evaluations", "too_many_evaluations_at_once")
 _ENV, _SECRET = "env:", "gcp-secret://"
 
 
@@ -55,7 +55,7 @@ class Evaluator:
         return self.source.startswith(_ADDRESSES)
 
     def ask(self, campaign: Campaign) -> Ask:
-        """Return what asks a campaign's questions.
+        """Return what asks a campaign's evaluations.
 
         It raises Unanswered if the evaluator does not answer, and RetiredKey if its key was destroyed.
 
@@ -81,8 +81,8 @@ class Evaluator:
         Raises:
             Unanswered, UsageError, RetiredKey: as `ask`, and what that returns.
         """
-        question = questions_of([None])
-        question.finish(self.ask(campaign)(question.blinded), public_key(campaign))
+        evaluation = evaluations_of([None])
+        evaluation.finish(self.ask(campaign)(evaluation.blinded), public_key(campaign))
 
 
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
@@ -163,7 +163,7 @@ def _post(site: Site, campaign: Campaign, blinded: bytes) -> bytes:
     problem = evaluation_verdict(reply, 1).reason
     if problem == "key_destroyed":
         raise _destroyed(campaign)
-    cure = ": set its most_questions_verifier to more than the values of a batch" if problem in _TOO_MANY else ""
+    cure = ": set its most_evaluations_verifier to more than the values of a batch" if problem in _TOO_MANY else ""
     raise Unanswered(f"{who} refused, so that no found value can be verified: status {reply.status}, {problem}{cure}")
 
 

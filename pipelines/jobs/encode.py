@@ -118,7 +118,7 @@ def plan_encode(
         if evaluator.is_address:
             raise UsageError(
                 f"evaluator is {evaluator.source}: encode makes the reports of many clients, and an evaluator answers "
-                "each a few questions only: give a directory with its key"
+                "each a few evaluations only: give a directory with its key"
             )
         evaluator.require(campaign)
     # Reads the dictionary and checks the keys and the environment before any work.

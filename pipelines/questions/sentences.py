@@ -199,7 +199,7 @@ def of_new(source: Source, table: pa.Table) -> Iterator[str]:
     if "discovery" in sources:
         yield "+ the noisy count that discovery released, where no dictionary has the value"
         if any(place.campaign.is_oblivious for place in source.places):
-            yield "it is a lower bound, besides noise: reports whose question nobody answered went without their value"
+            yield "it is a lower bound, besides noise: reports whose evaluation did not come went without their value"
     if None in sources:
         yield "a value without a count was found by enough clients; it is counted once a dictionary lists it"
     yield "a value that was not found is not rare for certain: the keep rule draws lots"

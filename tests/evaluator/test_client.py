@@ -64,7 +64,7 @@ def test_equal_values_have_one_pair_whose_name_is_the_functions_output() -> None
     assert opened(client(Asked()).discovery_report("new")) == (name_of(output).hash, "new")
 
 
-def test_every_value_is_one_question_also_where_there_is_nothing_to_discover() -> None:
+def test_every_value_is_one_evaluation_also_where_there_is_nothing_to_discover() -> None:
     ask = Asked()
     reports = client(ask).discovery_reports([None, "one", "new", "", *["x"] * 597])
     assert ask.exchanges == [300, 300, 1]
@@ -85,7 +85,7 @@ def test_without_an_answer_reports_are_blank_of_the_same_length_and_number() -> 
 
 def test_pending_reports_are_finished_by_one_answer_and_blank_until_then() -> None:
     pending = [client(None).pending_discovery(value) for value in ("new", None, "newer")]
-    answer = EVALUATOR.evaluate(b"".join(one.question for one in pending))
+    answer = EVALUATOR.evaluate(b"".join(one.evaluation for one in pending))
     assert [opened(one)[1] for one in finish_all(pending, answer)] == ["new", None, "newer"]
     assert [opened(one.blank)[1] for one in pending] == [None] * 3
     assert len({len(one) for one in [*finish_all(pending, answer), *(one.blank for one in pending)]}) == 1

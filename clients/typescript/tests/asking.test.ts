@@ -199,7 +199,7 @@ describe("asking an evaluator", () => {
     [403, "refused", false],
     [404, "unknown_fingerprint", true],
     [409, "epoch_not_begun", true],
-    [429, "too_many_questions", true],
+    [429, "too_many_evaluations", true],
     [500, "failed", true],
   ])("a refusal by %i %s lets the blank go, or the question wait", async (status, name, waits) => {
     const { sender, collector } = tab();
@@ -309,7 +309,7 @@ describe("asking an evaluator", () => {
     let number = 0;
     collector.evaluate = (question) => {
       number += 1;
-      return number % 3 === 0 ? evaluated(question, false) : number % 3 === 1 ? evaluated(question) : refusal(429, "too_many_questions");
+      return number % 3 === 0 ? evaluated(question, false) : number % 3 === 1 ? evaluated(question) : refusal(429, "too_many_evaluations");
     };
     await Promise.all(Array.from({ length: 30 }, (_, each) => sender.report(`value-${String(each)}`)));
     for (let step = 0; step < 100; step += 1) {

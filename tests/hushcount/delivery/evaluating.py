@@ -62,13 +62,13 @@ def told(one: Sender, *kinds: str) -> list[tuple[str, str, int]]:
 
 
 def pass_time(one: Sender, seconds: float = 0.0) -> None:
-    """End all pauses; let what is queued, and each question and its time, be so much older."""
+    """End all pauses; let what is queued, and each evaluation and its time, be so much older."""
     for fact in ("hold", "hold_evaluator"):
         one._queue.note(fact, "1 0")
     with one._queue.database.change() as tables:
         tables.execute("UPDATE rows SET due = due - ?, claimed_until = max(0, claimed_until - ?)", (seconds, seconds))
-    for question in one._questions._open:
-        question.__dict__.update(due=question.due - seconds, until=question.until - seconds)
+    for evaluation in one._evaluations._open:
+        evaluation.__dict__.update(due=evaluation.due - seconds, until=evaluation.until - seconds)
 
 
 def is_on_disk(folder: Path, value: str = NEW) -> bool:

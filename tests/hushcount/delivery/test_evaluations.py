@@ -1,4 +1,4 @@
-"""One question and one discovery report for every value, and nothing of the value in either, on a disk or in a log."""
+"""One evaluation and one discovery report for every value, and nothing of the value in either, on disk or in a log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def collector() -> Iterator[FakeCollector]:
         yield one
 
 
-def test_every_value_has_one_question_and_one_report_of_the_same_sizes(
+def test_every_value_has_one_evaluation_and_one_report_of_the_same_sizes(
     subtests: pytest.Subtests, tmp_path: Path
 ) -> None:
     for number, kind in enumerate([*KINDS, "budget spent"]):
@@ -64,11 +64,11 @@ def test_equal_values_have_one_name_and_each_report_asks_anew(collector: FakeCol
         assert one.deliver() == Delivery(sent=8)
     hashes = Counter(read(report)[0] for report in collector.received("discovery"))
     assert {name: number for name, number in hashes.items() if number > 1} == {hash_of(NEW): 4, hash_of("other"): 2}
-    assert len(set(collector.questions)) == len(collector.questions) == 8
+    assert len(set(collector.evaluations)) == len(collector.evaluations) == 8
     assert [len(asked.elements) for asked in collector.asked] == [4, 4], "what is due together is asked together"
 
 
-def test_a_question_waits_a_random_time_that_is_drawn_alike_for_every_value(
+def test_a_evaluation_waits_a_random_time_that_is_drawn_alike_for_every_value(
     collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = sender(collector, delay=timedelta(hours=1))
@@ -78,7 +78,7 @@ def test_a_question_waits_a_random_time_that_is_drawn_alike_for_every_value(
             one.report(value)
     assert one.deliver() == Delivery(waiting=48)
     assert collector.asked == []
-    waits = [question.due - begun for question in one._questions._open]
+    waits = [evaluation.due - begun for evaluation in one._evaluations._open]
     assert len(waits) == 24
     assert all(0.0 <= wait < 3700.0 for wait in waits)
     # 24 uniform draws fall into one half of the hour with probability 1.2e-7.
@@ -96,9 +96,12 @@ def test_a_question_waits_a_random_time_that_is_drawn_alike_for_every_value(
         drawn.clear()
         made = Maker(600.0, 60.0).made(client, "discovery", value, keep_value=False)
         assert drawn == [600.0, 600.0]
-        assert made.question is not None
-        assert (made.question.until - made.question.due, made.waiting.claimed_until) == (60.0, made.question.until)
-        assert made.waiting.due == made.question.until + 300.0
+        assert made.evaluation is not None
+        assert (made.evaluation.until - made.evaluation.due, made.waiting.claimed_until) == (
+            60.0,
+            made.evaluation.until,
+        )
+        assert made.waiting.due == made.evaluation.until + 300.0
 
 
 def test_a_finished_report_waits_a_time_of_its_own(collector: FakeCollector) -> None:
@@ -107,7 +110,7 @@ def test_a_finished_report_waits_a_time_of_its_own(collector: FakeCollector) -> 
         one.report(NEW)
     pass_time(one, 3600.0)
     done = one.deliver()
-    assert (len(collector.questions), done.sent, done.waiting) == (20, 20, 20)
+    assert (len(collector.evaluations), done.sent, done.waiting) == (20, 20, 20)
     dues = [row.due - time.time() for row in one._queue.claim(0.0, 100, 10**6, False, early=True).waiting]  # type: ignore[union-attr]
     assert all(0.0 < due < 3600.0 for due in dues)
     assert min(dues) < 1800.0 < max(dues)
@@ -119,18 +122,18 @@ def test_no_value_is_on_disk_before_or_after_the_answer(collector: FakeCollector
     assert not is_on_disk(tmp_path / "own")
     collector.down = True
     assert one.deliver().waiting == 2
-    assert len(collector.questions) == 1
+    assert len(collector.evaluations) == 1
     assert not is_on_disk(tmp_path / "own")
-    assert NEW not in repr(one._questions._open) + repr(one.log) + repr(one._queue)
+    assert NEW not in repr(one._evaluations._open) + repr(one.log) + repr(one._queue)
     keeping = sender(collector, tmp_path / "keeping", keep_values=True)
     keeping.report(NEW)
     assert is_on_disk(tmp_path / "keeping")
 
 
-def test_questions_of_one_campaign_file_that_are_due_together_go_in_batches(
+def test_evaluations_of_one_campaign_file_that_are_due_together_go_in_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hushcount.delivery.evaluations.MOST_QUESTIONS", 3)
+    monkeypatch.setattr("hushcount.delivery.evaluations.MOST_EVALUATIONS", 3)
     with evaluating() as collector:
         one = sender(collector, tmp_path)
         for number in range(4):
@@ -196,7 +199,7 @@ def test_the_evaluator_may_have_another_address(subtests: pytest.Subtests, tmp_p
             assert values(collector) == [NEW, NEW]
 
 
-def test_a_thread_asks_when_a_question_is_due(collector: FakeCollector, tmp_path: Path) -> None:
+def test_a_thread_asks_when_a_evaluation_is_due(collector: FakeCollector, tmp_path: Path) -> None:
     with sender(collector, tmp_path, delay=timedelta(seconds=0.3)) as one:
         one.report(NEW)
         wait_for(lambda: not one._queue.waiting())
@@ -211,7 +214,7 @@ def test_the_end_of_a_block_asks_what_is_open(subtests: pytest.Subtests, tmp_pat
             home = home / "own" if durable else None
             with sender(collector, home, delay=timedelta(hours=1)) as one:
                 one.report(NEW)
-            assert len(collector.questions) == 1
+            assert len(collector.evaluations) == 1
             if durable:
                 assert collector.posts == []
                 assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
@@ -238,9 +241,9 @@ def test_spans_that_cannot_be_used_are_refused(collector: FakeCollector) -> None
         sender(collector, evaluator="http://evaluator.example")
 
 
-def test_a_clock_that_is_set_back_delays_no_question_for_good(collector: FakeCollector, tmp_path: Path) -> None:
+def test_a_clock_that_is_set_back_delays_no_evaluation_for_good(collector: FakeCollector, tmp_path: Path) -> None:
     one = sender(collector, tmp_path)
     one.report(NEW)
     pass_time(one, -365 * 86_400.0)
     assert one.deliver().sent == 2
-    assert len(collector.questions) == 1
+    assert len(collector.evaluations) == 1

@@ -17,7 +17,7 @@ from tests.hushcount.delivery.test_crashes import VALUES, end_claims, run
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 KILLS = 15
-"""Fewer may all miss the moment at which a question is open."""
+"""Fewer may all miss the moment at which an evaluation is open."""
 
 
 @pytest.mark.long
@@ -27,7 +27,7 @@ def test_a_process_that_is_killed_at_any_step_sends_one_report_of_each_value(tmp
         assert whole[:-1] == list(VALUES)
         number = whole[-1] + 10**9
         assert values(one) == [None, "four", None, "five"]
-        assert len(one.questions) == len(VALUES)
+        assert len(one.evaluations) == len(VALUES)
     blanks = 0
     for kill in range(KILLS):
         step = 1 + (number - 2) * kill // (KILLS - 1)
@@ -44,8 +44,8 @@ def test_a_process_that_is_killed_at_any_step_sends_one_report_of_each_value(tmp
             different = set(one.received("discovery"))
             charged = sum(line.reports for line in after.spent().streams if line.stream == "discovery")
             assert len(acknowledged) <= len(different) <= charged <= len(acknowledged) + 1, step
-            assert len(set(one.questions)) == len(one.questions) <= len(different)
-            # Of all that was acknowledged, only the last question can have been open.
+            assert len(set(one.evaluations)) == len(one.evaluations) <= len(different)
+            # Of all that was acknowledged, only the last evaluation can have been open.
             names = [value for value in dict.fromkeys(values(one)) if value is not None]
             told = [value for value in acknowledged if value in ("four", "five")]
             assert len(set(told) - set(names)) <= 1
@@ -58,9 +58,9 @@ FAULTS = st.sampled_from(
         answered(),
         answered(),
         refused(503, "stopping"),
-        refused(429, "too_many_questions"),
+        refused(429, "too_many_evaluations"),
         refused(410, "key_destroyed"),
-        refused(413, "too_many_questions_at_once"),
+        refused(413, "too_many_evaluations_at_once"),
         lambda blinded: (200, "application/octet-stream", bytes(len(blinded) + 64)),
         lambda blinded: (200, "application/octet-stream", EVALUATOR.evaluate(blinded)[1:]),
         lambda _: (200, "text/html", b"<html>"),
@@ -97,8 +97,8 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_evaluator_does(act
                 made += done.added
                 assert made == sent + done.waiting
             elif action == "other process":
-                # It knows no question.
-                one._questions.clear()
+                # It knows no evaluation.
+                one._evaluations.clear()
             elif action == "time passes":
                 pass_time(one, 4000.0)
             elif action == "next epoch":
@@ -111,6 +111,6 @@ def test_every_report_is_sent_dropped_or_waiting_whatever_the_evaluator_does(act
         collector.answers = []
         pass_time(one, 4000.0)
         assert one.deliver(early=True).waiting == 0
-        assert one._questions._open == []
+        assert one._evaluations._open == []
         received = collector.received("discovery")
         assert len(received) == len(set(received))

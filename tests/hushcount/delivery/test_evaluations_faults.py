@@ -31,27 +31,27 @@ LIES = {
     "a proof of zeros": saying(lambda answer: answer[:-64] + bytes(64)),
     "the identity": saying(lambda answer: bytes(32) + answer[32:]),
     "no element": saying(lambda answer: b"\xff" * 32 + answer[32:]),
-    "the question itself": lambda blinded: (200, BINARY, blinded + bytes(64)),
+    "the evaluation itself": lambda blinded: (200, BINARY, blinded + bytes(64)),
 }
 SENT_AGAIN = {
     "one byte too few": (saying(lambda answer: answer[:-1]), "wrong_length"),
     "one byte too many": (saying(lambda answer: answer + b"\0"), "wrong_length"),
     "nothing": (saying(lambda _: b""), "wrong_length"),
-    "elements of another question too": (saying(lambda answer: answer[:32] + answer), "wrong_length"),
+    "elements of another evaluation too": (saying(lambda answer: answer[:32] + answer), "wrong_length"),
     "too long for any answer": (saying(lambda answer: bytes(1 << 17)), "too_long"),
     "a hotel's page": (lambda _: (200, "text/html", b"<html>"), "no_evaluator"),
     "a page of the right length": (saying(lambda answer: answer, "text/html"), "no_evaluator"),
     "another place": (lambda _: (302, "text/html", b""), "no_evaluator"),
     "a collector's thanks": (lambda _: (202, BINARY, b""), "no_evaluator"),
     "nobody": (lambda _: (503, "text/html", b""), "status_503"),
-    "over the limit": (refused(429, "too_many_questions"), "too_many_questions"),
+    "over the limit": (refused(429, "too_many_evaluations"), "too_many_evaluations"),
     "a file not read yet": (refused(409, "unknown_fingerprint"), "unknown_fingerprint"),
     "not begun": (refused(409, "epoch_not_begun"), "epoch_not_begun"),
 }
 REFUSED = {
     "the key is gone": (refused(410, "key_destroyed"), "key_destroyed"),
     "the epoch is over": (refused(409, "epoch_closed"), "epoch_closed"),
-    "a wrong question": (refused(400, "wrong_question"), "wrong_question"),
+    "a wrong evaluation": (refused(400, "wrong_evaluation"), "wrong_evaluation"),
     "who are you": (refused(401, "unauthorised"), "unauthorised"),
     "no evaluator here": (refused(404, "unknown_stream"), "unknown_stream"),
     "one is too many": (refused(413, "too_long"), "too_long"),
@@ -108,7 +108,7 @@ def test_what_may_be_answered_later_is_asked_again_until_its_time_is_up(
             pass_time(one)
             collector.evaluate = right
             assert one.deliver() == Delivery(sent=1)
-            assert len(set(collector.questions)) == 1, "the same bytes"
+            assert len(set(collector.evaluations)) == 1, "the same bytes"
             assert values(collector) == [NEW]
             # Another value, and nobody answers until its time is up.
             collector.evaluate = evaluate
@@ -167,7 +167,7 @@ def test_without_a_folder_the_last_call_sends_blanks_rather_than_nothing(collect
 
 def test_pauses_grow_are_bounded_and_belong_to_the_evaluator_alone(collector: FakeCollector) -> None:
     one = sender(collector, answer_within=timedelta(days=1))
-    collector.evaluate = refused(429, "too_many_questions")
+    collector.evaluate = refused(429, "too_many_evaluations")
     one.report(NEW)
     one.deliver()
     one._queue.note("hold_evaluator", "9 0")
@@ -187,7 +187,7 @@ def test_too_many_at_once_are_halved(collector: FakeCollector) -> None:
     right = collector.evaluate
 
     def at_most_three(blinded: bytes) -> tuple[int, str, bytes]:
-        return right(blinded) if len(blinded) <= 96 else refused(413, "too_many_questions_at_once")(blinded)
+        return right(blinded) if len(blinded) <= 96 else refused(413, "too_many_evaluations_at_once")(blinded)
 
     collector.evaluate = at_most_three
     one = sender(collector)
@@ -198,14 +198,14 @@ def test_too_many_at_once_are_halved(collector: FakeCollector) -> None:
     assert sorted(map(str, values(collector))) == [f"new-{number}" for number in range(10)]
 
 
-def test_what_is_left_of_a_clients_questions_is_used(collector: FakeCollector) -> None:
+def test_what_is_left_of_a_clients_evaluations_is_used(collector: FakeCollector) -> None:
     right, left = collector.evaluate, 7
 
     def limited(blinded: bytes) -> tuple[int, str, bytes]:
         nonlocal left
-        if (questions := len(blinded) // 32) > left:
-            return refused(429, "too_many_questions")(blinded)
-        left -= questions
+        if (evaluations := len(blinded) // 32) > left:
+            return refused(429, "too_many_evaluations")(blinded)
+        left -= evaluations
         return right(blinded)
 
     collector.evaluate = limited
@@ -214,10 +214,10 @@ def test_what_is_left_of_a_clients_questions_is_used(collector: FakeCollector) -
         one.report(f"new-{number}")
     assert one.deliver() == Delivery(sent=17, waiting=3)
     assert [len(asked.elements) for asked in collector.asked] == [10, 5, 5, 2, 2, 1]
-    assert told(one, "not_answered") == [("not_answered", "too_many_questions", 1)]
+    assert told(one, "not_answered") == [("not_answered", "too_many_evaluations", 1)]
 
 
-def test_a_disk_that_fails_while_it_asks_keeps_the_questions(
+def test_a_disk_that_fails_while_it_asks_keeps_the_evaluations(
     collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = sender(collector, tmp_path)

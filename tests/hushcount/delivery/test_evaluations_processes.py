@@ -1,4 +1,4 @@
-"""Who opts out, forks or shares a folder while questions are open: nothing is asked twice, and no report sent twice."""
+"""Who opts out, forks or shares a folder while evaluations are open: nothing is asked for or sent twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_another_process_sends_the_blank_when_the_time_of_an_answer_is_over(
     dead = sender(collector, tmp_path)
     dead.report(NEW)
     other = sender(collector, tmp_path)
-    assert other.deliver(early=True) == Delivery(sent=1, waiting=1), "whoever has the question may still be asking"
+    assert other.deliver(early=True) == Delivery(sent=1, waiting=1), "whoever has the evaluation may still be asking"
     pass_time(dead, 3601.0)
     assert other.deliver() == Delivery(sent=1)
     assert values(collector) == [None]
@@ -69,11 +69,11 @@ def test_while_it_asks_nobody_else_sends_the_blank(collector: FakeCollector, tmp
 
     collector.evaluate = meanwhile
     one.report(NEW)
-    assert one.deliver() == Delivery(sent=1), "a question is asked once at least, however late"
+    assert one.deliver() == Delivery(sent=1), "an evaluation is asked once at least, however late"
     assert values(collector) == [NEW]
 
 
-def test_opting_out_deletes_questions_and_blanks(subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_opting_out_deletes_evaluations_and_blanks(subtests: pytest.Subtests, tmp_path: Path) -> None:
     for number, durable in enumerate([True, False]):
         home = tmp_path / str(number)
         home.mkdir()
@@ -81,7 +81,7 @@ def test_opting_out_deletes_questions_and_blanks(subtests: pytest.Subtests, tmp_
             one = sender(collector, home / "own" if durable else None)
             one.report(NEW)
             one.forget()
-            assert one._questions._open == []
+            assert one._evaluations._open == []
             assert one._queue.waiting() == 0
             assert one.deliver(early=True) == Delivery()
             with pytest.raises(OptedOut):
@@ -89,12 +89,12 @@ def test_opting_out_deletes_questions_and_blanks(subtests: pytest.Subtests, tmp_
             assert (collector.asked, collector.posts) == ([], [])
 
 
-def test_who_opts_out_elsewhere_or_during_a_question_leaves_nothing(collector: FakeCollector, tmp_path: Path) -> None:
+def test_who_opts_out_elsewhere_or_during_a_evaluation_leaves_nothing(collector: FakeCollector, tmp_path: Path) -> None:
     one, other = sender(collector, tmp_path), sender(collector, tmp_path)
     one.report(NEW)
     other.forget()
     assert one.deliver() == Delivery()
-    assert one._questions._open == []
+    assert one._evaluations._open == []
     assert collector.asked == []
     other._budget.opt_in()
     one.report(NEW)
@@ -107,12 +107,12 @@ def test_who_opts_out_elsewhere_or_during_a_question_leaves_nothing(collector: F
     collector.evaluate = meanwhile
     assert one.deliver() == Delivery()
     assert told(one, "blank") == []
-    assert one._questions._open == []
+    assert one._evaluations._open == []
     assert one._queue.waiting() == 0
     assert collector.posts == []
 
 
-def test_a_fork_does_not_ask_its_parents_questions(subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_a_fork_does_not_ask_its_parents_evaluations(subtests: pytest.Subtests, tmp_path: Path) -> None:
     for number, durable in enumerate([True, False]):
         home = tmp_path / str(number)
         home.mkdir()
@@ -134,7 +134,7 @@ def test_a_fork_does_not_ask_its_parents_questions(subtests: pytest.Subtests, tm
                 finally:
                     os._exit(status)
             assert os.waitpid(pid, 0)[1] == 0
-            assert len(collector.questions) == 1
+            assert len(collector.evaluations) == 1
             one.deliver()
-            assert len(set(collector.questions)) == len(collector.questions) == 2
+            assert len(set(collector.evaluations)) == len(collector.evaluations) == 2
             assert sorted(map(str, values(collector))) == [NEW, "of the child"]

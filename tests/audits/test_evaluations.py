@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, Unanswered, questions_of
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, Unanswered, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES
 from tests.audits.guessers import (
     ANOTHER,
@@ -63,10 +63,10 @@ def test_a_blinded_element_of_one_value_is_answered_like_that_of_another() -> No
 
 def test_an_evaluator_that_knows_its_key_and_the_value_sees_elements_of_one_law() -> None:
     """By draws: every byte of the elements, and of what the key makes of them, by a chi-square of all three kinds."""
-    form, number = OBLIVIOUS.discovery_format, 20 * MOST_QUESTIONS
+    form, number = OBLIVIOUS.discovery_format, 20 * MOST_EVALUATIONS
     seen: list[bytes] = []
     for asked in (form.input("rare disease"), form.input("x" * 32), None):
-        batches = [questions_of([asked] * MOST_QUESTIONS).blinded for _ in range(number // MOST_QUESTIONS)]
+        batches = [evaluations_of([asked] * MOST_EVALUATIONS).blinded for _ in range(number // MOST_EVALUATIONS)]
         seen.append(b"".join(batches))
     elements = [np.frombuffer(view, np.uint8).reshape(-1, ELEMENT_BYTES) for view in seen]
     assert len({row.tobytes() for view in elements for row in view}) == 3 * number
@@ -90,7 +90,7 @@ VALUES: dict[str, list[str | None]] = {
 }
 
 
-def test_as_many_questions_are_asked_and_reports_made_whatever_the_values_are(subtests: pytest.Subtests) -> None:
+def test_as_many_evaluations_are_asked_and_reports_made_whatever_the_values_are(subtests: pytest.Subtests) -> None:
     """Beyond one batch too, and for a report that is made to be asked about later."""
     for kind, values in VALUES.items():
         with subtests.test(kind=kind):
@@ -101,8 +101,8 @@ def test_as_many_questions_are_asked_and_reports_made_whatever_the_values_are(su
             elements = {batch[start : start + 32] for batch in asked for start in range(0, len(batch), ELEMENT_BYTES)}
             assert len(elements) == 304
             pending = client.pending_discovery(values[0])
-            assert len(pending.question) == ELEMENT_BYTES
-            finished = pending.finish(EVALUATOR.evaluate(pending.question))
+            assert len(pending.evaluation) == ELEMENT_BYTES
+            finished = pending.finish(EVALUATOR.evaluate(pending.evaluation))
             assert len(finished) == len(pending.blank) == OBLIVIOUS.sealed_bytes("discovery")
             # What is on the device changes too, so that a look before and a look after tell nothing.
             assert finished != pending.blank
@@ -129,7 +129,7 @@ def _swapped(blinded: bytes) -> bytes:
 
 
 def _again(blinded: bytes) -> bytes:
-    return EVALUATOR.evaluate(questions_of([b"earlier"] * (len(blinded) // ELEMENT_BYTES)).blinded)
+    return EVALUATOR.evaluate(evaluations_of([b"earlier"] * (len(blinded) // ELEMENT_BYTES)).blinded)
 
 
 WRONG: dict[str, Callable[[bytes], bytes]] = {
