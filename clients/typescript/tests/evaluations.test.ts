@@ -1,4 +1,4 @@
-/** Discovery reports whose names an evaluator is asked for: one question and one report for each value, whatever happens. */
+/** Discovery reports whose names an evaluator is asked for: one evaluation and one report for each value, whatever happens. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { QueueFull } from "../src/errors.js";
@@ -33,25 +33,25 @@ describe("asking an evaluator", () => {
   test("the blank is stored, no value is, and the finished report takes its place", async () => {
     const { sender, collector, store } = tab({ delaySeconds: 600 });
     await sender.report("dark-mode");
-    expect(collector.questions).toEqual([]);
+    expect(collector.evaluations).toEqual([]);
     const kept = await dump(store);
     expect(kept).toContain("discovery NOTHING");
     expect(kept).not.toContain("discovery dark-mode");
     vi.setSystemTime(START + 600_000);
     expect(await sender.deliver()).toMatchObject({ blank: {}, dropped: {} });
-    expect(collector.questions).toMatchObject([{ fingerprint: "01".repeat(32), text: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
-    expect(collector.questions[0]?.token).toMatch(/^[\w-]{43}$/);
-    expect(collector.questions[0]?.token).not.toBe(collector.posts[0]?.token);
+    expect(collector.evaluations).toMatchObject([{ fingerprint: "01".repeat(32), text: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    expect(collector.evaluations[0]?.token).toMatch(/^[\w-]{43}$/);
+    expect(collector.evaluations[0]?.token).not.toBe(collector.posts[0]?.token);
     vi.setSystemTime(START + 1_200_000);
     await sender.deliver();
     expect(collector.arrived).toEqual(["discovery dark-mode", "reports dark-mode"]);
     expect(sender.log).toContainEqual(expect.objectContaining({ what: "answered", reports: 1, stream: "discovery", reason: "" }));
     vi.setSystemTime(START + 10 * HOUR);
     expect(await sender.deliver(true)).toMatchObject({ sent: 0, waiting: 0 });
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
   });
 
-  test("questions are asked at random times within the delay, one for each value", async () => {
+  test("evaluations are asked at random times within the delay, one for each value", async () => {
     const { sender, collector } = tab({ delaySeconds: 1000, mostQueued: 1000 });
     const values = Array.from({ length: 100 }, (_, number) => (number % 2 === 0 ? "alike" : `value-${String(number)}`));
     for (const value of values) await sender.report(value);
@@ -59,10 +59,10 @@ describe("asking an evaluator", () => {
       vi.setSystemTime(START + quarter * 250_000 + 1);
       await sender.deliver();
       // Of 100 uniform times, 25 are expected in each quarter; so far it is 26 more or fewer with probability below 1e-6.
-      const asked = collector.questions.length;
+      const asked = collector.evaluations.length;
       expect(Math.abs(asked - 25 * quarter), String(quarter)).toBeLessThan(26);
     }
-    expect(new Set(collector.questions.map(({ text }) => text)).size).toBe(100);
+    expect(new Set(collector.evaluations.map(({ text }) => text)).size).toBe(100);
     vi.setSystemTime(START + 2_000_002);
     await sender.deliver();
     expect(ofDiscovery(collector)).toEqual(values.map((value) => `discovery ${value}`).sort());
@@ -82,18 +82,18 @@ describe("asking an evaluator", () => {
     expect(() => tab({ evaluator: "http://evaluator.example.org" })).toThrow(/evaluator must be an address/);
   });
 
-  test("without an answer the same question is asked again, and after an hour the blank goes", async () => {
+  test("without an answer the same evaluation is asked again, and after an hour the blank goes", async () => {
     const { sender, collector } = tab();
     collector.evaluate = undefined;
     await sender.report("dark-mode");
     await sender.deliver();
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
     await sender.deliver();
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
     vi.setSystemTime(START + 10_000);
     await sender.deliver();
-    expect(collector.questions.length).toBe(2);
-    expect(new Set(collector.questions.map(({ text }) => text)).size).toBe(1);
+    expect(collector.evaluations.length).toBe(2);
+    expect(new Set(collector.evaluations.map(({ text }) => text)).size).toBe(1);
     expect(collector.arrived).toEqual(["reports dark-mode"]);
     vi.setSystemTime(START + HOUR);
     expect(await sender.deliver()).toMatchObject({ blank: { no_answer: 1 }, sent: 1, waiting: 0 });
@@ -108,20 +108,20 @@ describe("asking an evaluator", () => {
     collector.evaluate = () => refusal(503, "closed", { "Retry-After": "60" });
     await sender.report("dark-mode");
     await sender.deliver();
-    collector.evaluate = (question) => evaluated(question);
+    collector.evaluate = (evaluation) => evaluated(evaluation);
     vi.setSystemTime(START + HOUR / 2);
     expect(await sender.deliver()).toMatchObject({ sent: 1, blank: {} });
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
-  test("a question whose time went by while the page slept is asked all the same", async () => {
+  test("an evaluation whose time went by while the page slept is asked all the same", async () => {
     const { sender, collector } = tab({ delaySeconds: 600 });
     await sender.report("dark-mode");
     vi.setSystemTime(START + 2 * HOUR);
     expect((await sender.deliver()).blank).toEqual({});
     vi.setSystemTime(START + 3 * HOUR);
     await sender.deliver();
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
@@ -132,7 +132,7 @@ describe("asking an evaluator", () => {
     vi.setSystemTime(START);
     sender.start();
     await vi.waitFor(() => {
-      expect(collector.questions.length).toBe(1);
+      expect(collector.evaluations.length).toBe(1);
     });
   });
 
@@ -140,20 +140,20 @@ describe("asking an evaluator", () => {
     const { sender, collector } = tab({ delaySeconds: 600 });
     const values = Array.from({ length: 40 }, (_, number) => `value-${String(number)}`);
     for (const value of values) await sender.report(value);
-    collector.evaluate = (question) => {
+    collector.evaluate = (evaluation) => {
       vi.setSystemTime(START + 2 * HOUR);
-      return evaluated(question);
+      return evaluated(evaluation);
     };
     vi.setSystemTime(START + 300_000);
     expect((await sender.deliver()).blank).toEqual({});
-    expect(collector.questions.length).toBeLessThan(40);
+    expect(collector.evaluations.length).toBeLessThan(40);
     expect((await sender.deliver()).blank).toEqual({});
     vi.setSystemTime(START + 3 * HOUR);
     await sender.deliver();
     expect(ofDiscovery(collector)).toEqual(values.map((value) => `discovery ${value}`).sort());
   });
 
-  test("with no time for an answer, each question is asked once", async () => {
+  test("with no time for an answer, each evaluation is asked once", async () => {
     const { sender, collector } = tab({ answerWithinSeconds: 0 });
     await sender.report("dark-mode");
     expect((await sender.deliver()).blank).toEqual({});
@@ -162,11 +162,11 @@ describe("asking an evaluator", () => {
     expect((await sender.deliver()).blank).toEqual({ no_answer: 1 });
     vi.setSystemTime(START + HOUR);
     expect((await sender.deliver()).blank).toEqual({});
-    expect(collector.questions.length).toBe(2);
+    expect(collector.evaluations.length).toBe(2);
     expect(ofDiscovery(collector)).toEqual(["discovery NOTHING", "discovery dark-mode"]);
   });
 
-  test("a report that finds the queue full leaves no question", async () => {
+  test("a report that finds the queue full leaves no evaluation", async () => {
     const store = new MemoryStore();
     const collector = new FakeCollector();
     const tabs = [0, 1].map(() => tab({ store, mostQueued: 2 }, collector).sender);
@@ -179,17 +179,17 @@ describe("asking an evaluator", () => {
     const blanks = [];
     for (const sender of tabs) blanks.push((await sender.deliver(true)).blank["no_answer"] ?? 0);
     expect(blanks.sort()).toEqual([0, 1]);
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
     expect(ofDiscovery(collector)).toEqual(["discovery NOTHING"]);
   });
 
   test("a wrong proof has an event of its own, is not asked again, and the blank goes", async () => {
     const { sender, collector } = tab();
-    collector.evaluate = (question) => evaluated(question, false);
+    collector.evaluate = (evaluation) => evaluated(evaluation, false);
     await sender.report("dark-mode");
     expect(await sender.deliver()).toMatchObject({ sent: 2, blank: { equivocation: 1 } });
     await sender.deliver(true);
-    expect(collector.questions.length).toBe(1);
+    expect(collector.evaluations.length).toBe(1);
     expect(collector.arrived).toEqual(["discovery NOTHING", "reports dark-mode"]);
     expect(sender.log).toContainEqual(expect.objectContaining({ what: "blank", reason: "equivocation" }));
   });
@@ -201,7 +201,7 @@ describe("asking an evaluator", () => {
     [409, "epoch_not_begun", true],
     [429, "too_many_evaluations", true],
     [500, "failed", true],
-  ])("a refusal by %i %s lets the blank go, or the question wait", async (status, name, waits) => {
+  ])("a refusal by %i %s lets the blank go, or the evaluation wait", async (status, name, waits) => {
     const { sender, collector } = tab();
     collector.evaluate = () => refusal(status, name);
     await sender.report("dark-mode");
@@ -214,7 +214,7 @@ describe("asking an evaluator", () => {
     ["a refusal without a name", () => new Response("no", { status: 404 }), "no_evaluator"],
     ["too short", () => new Response(new Uint8Array(95), { headers: { "Content-Type": "application/octet-stream" } }), "wrong_length"],
     ["too long", () => new Response(new Uint8Array(97), { headers: { "Content-Type": "application/octet-stream" } }), "no_answer"],
-  ])("%s is no answer: the question waits", async (_, answer, reason) => {
+  ])("%s is no answer: the evaluation waits", async (_, answer, reason) => {
     const { sender, collector } = tab();
     collector.evaluate = answer;
     await sender.report("dark-mode");
@@ -229,10 +229,10 @@ describe("asking an evaluator", () => {
     expect(await sender.deliver(true)).toMatchObject({ sent: 1, waiting: 1 });
     vi.setSystemTime(START + HOUR);
     expect(await sender.deliver()).toMatchObject({ sent: 1, waiting: 0 });
-    // The other comes to life again: its question is too late, and nothing is sent twice.
+    // The other comes to life again: its evaluation is too late, and nothing is sent twice.
     expect((await killed.deliver(true)).blank).toEqual({});
     expect(killed.log.map(({ what }) => what)).not.toContain("blank");
-    expect(collector.questions).toEqual([]);
+    expect(collector.evaluations).toEqual([]);
     expect(collector.arrived).toEqual(["discovery NOTHING", "reports dark-mode"]);
   });
 
@@ -253,7 +253,7 @@ describe("asking an evaluator", () => {
     await other.report("light-mode");
     await other.forget();
     for (const each of [sender, other]) expect(await each.deliver(true)).toMatchObject({ sent: 0, waiting: 0 });
-    expect(collector.questions).toEqual([]);
+    expect(collector.evaluations).toEqual([]);
     expect(collector.posts).toEqual([]);
   });
 
@@ -263,12 +263,12 @@ describe("asking an evaluator", () => {
     await sender.report("dark-mode");
     await sender.deliver();
     collector.epoch = 2;
-    collector.evaluate = (question) => evaluated(question);
+    collector.evaluate = (evaluation) => evaluated(evaluation);
     vi.setSystemTime(START + HOUR);
     await sender.deliver();
     vi.setSystemTime(START + HOUR + 1);
     await sender.deliver();
-    expect(collector.questions.at(-1)?.fingerprint).toBe("02".repeat(32));
+    expect(collector.evaluations.at(-1)?.fingerprint).toBe("02".repeat(32));
     expect(ofDiscovery(collector)).toEqual(["discovery dark-mode"]);
   });
 
@@ -296,7 +296,7 @@ describe("asking an evaluator", () => {
     await sender.report("four");
     expect(listen).toHaveBeenCalledTimes(listeners);
     expect(ofDiscovery(collector)).toEqual([]);
-    collector.evaluate = (question) => evaluated(question);
+    collector.evaluate = (evaluation) => evaluated(evaluation);
     // Without this nothing is asked for ten minutes.
     page.dispatchEvent(new Event("online"));
     await vi.waitFor(() => {
@@ -307,9 +307,9 @@ describe("asking an evaluator", () => {
   test("answers of many values, wrong ones among them, leave one report for each value", async () => {
     const { sender, collector } = tab();
     let number = 0;
-    collector.evaluate = (question) => {
+    collector.evaluate = (evaluation) => {
       number += 1;
-      return number % 3 === 0 ? evaluated(question, false) : number % 3 === 1 ? evaluated(question) : refusal(429, "too_many_evaluations");
+      return number % 3 === 0 ? evaluated(evaluation, false) : number % 3 === 1 ? evaluated(evaluation) : refusal(429, "too_many_evaluations");
     };
     await Promise.all(Array.from({ length: 30 }, (_, each) => sender.report(`value-${String(each)}`)));
     for (let step = 0; step < 100; step += 1) {
@@ -317,7 +317,7 @@ describe("asking an evaluator", () => {
       await sender.deliver();
     }
     expect(ofDiscovery(collector).length).toBe(30);
-    expect(new Set(collector.questions.map(({ text }) => text)).size).toBe(30);
+    expect(new Set(collector.evaluations.map(({ text }) => text)).size).toBe(30);
     expect(ofDiscovery(collector).filter((text) => text !== "discovery NOTHING").length).toBeGreaterThan(9);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Questions to the evaluator: a module of its own, which only an oblivious campaign needs.
+ * Evaluations that a page asks for: a module of its own, which only an oblivious campaign needs.
  *
- * The sealed blank of each value is in the queue; its question, and the value, are in this page's memory alone. There is
- * one question for each value, asked at a random time, whatever the value is. The finished report takes the place of its
+ * The sealed blank of each value is in the queue; its evaluation, and the value, are in this page's memory alone. There is
+ * one evaluation for each value, asked at a random time, whatever the value is. The finished report takes the place of its
  * blank. So exactly one discovery report leaves for each value, also if the page goes or no answer comes.
  */
 
@@ -35,7 +35,7 @@ export interface Tools {
   readonly freshBytes: typeof freshBytes;
 }
 
-/** What the questions of a page work with; times are in milliseconds. */
+/** What the evaluations of a page work with; times are in milliseconds. */
 export interface Circumstances extends Tools {
   readonly store: Store;
   /** The address of the campaign at its evaluator. */
@@ -45,39 +45,39 @@ export interface Circumstances extends Tools {
   readonly leaving: Leaving;
   readonly log: EventLog;
   readonly delay: number;
-  /** How long a question is asked again if nobody answers. */
+  /** How long an evaluation is asked again if nobody answers. */
   readonly answerWithin: number;
 }
 
-/** A question whose blank is made; `at` is when it is asked, `until` when that may go, in milliseconds since 1970. */
+/** An evaluation whose blank is made; `at` is when it is asked, `until` when that may go, in milliseconds since 1970. */
 interface Begun {
   readonly pending: PendingDiscovery;
   readonly at: number;
   readonly until: number;
 }
 
-/** A question whose blank is in the queue. */
-interface Question extends Begun {
+/** An evaluation whose blank is in the queue. */
+interface Evaluation extends Begun {
   readonly row: Queued;
 }
 
-/** What became of a question: a finished report, or the reason why there is none. */
+/** What became of an evaluation: a finished report, or the reason why there is none. */
 interface Outcome {
   readonly body?: Uint8Array;
   readonly reason?: string;
-  /** The question is asked again, not before so many milliseconds. */
+  /** The evaluation is asked again, not before so many milliseconds. */
   readonly again?: boolean;
   readonly wait?: number;
 }
 
-/** The questions of one page that wait for an answer. */
+/** The evaluations of one page that wait for an answer. */
 export class Asking {
   readonly #given: Circumstances;
-  readonly #open = new Set<Question>();
-  /** By their blanks: one that cannot be queued is forgotten, and its question with it. */
+  readonly #open = new Set<Evaluation>();
+  /** By their blanks: one that cannot be queued is forgotten, and its evaluation with it. */
   readonly #begun = new WeakMap<Waiting, Begun>();
   #failures = 0;
-  /** After a failure nothing is asked for a while; questions end with the page, so does this. */
+  /** After a failure nothing is asked for a while; evaluations end with the page, so does this. */
   #heldUntil = 0;
 
   constructor(given: Circumstances) {
@@ -102,7 +102,7 @@ export class Asking {
     return blank;
   }
 
-  /** Note reports that were queued: the questions of blanks among them are asked from now on. */
+  /** Note reports that were queued: the evaluations of blanks among them are asked from now on. */
   add(rows: readonly Queued[]): void {
     for (const row of rows) {
       const begun = this.#begun.get(row.waiting);
@@ -110,7 +110,7 @@ export class Asking {
     }
   }
 
-  /** When the next question is asked, in milliseconds since 1970; infinity without any. */
+  /** When the next evaluation is asked, in milliseconds since 1970; infinity without any. */
   next(): number {
     const now = Date.now();
     return Math.max(Math.min(...[...this.#open].map(({ at }) => this.#later(at, now))), this.#later(this.#heldUntil, now));
@@ -119,17 +119,17 @@ export class Asking {
   /**
    * Ask what is due, or all if `early`; return how many reports go without their value, by reason.
    *
-   * A question that fails is asked again after a pause, with the same bytes, until its time is up. That does not keep one
+   * An evaluation that fails is asked again after a pause, with the same bytes, until its time is up. That does not keep one
    * from being asked whose time went by while the page slept.
    *
-   * @param target says whose questions they are.
+   * @param target says whose evaluations they are.
    * @param last one that fails now has no other time: its blank goes.
    */
   async ask(target: Target, early: boolean, last = false): Promise<Readonly<Record<string, number>>> {
     const blanks: Record<string, number> = {};
     if (await this.#given.budget.optedOut()) this.#open.clear();
-    const settle = async (question: Question, outcome: Outcome): Promise<void> => {
-      const reason = await this.#settle(question, outcome);
+    const settle = async (evaluation: Evaluation, outcome: Outcome): Promise<void> => {
+      const reason = await this.#settle(evaluation, outcome);
       if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
     };
     // What comes later, or is due later, has its turn in the next call.
@@ -138,16 +138,16 @@ export class Asking {
     const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
     if (this.#later(this.#heldUntil, now) <= now) {
       // Another call may have taken it.
-      const taken = due.filter((question) => this.#open.delete(question));
+      const taken = due.filter((evaluation) => this.#open.delete(evaluation));
       await Promise.all(
-        taken.map(async (question) => {
-          const outcome = await this.#ask(target, question, early);
-          if (outcome !== undefined) await settle(question, outcome);
+        taken.map(async (evaluation) => {
+          const outcome = await this.#ask(target, evaluation, early);
+          if (outcome !== undefined) await settle(evaluation, outcome);
         }),
       );
     }
-    for (const question of open) {
-      if ((last || this.#later(question.until, now, 2) <= now) && this.#open.delete(question)) await settle(question, { reason: "no_answer" });
+    for (const evaluation of open) {
+      if ((last || this.#later(evaluation.until, now, 2) <= now) && this.#open.delete(evaluation)) await settle(evaluation, { reason: "no_answer" });
     }
     return blanks;
   }
@@ -158,25 +158,25 @@ export class Asking {
     return isAhead(time, now, waits * longestWait) ? time : 0;
   }
 
-  /** Return the questions whose blanks are still in the queue: one that is sent or deleted is not asked for. */
-  #waiting(open: readonly Question[]): Promise<readonly Question[]> {
+  /** Return the evaluations whose blanks are still in the queue: one that is sent or deleted is not asked for. */
+  #waiting(open: readonly Evaluation[]): Promise<readonly Evaluation[]> {
     return this.#given.store.change(
       open.map(({ row }) => row.key),
       (found) => ({ result: open.filter((_, place) => found[place]?.length === 1) }),
     );
   }
 
-  /** Ask one question; undefined: it is asked again. */
-  async #ask(target: Target, question: Question, keepalive: boolean): Promise<Outcome | undefined> {
+  /** Ask for one evaluation; undefined: it is asked for again. */
+  async #ask(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome | undefined> {
     const { log, pause } = this.#given;
-    const outcome = own(await this.#answered(target, question, keepalive));
+    const outcome = own(await this.#answered(target, evaluation, keepalive));
     const { again = false, wait = 0, reason } = outcome;
     if (!again) {
       this.#failures = 0;
       return outcome;
     }
-    this.#open.add(question);
-    // Questions that fail together are one failure.
+    this.#open.add(evaluation);
+    // Evaluations that fail together are one failure.
     const now = Date.now();
     if (this.#later(this.#heldUntil, now) <= now) {
       this.#failures += 1;
@@ -186,10 +186,10 @@ export class Asking {
     return undefined;
   }
 
-  async #answered({ fetcher, evaluatorToken }: Target, { pending, row }: Question, keepalive: boolean): Promise<Outcome> {
+  async #answered({ fetcher, evaluatorToken }: Target, { pending, row }: Evaluation, keepalive: boolean): Promise<Outcome> {
     const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
     const headers = { "Content-Type": OCTETS, "Client-Token": evaluatorToken };
-    const body = pending.question;
+    const body = pending.evaluation;
     try {
       const answer = await this.#given.send(fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });
       return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
@@ -216,15 +216,15 @@ export class Asking {
   }
 
   /** Put the finished report in the place of its blank, or let that go, at a random time; return why it goes. */
-  async #settle(question: Question, outcome: Outcome): Promise<string | undefined> {
+  async #settle(evaluation: Evaluation, outcome: Outcome): Promise<string | undefined> {
     const { queue, leaving, log, delay, randomTime } = this.#given;
-    const { row } = question;
+    const { row } = evaluation;
     const { blank: _, ...waiting } = row.waiting;
     const { body = waiting.body, reason: why } = own(outcome);
     const rows = await queue.replace(row, [own({ ...waiting, body, due: Date.now() + randomTime(delay) })]);
     leaving.add(rows);
     const reason = why ?? (rows.length === 0 ? "too_late" : undefined);
-    // The blank of a question with an answer was there when it was asked; another tab has sent or deleted this one.
+    // The blank of an evaluation with an answer was there when it was asked; another tab has sent or deleted this one.
     if (rows.length === 0 && reason === "no_answer") return undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
     return reason;
