@@ -11,8 +11,8 @@ from apache_beam.pvalue import TaggedOutput
 
 from hushcount.arrays import Octets, Reports
 from hushcount.oracles.mechanism import Mechanism
+from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
-from keys.store import KeyReference
 
 
 class OpenReports(beam.DoFn):

@@ -16,8 +16,8 @@ from hushcount.discovery.released import split_released
 from hushcount.items import may_be_item
 from hushcount.reasons import Counted
 from hushcount.wire.sealing import Sealer
+from keys.directories import KeyReference
 from keys.private import PrivateKey
-from keys.store import KeyReference
 
 
 class Reveal(beam.DoFn):

@@ -30,7 +30,7 @@ class Derives(Protocol):
 
 
 class Reference(Protocol):
-    """Where a private key is, as `keys.store.KeyReference`."""
+    """Where a private key is, as `keys.directories.KeyReference`."""
 
     def read(self) -> Derives:
         """Open the key."""

@@ -13,8 +13,8 @@ from apache_beam.pvalue import TaggedOutput
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.wire.tags import TAG_BYTES, split, tags
+from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
-from keys.store import KeyReference
 
 
 class OpenPairs(beam.DoFn):

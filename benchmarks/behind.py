@@ -24,7 +24,7 @@ from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dty
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.policy import Policy
-from keys.store import create
+from keys.directories import create
 from pipelines.deployment.settings import Deployment
 from pipelines.files.block_files import write_file
 from pipelines.schedule.run import run

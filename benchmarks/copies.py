@@ -26,18 +26,18 @@ from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dty
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
 from hushcount.policy import Policy
-from keys.store import create
+from keys.directories import create
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
+from pipelines.handover.hops import CHAIN
 from pipelines.jobs.new_campaign import create_campaign
-from pipelines.ledger.records import charge_key
-from pipelines.log.changes import published
+from pipelines.ledger.charges import charge_key
+from pipelines.log.effects import published
 from pipelines.log.entry_files import digest_of, read_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.folding import Folding
-from pipelines.log.hops import CHAIN
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json

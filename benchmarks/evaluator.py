@@ -1,4 +1,4 @@
-"""How many questions an evaluator answers, beside the library alone: `python -m benchmarks.evaluator --seconds 20`.
+"""How many evaluations an evaluator answers, beside the library alone: `python -m benchmarks.evaluator --seconds 20`.
 
 The real command in a process of its own, asked over HTTP on one connection at a time, in batches and singly. The
 library answers the same batches in this process before and after. All numbers are per second of CPU time, so that they
@@ -18,14 +18,14 @@ from pathlib import Path
 from benchmarks.collector import cpu_seconds, serving
 from benchmarks.inputs import Setting, make_place
 from hushcount.campaigns.campaign import Campaign
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES, questions_of
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, PROOF_BYTES, evaluations_of
 from hushcount.formats.reading import parse_object
+from keys.directories import KeyReference, create, read_public
 from keys.evaluating import EvaluatorKey
-from keys.store import KeyReference, create, read_public
 
 _SETTING = Setting(None, None)
 _POOL = 20
-BATCHES = (MOST_QUESTIONS, 20, 1)
+BATCHES = (MOST_EVALUATIONS, 20, 1)
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def measure(base: Path, seconds: float, batches: tuple[int, ...] = BATCHES) -> l
 
 
 def _row(pid: int, port: int, path: str, key: EvaluatorKey, batch: int, seconds: float) -> dict[str, float]:
-    pool = [questions_of([None] * batch).blinded for _ in range(_POOL)]
+    pool = [evaluations_of([None] * batch).blinded for _ in range(_POOL)]
     before = _bare(key, pool, seconds / 2)
     used, began = cpu_seconds(pid), time.perf_counter()
     answered = _ask(port, path, pool, seconds)
@@ -71,7 +71,7 @@ def _row(pid: int, port: int, path: str, key: EvaluatorKey, batch: int, seconds:
 
 
 def _bare(key: EvaluatorKey, pool: list[bytes], seconds: float) -> float:
-    """Return the questions that the library answers in a second of CPU time."""
+    """Return the evaluations that the library answers in a second of CPU time."""
     answered, began, ends = 0, time.process_time(), time.perf_counter() + seconds
     while time.perf_counter() < ends:
         for blinded in pool:
@@ -81,7 +81,7 @@ def _bare(key: EvaluatorKey, pool: list[bytes], seconds: float) -> float:
 
 
 def _ask(port: int, path: str, pool: list[bytes], seconds: float) -> int:
-    """Ask one request after another on one connection, and return how many questions were answered."""
+    """Ask one request after another on one connection, and return how many evaluations were answered."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     answered, number, ends = 0, 0, time.perf_counter() + seconds
     while time.perf_counter() < ends:
@@ -112,7 +112,7 @@ def _deploy(base: Path) -> Campaign:
     (folder / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
     (base / "deployment.toml").write_text(
         'store = "store"\n[windows]\nlength = "365d"\ngrace = "1d"\n[evaluator]\nname = "bench"\nport = 0\n'
-        f"most_questions_a_client = {MOST_QUESTIONS}\n"
+        f"most_evaluations_a_client = {MOST_EVALUATIONS}\n"
     )
     return Campaign.read(folder / "epoch-000001.json")
 

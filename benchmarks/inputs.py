@@ -22,7 +22,7 @@ from hushcount.senders import Senders
 from hushcount.threads import available_threads
 from hushcount.wire.blocks import Kind
 from hushcount.wire.sealing import Octets, Sealer
-from keys import store
+from keys import directories
 from keys.opening_engines import sealing_for
 from pipelines.files import storage
 from pipelines.files.block_files import write_file
@@ -91,7 +91,7 @@ def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
     if setting.items is not None:
         dictionary = directory / "items.txt"
         dictionary.write_text("".join(f"{item}\n" for item in names(setting.items - 1)))
-    public = store.create(place.keys, days=1)
+    public = directories.create(place.keys, days=1)
     campaign = create_campaign(
         "bench",
         public,

@@ -17,7 +17,7 @@ from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
 from hushcount.policy import Policy
 from hushcount.wire.blocks import Header, Kind, encode_blocks
-from keys.store import PublicFile, create
+from keys.directories import PublicFile, create
 from pipelines.files import storage
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.outputs.counts import StreamCounts

@@ -33,7 +33,7 @@ from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause, silent_clients
 from pipelines.handover.copies import copy_output, delete_copy, is_as_made
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS as SAID
 from pipelines.handover.statements import Kind, carry
 from pipelines.outputs.staging import SUMMARY

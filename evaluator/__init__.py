@@ -1,4 +1,4 @@
-"""The evaluator: answers blinded questions with the key of an epoch, and counts them (docs/adr/0035).
+"""The evaluator: evaluates blinded elements with the key of an epoch, and counts them (docs/adr/0035).
 
     app        answers requests
     evaluator  puts the modules below together, and looks after them twice a second

@@ -13,8 +13,8 @@ from evaluator.campaigns import AskedCampaign, AskedEpoch
 from evaluator.evaluator import Evaluator
 from evaluator.manifests import Asker
 from evaluator.openapi import openapi
-from evaluator.refusals import NO_EVALUATOR, WRONG_QUESTIONS
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS
+from evaluator.refusals import NO_EVALUATOR, WRONG_EVALUATIONS
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS
 from service.about import tell
 from service.cors import shared_with
 from service.epochs import accepted, served_campaign
@@ -86,10 +86,10 @@ def application(evaluator: Evaluator) -> App:
 
 
 async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campaign: str, place: _Place) -> bytes:
-    """Check a request, read its body, and return the answer to its questions; else raise Refused."""
+    """Check a request, read its body, and return the answer to its evaluations; else raise Refused."""
     require_method(scope, "POST")
     asked = place.campaign = served_campaign(evaluator.campaigns, campaign)
-    fingerprint = required_fingerprint(scope, "questions")
+    fingerprint = required_fingerprint(scope, "evaluations")
     place.epoch = asked.epochs.get(fingerprint)
     verifies = evaluator.is_verifier(header(scope, b"authorization"))
     client: bytes | None
@@ -102,7 +102,7 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
         client = authenticator.client(header(scope, authenticator.header))
     if epoch.key is None:
         raise Refused(NO_EVALUATOR, "This campaign file names no evaluator: its clients ask nobody.")
-    length = body_length(scope, "questions", evaluator.setup.settings.longest_body)
+    length = body_length(scope, "evaluations", evaluator.setup.settings.longest_body)
     if length is not None:
         _require_whole(length)
     body = await read_body(receive, evaluator.setup.settings.longest_body, evaluator.incoming)
@@ -113,10 +113,10 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
 def _require_whole(length: int) -> None:
     if length % ELEMENT_BYTES or not length:
         raise Refused(
-            WRONG_QUESTIONS,
-            f"Send 1 to {MOST_QUESTIONS} blinded elements of {ELEMENT_BYTES} bytes, one after another.",
+            WRONG_EVALUATIONS,
+            f"Send 1 to {MOST_EVALUATIONS} blinded elements of {ELEMENT_BYTES} bytes, one after another.",
             element_bytes=ELEMENT_BYTES,
-            most_questions=MOST_QUESTIONS,
+            most_evaluations=MOST_EVALUATIONS,
         )
 
 

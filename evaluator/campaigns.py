@@ -20,7 +20,7 @@ class AskedEpoch(EpochTimes):
     fingerprint: str  # of the campaign file, 64 hexadecimal digits
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
-    cap: int  # how many reports of a client count in a window; each needs a question
+    cap: int  # how many reports of a client count in a window; each needs an evaluation
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
                   CAMPAIGN/EPOCH-FINGERPRINT/asked      a record of each answered request
                                              refused.json
 
-A record has 12 bytes, little-endian: the keyed hash of the asker (8), how many questions (2), and who asked (2): 0 a
+A record has 12 bytes, little-endian: the keyed hash of the asker (8), how many evaluations (2), and who asked (2): 0 a
 client, 1 the verifier. It is written before the answer is sent: a process that is killed loses none. Twice a second the
 records are synced, and the refusals written: a machine that loses power loses what came since, refusals and all. So the
 numbers never exceed the truth.
@@ -29,7 +29,7 @@ from pydantic import Field
 
 from evaluator.campaigns import AskedEpoch
 from evaluator.manifests import ASKERS, Asked, Asker, EvaluationManifest
-from evaluator.refusals import TOO_MANY_QUESTIONS, TOO_MANY_QUESTIONS_AT_ONCE
+from evaluator.refusals import TOO_MANY_EVALUATIONS, TOO_MANY_EVALUATIONS_AT_ONCE
 from hushcount.campaigns.public_keys import KeyId
 from hushcount.collection.manifests import Refused
 from hushcount.collection.windows import Window
@@ -47,7 +47,7 @@ _ASKED = "asked"
 _REFUSED = "refused.json"
 _RECORD = struct.Struct("<QHH")
 _READ_RECORDS = 1 << 16
-QUESTIONS = Counted("questions", "ask", TOO_MANY_QUESTIONS, TOO_MANY_QUESTIONS_AT_ONCE)
+EVALUATIONS = Counted("evaluations", "ask", TOO_MANY_EVALUATIONS, TOO_MANY_EVALUATIONS_AT_ONCE)
 
 
 class RefusedCounts(Part):
@@ -81,28 +81,28 @@ class Counting:
         window_notes.note_authentication(root, window.name, way)
         window_notes.manifest_id(root, window.name)
         key = window_notes.window_key(root, window.name)
-        self._limits = {"clients": ClientLimit(a_client, QUESTIONS), "verifier": ClientLimit(verifier, QUESTIONS)}
+        self._limits = {"clients": ClientLimit(a_client, EVALUATIONS), "verifier": ClientLimit(verifier, EVALUATIONS)}
         for limit in self._limits.values():
             limit.begin(window, key)
         self._folders: dict[str, _Folder] = {}
         for path in sorted((root / window.name).glob(f"*/*/{_ASKED}")):
-            for name, questions, asker in _records(path):
-                self._limits[asker].add(name, questions)
+            for name, evaluations, asker in _records(path):
+                self._limits[asker].add(name, evaluations)
 
-    def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
-        """Count questions before they are answered, or raise Refused: others may be on the way."""
-        self._limits[asker].reserve(_of(epoch, client), questions, self.window, epoch.cap)
+    def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
+        """Count evaluations before they are answered, or raise Refused: others may be on the way."""
+        self._limits[asker].reserve(_of(epoch, client), evaluations, self.window, epoch.cap)
 
-    def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
-        """Take back a reservation of questions that were not answered."""
-        self._limits[asker].give_back(_of(epoch, client), questions, self.window)
+    def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
+        """Take back a reservation of evaluations that were not answered."""
+        self._limits[asker].give_back(_of(epoch, client), evaluations, self.window)
 
-    def answered(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, questions: int) -> None:
+    def answered(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
         """Write the record of an answer that is about to be sent; OSError: it must not be sent."""
         folder = self._folder(epoch)
         told = _of(epoch, client)
         name = 0 if told is None else self._limits[asker].name_of(told)
-        record = _RECORD.pack(name, questions, ASKERS.index(asker))
+        record = _RECORD.pack(name, evaluations, ASKERS.index(asker))
         if os.write(folder.descriptor, record) != len(record):
             # The next records would be read at a wrong place.
             _cut_to_whole(folder.descriptor)
@@ -177,8 +177,8 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
             _LOG.error("counts lost", extra={"window": window, "campaign": path.parent.name})
             continue
         asked = Counter[Asker]()
-        for _, questions, asker in _records(path / _ASKED):
-            asked[asker] += questions
+        for _, evaluations, asker in _records(path / _ASKED):
+            asked[asker] += evaluations
         found[f"{path.parent.name}/{path.name}/{window}/{evaluator}-{id}.json"] = EvaluationManifest(
             evaluator=evaluator,
             campaign=path.parent.name,
@@ -188,8 +188,8 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
             window=window,
             seconds=seconds,
             authentication=way,
-            clients=Asked(questions=asked["clients"], refused=refused.clients),
-            verifier=Asked(questions=asked["verifier"], refused=refused.verifier),
+            clients=Asked(evaluations=asked["clients"], refused=refused.clients),
+            verifier=Asked(evaluations=asked["verifier"], refused=refused.verifier),
         )
     return found
 
@@ -212,9 +212,9 @@ def _records(path: Path) -> Iterator[tuple[int, int, Asker]]:
         return
     with stream:
         while block := stream.read(_READ_RECORDS * _RECORD.size):
-            for name, questions, asker in _RECORD.iter_unpack(block[: len(block) // _RECORD.size * _RECORD.size]):
-                if questions and asker < len(ASKERS):
-                    yield name, questions, ASKERS[asker]
+            for name, evaluations, asker in _RECORD.iter_unpack(block[: len(block) // _RECORD.size * _RECORD.size]):
+                if evaluations and asker < len(ASKERS):
+                    yield name, evaluations, ASKERS[asker]
 
 
 def _read_refused(folder: Path) -> RefusedCounts | None:

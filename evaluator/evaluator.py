@@ -20,7 +20,7 @@ from evaluator.manifests import Asker
 from evaluator.metrics import Metrics
 from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
-from evaluator.store import ManifestStore
+from evaluator.uploads import ManifestStore
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey
@@ -39,7 +39,7 @@ _STORE_SECONDS = 5.0
 _READING = ("keys", "campaigns")
 """The steps that write nothing."""
 _AT_ONCE = 20
-"""So few questions are answered within the event loop: 2 ms, where the way to the thread and back costs as one."""
+"""So few evaluations are answered within the event loop: 2 ms, where the way to the thread and back costs as one."""
 
 
 @dataclass(frozen=True)
@@ -121,49 +121,49 @@ class Evaluator:
         return self.setup.verifier is not None and self.setup.verifier.is_shown(authorization)
 
     async def answer(self, epoch: AskedEpoch, key: str, asker: Asker, client: bytes | None, blinded: bytes) -> bytes:
-        """Return what answers these questions, after it is counted; else raise Refused.
+        """Return what answers these evaluations, after it is counted; else raise Refused.
 
         Args:
             key: id of the epoch's key.
             client: what tells the asker apart, if anything does.
             blinded: whole elements, as many as one request may hold.
         """
-        questions = len(blinded) // ELEMENT_BYTES
+        evaluations = len(blinded) // ELEMENT_BYTES
         if self._stopping:
             raise try_again(STOPPING)
-        if self._waiting + questions > self.setup.settings.queue_questions:
+        if self._waiting + evaluations > self.setup.settings.queue_evaluations:
             raise try_again(QUEUE_FULL)
         self._require_key(key)
         if self._served.get(key, epoch).fingerprint != epoch.fingerprint:
             raise try_again(KEY_UNREADABLE)
         counting = self.counting
-        counting.reserve(epoch, asker, client, questions)
-        self._waiting += questions
+        counting.reserve(epoch, asker, client, evaluations)
+        self._waiting += evaluations
         try:
-            if questions <= _AT_ONCE:
+            if evaluations <= _AT_ONCE:
                 answer = self._evaluate(key, blinded)
             else:
                 answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._evaluate, key, blinded)
             if counting is not self.counting:
                 # The window ended meanwhile: the answer counts in the next, which gives back nothing if it refuses.
                 later = self.counting
-                later.reserve(epoch, asker, client, questions)
+                later.reserve(epoch, asker, client, evaluations)
                 counting = later
-            counting.answered(epoch, asker, client, questions)
+            counting.answered(epoch, asker, client, evaluations)
         except OSError:
-            counting.give_back(epoch, asker, client, questions)
+            counting.give_back(epoch, asker, client, evaluations)
             self.metrics.failed_writes.inc()
             raise try_again(STORAGE_FAILING) from None
         except BaseException:
-            counting.give_back(epoch, asker, client, questions)
+            counting.give_back(epoch, asker, client, evaluations)
             raise
         finally:
-            self._waiting -= questions
-        self.metrics.questions.labels(epoch.campaign, epoch.epoch, asker).inc(questions)
+            self._waiting -= evaluations
+        self.metrics.evaluations.labels(epoch.campaign, epoch.epoch, asker).inc(evaluations)
         return answer
 
     def _evaluate(self, id: str, blinded: bytes) -> bytes:
-        # Looked for only now: the key may have been destroyed while the questions waited.
+        # Looked for only now: the key may have been destroyed while the evaluations waited.
         key = self._require_key(id)
         with self.metrics.seconds.time():
             try:
@@ -178,7 +178,7 @@ class Evaluator:
         if key is not None:
             return key
         if id in self.keys.retired:
-            raise Refused(KEY_DESTROYED, "Nobody answers questions about this campaign file: use the next one.")
+            raise Refused(KEY_DESTROYED, "Nobody evaluates for this campaign file any more: use the next one.")
         # A file that is only missing may come back: who takes a key for destroyed gives up what was released for it.
         raise try_again(KEY_UNREADABLE)
 
@@ -209,7 +209,7 @@ class Evaluator:
         for window, failure in list(self._store.unread.items()):
             yield f"window {window} cannot be stored: {failure}; look at its folder in {self.setup.counts}"
         if self.counting.window.start.timestamp() > now:
-            yield f"the clock went back: questions are counted in window {self.counting.window.name}, still to begin"
+            yield f"the clock went back: evaluations are counted in window {self.counting.window.name}, still to begin"
         if any(not task.cancelled() and task.done() for task in self._tasks):
             yield "a part of the evaluator has failed: start it again"
 
@@ -281,7 +281,7 @@ class Evaluator:
         root, settings = self.setup.counts, self.setup.settings
         window = window_notes.open_window(root, _now(), self.setup.length)
         way = self.setup.authenticator.way
-        return Counting(root, window, way, settings.questions_a_client, settings.most_questions_verifier)
+        return Counting(root, window, way, settings.evaluations_a_client, settings.most_evaluations_verifier)
 
     def _flush(self) -> None:
         self.counting.flush()

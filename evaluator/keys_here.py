@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hushcount.errors import HushcountError
+from keys.directories import KeyReference
 from keys.evaluating import EvaluatorKey
 from keys.listing import PUBLIC_FILE, read_listing
 from keys.roles import EvaluatingRole
-from keys.store import KeyReference
 from service.campaign_folders import Stamp, stamp_of
 
 _ROLE: EvaluatingRole = "evaluator"

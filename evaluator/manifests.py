@@ -27,7 +27,7 @@ ASKERS: tuple[Asker, ...] = ("clients", "verifier")
 class Asked(Part):
     """What one kind of asker asked."""
 
-    questions: Count = Field(default=0, description="elements answered")
+    evaluations: Count = Field(default=0, description="elements answered")
     refused: Refused = Field(default_factory=dict, description="requests refused, by reason")
 
 

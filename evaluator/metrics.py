@@ -1,4 +1,4 @@
-"""The evaluator's metrics for Prometheus: numbers by campaign and asker, and nothing about a sender or a question."""
+"""The evaluator's metrics for Prometheus: numbers by campaign and asker, and nothing about a sender."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Metrics(ServiceMetrics):
 
     def __init__(self) -> None:
         super().__init__(_PREFIX)
-        self.questions = self.counter("questions", "Questions answered.", "campaign", "epoch", "asker")
-        self.waiting = self.gauge("questions_waiting", "Questions that wait for their answer.")
+        self.evaluations = self.counter("evaluations", "Evaluations answered.", "campaign", "epoch", "asker")
+        self.waiting = self.gauge("evaluations_waiting", "Evaluations that wait for their answer.")
         self.seconds = Histogram(
             f"{_PREFIX}evaluate_seconds",
-            "Seconds to answer the questions of one request.",
+            "Seconds to answer the evaluations of one request.",
             buckets=_SECONDS,
             registry=self.registry,
         )

@@ -6,13 +6,13 @@ import json
 import sys
 
 from evaluator.refusals import REASONS
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, PROOF_BYTES
 from hushcount.senders import Authentication
 from service.openapi import CAMPAIGN, FILE, ID, Json, about_itself, document, fingerprint, refusals, security_of
 
 _MEMBERS: Json = {
     "element_bytes": {"type": "integer", "description": "with 400: length of an element"},
-    "most_questions": {"type": "integer", "description": "with 400: of one request; with 413 or 429: in a window"},
+    "most_evaluations": {"type": "integer", "description": "with 400: of one request; with 413 or 429: in a window"},
 }
 
 
@@ -26,11 +26,11 @@ def openapi(*ways: Authentication, verifier: bool = True) -> Json:
     if verifier and {"bearer": []} not in security:
         security.append({"bearer": []})
     paths = {
-        f"{CAMPAIGN}/evaluations": {"parameters": [ID, fingerprint("questions")], "post": _post(security)},
+        f"{CAMPAIGN}/evaluations": {"parameters": [ID, fingerprint("evaluations")], "post": _post(security)},
         **about_itself(REASONS, "The evaluator has the keys that clients need, and reaches the store."),
     }
     description = (
-        "Answers blinded questions with the key of a campaign file (RFC 9497, mode VOPRF, ristretto255-SHA512). It "
+        "Evaluates blinded elements with the key of a campaign file (RFC 9497, mode VOPRF, ristretto255-SHA512). It "
         "cannot read what is asked, and records neither an element nor an address. The operator chooses the header "
         "that authorises a request; the analyzer shows a bearer token of its own."
     )
@@ -38,16 +38,16 @@ def openapi(*ways: Authentication, verifier: bool = True) -> Json:
 
 
 def _post(security: list[Json]) -> Json:
-    length = MOST_QUESTIONS * ELEMENT_BYTES
+    length = MOST_EVALUATIONS * ELEMENT_BYTES
     elements = {**FILE, "minLength": ELEMENT_BYTES, "maxLength": length}
     answer = {**FILE, "minLength": ELEMENT_BYTES + PROOF_BYTES, "maxLength": length + PROOF_BYTES}
     return {
         "operationId": "ask",
-        "summary": "Ask blinded questions.",
+        "summary": "Ask for evaluations of blinded elements.",
         "security": security,
         "requestBody": {
             "required": True,
-            "description": f"1 to {MOST_QUESTIONS} blinded elements of {ELEMENT_BYTES} bytes, one after another.",
+            "description": f"1 to {MOST_EVALUATIONS} blinded elements of {ELEMENT_BYTES} bytes, one after another.",
             "content": {"application/octet-stream": {"schema": elements}},
         },
         "responses": {

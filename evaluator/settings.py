@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS
 from hushcount.senders import tells_clients_apart
 from service.settings import ServicePart
 
@@ -21,42 +21,42 @@ class EvaluatorPart(ServicePart):
     keys: str = Field(
         default="evaluator-keys", min_length=1, description="key directory with the evaluator's keys, and no others"
     )
-    queue_questions: int = Field(
-        default=10_000, ge=MOST_QUESTIONS, le=10**6, description="most questions that wait for their answer"
+    queue_evaluations: int = Field(
+        default=10_000, ge=MOST_EVALUATIONS, le=10**6, description="most evaluations that wait for their answer"
     )
-    most_questions_a_client: int | None = Field(
+    most_evaluations_a_client: int | None = Field(
         default=None,
         ge=1,
         le=10**6,
-        description="most questions of one client token about one campaign file in a window, or the campaign's cap if "
+        description="most evaluations of one client token for one campaign file in a window, or the campaign's cap if "
         f"that is more; others get 429; without it {_A_CLIENT} with client-token, else no limit",
     )
     verifier_token: str | None = Field(
         default=None, description="file with the digest of the analyzer's bearer token, as in tokens"
     )
-    most_questions_verifier: int = Field(
+    most_evaluations_verifier: int = Field(
         default=100_000,
         ge=1,
         le=10**9,
-        description="most questions about one campaign file in a window from whoever shows that token: at least as "
+        description="most evaluations for one campaign file in a window from whoever shows that token: at least as "
         "many as values may be found",
     )
 
     @model_validator(mode="after")
     def _check(self) -> EvaluatorPart:
-        if self.most_questions_a_client is not None and not tells_clients_apart(self.authentication):
+        if self.most_evaluations_a_client is not None and not tells_clients_apart(self.authentication):
             raise ValueError(
-                "most_questions_a_client: needs authentication client-token: only these tokens tell clients apart"
+                "most_evaluations_a_client: needs authentication client-token: only these tokens tell clients apart"
             )
         return self
 
     @property
     def longest_body(self) -> int:
-        return MOST_QUESTIONS * ELEMENT_BYTES
+        return MOST_EVALUATIONS * ELEMENT_BYTES
 
     @property
-    def questions_a_client(self) -> int | None:
+    def evaluations_a_client(self) -> int | None:
         """The limit of one client, or None where clients are not told apart."""
-        if self.most_questions_a_client is None and tells_clients_apart(self.authentication):
+        if self.most_evaluations_a_client is None and tells_clients_apart(self.authentication):
             return _A_CLIENT
-        return self.most_questions_a_client
+        return self.most_evaluations_a_client

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.catalogue import FIGURES
+from experiments.figure_files import Folder
 from experiments.judging import FAILURE, TOLERANCE
-from experiments.store import Folder
 
 _HEAD = f"""# The papers' experiments
 

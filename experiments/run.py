@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from experiments.catalogue import figures
 from experiments.figure import Figure, Settings
+from experiments.figure_files import FILE_MODE, SAME, Folder, Unfinished
 from experiments.judging import FAILURE, TOLERANCE, bounded, judge
 from experiments.overview import overview
 from experiments.plots import png
 from experiments.rows import Row, as_csv
 from experiments.sources import digest, locate, missing
-from experiments.store import FILE_MODE, SAME, Folder, Unfinished
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_over
 

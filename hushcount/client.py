@@ -63,8 +63,8 @@ class Client:
         queue: where the app keeps reports that wait to be sent; `forget` deletes them.
         uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
             one client then do not hold for whoever sends more.
-        ask: puts questions to the evaluator, if the campaign has one. A client that answers later may go without, and
-            make each discovery report by `pending_discovery`.
+        ask: asks the evaluator, if the campaign has one. A client that answers later may go without, and make each
+            discovery report by `pending_discovery`.
         seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
 
     Raises:
@@ -216,9 +216,9 @@ class Client:
         return making.asked(self._told(wanted), self.ask, key, threads)
 
     def pending_discovery(self, value: str | None) -> PendingDiscovery:
-        """Return a discovery report, counted and charged, whose question to the evaluator is asked later.
+        """Return a discovery report, counted and charged, whose evaluation is asked for later.
 
-        The question is the same for every value: send it once, at a time that does not depend on the value. If no
+        The evaluation is the same for every value: send it once, at a time that does not depend on the value. If no
         answer comes, send the blank. Raises as `discovery_reports`, and UsageError if the campaign has no evaluator.
         """
         if not self.campaign.is_oblivious:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushcount.campaigns.public_keys import evaluator_key_id
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, PROOF_BYTES, library
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, PROOF_BYTES, library
 from keys.private import Guarded
 
 
@@ -24,19 +24,19 @@ class EvaluatorKey(Guarded):
         """Return the evaluated elements, n x 32 bytes, and one proof for all, 64 bytes.
 
         Raises:
-            ValueError: there are not 1..MOST_QUESTIONS elements of 32 bytes, or one is no element of the group or its
+            ValueError: there are not 1..MOST_EVALUATIONS elements of 32 bytes, or one is no element of the group or its
                 identity; it names neither.
         """
         count, rest = divmod(len(blinded), ELEMENT_BYTES)
-        if rest or not 1 <= count <= MOST_QUESTIONS:
+        if rest or not 1 <= count <= MOST_EVALUATIONS:
             raise ValueError(
-                f"questions have {len(blinded)} bytes, must be 1 to {MOST_QUESTIONS} elements of {ELEMENT_BYTES} bytes"
+                f"the request has {len(blinded)} bytes, must have 1 to {MOST_EVALUATIONS} times {ELEMENT_BYTES}"
             )
         read = library().BlindedInput.deserialize
         try:
             elements = [read(blinded[start : start + ELEMENT_BYTES]) for start in range(0, len(blinded), ELEMENT_BYTES)]
         except ValueError:
-            raise ValueError("a question is no element of ristretto255") from None
+            raise ValueError("a blinded element is no element of ristretto255") from None
         # The library puts the proof first.
         made = bytes(self.__evaluator.evaluate_batch(elements).serialize())
         return made[PROOF_BYTES:] + made[:PROOF_BYTES]

@@ -1,7 +1,7 @@
 """The evaluator's keys in order: each epoch of an oblivious campaign takes the next one, and none is taken twice.
 
 A key that served two campaign files, of one campaign or of two, would let what one of them stored be tested by
-questions that the other one allows.
+evaluations that the other one allows.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hushcount.campaigns.public_keys import EvaluatorKeyPart, VerifyKeyPart
 from hushcount.campaigns.restart import Restart, RestartTerms
 from hushcount.errors import UsageError
 from hushcount.formats.reading import validated
-from keys.store import KeyReference
+from keys.directories import KeyReference
 
 
 def delegate(

@@ -124,7 +124,7 @@ def test_with_oblivious_names_an_evaluator_plays_too(tmp_path: Path) -> None:
     run = ["demo", "--out", str(out), "--data", str(cut(tmp_path / "data", FEW, 3)), "--hash", "oblivious"]
     result = CliRunner().invoke(app, run, env={"COLUMNS": "300"})
     assert result.exit_code == 0, result.output
-    assert f"{FEW:,} questions" in result.output
+    assert f"{FEW:,} evaluations" in result.output
     campaign = json.loads((out / "words" / "campaign.json").read_text())
     assert campaign["discovery"]["hash"] == "oblivious"
     assert "hash_key" not in campaign["discovery"]

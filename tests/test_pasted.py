@@ -57,7 +57,7 @@ ELSEWHERE: Mapping[str, str] = {
     "hushcount epoch publish --config whole.toml": "tests/deploy/test_documented.py runs the block",
     "hushcount epoch publish --config redacted.toml": "tests/deploy/test_documented.py runs the block",
     "hushcount keys rehearse --campaign next.json": "needs a next campaign file: tests/keys/test_rehearsal.py",
-    "hushcount ask compare": "needs a second campaign: tests/pipelines/asking/test_ask.py",
+    "hushcount ask compare": "needs a second campaign: tests/pipelines/questions/test_ask.py",
     "docker ": "needs Docker: tests/containers; tests/deploy/test_images.py without",
     "kubectl ": "needs a cluster: tests/deploy/test_kubernetes.py checks the manifests",
     "tar -cf - ": "needs a cluster: tests/deploy/test_kubernetes.py checks the manifests",

@@ -142,7 +142,7 @@ def _secrets(asked: argparse.Namespace, campaign: Campaign) -> tuple[Guarded, ..
     """Return the keys that no graph may hold: all of a key directory, or the one that the job opens with."""
     if asked.job not in _OPENERS:
         return ()
-    from keys.store import campaign_key, private_keys
+    from keys.directories import campaign_key, private_keys
 
     role = _OPENERS[asked.job]
     own = campaign_key(asked.keys, role, getattr(campaign.keys, role)).read()
@@ -199,7 +199,7 @@ def planned(asked: argparse.Namespace, out: str, scratch: str, writer: Writer = 
         from pipelines.jobs.analyze import plan_analyze
 
         return plan_analyze(campaign, asked.input, asked.keys, out, signed_by=signed_by, writer=writer)
-    from pipelines.handover.evaluator import evaluator_of
+    from pipelines.handover.evaluator_address import evaluator_of
     from pipelines.jobs.discover import plan_discover
 
     return plan_discover(

@@ -11,9 +11,8 @@ from datetime import datetime, timezone
 from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.answers import MOST_REFUSALS, Verdict
 from hushcount.delivery.arrivals import Arrivals
-from hushcount.delivery.asking import Asker
+from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, TellEvent
 from hushcount.delivery.hold import held_until, hold, release
 from hushcount.delivery.making import Made, Maker
@@ -21,6 +20,7 @@ from hushcount.delivery.posting import post
 from hushcount.delivery.present import Present
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import MOST_REFUSALS, Verdict
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.errors import HushcountError
 
@@ -175,7 +175,7 @@ class Deliverer:
                     return
             if not self.queue.replace(claimed, place, [each.waiting for each in ready]):
                 continue
-            self.asker.questions.add([each.question for each in ready if each.question is not None])
+            self.asker.evaluations.add([each.evaluation for each in ready if each.evaluation is not None])
             if ready:
                 done.remade += len(ready)
                 done.added += len(ready) - 1

@@ -39,8 +39,8 @@ class Event:
         what: fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits:
             a plain value waits for a campaign file. queued: reports wait to be sent. sent: the collector has them.
             again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
-            answered: the evaluator answered the questions of discovery reports. not_answered: they are asked again
-            later. blank: nobody answered them, and the reports go without their values; with the reason "equivocation"
+            answered: the evaluations of discovery reports came. not_answered: they are asked for again later.
+            blank: nobody answered them, and the reports go without their values; with the reason "equivocation"
             if an answer was not made with the campaign's evaluator key. forgotten: deleted when the person opted out.
         reports: how many.
         stream: their stream, if they have one in common.
@@ -92,7 +92,7 @@ class Delivery:
         dropped: reports that were given up, by reason.
         waiting: reports, and plain values, that wait now.
         held_until: before this moment nothing is sent, because of failures; None: no failure.
-        blank: discovery reports that go without their values, because nobody answered their questions, by reason. They
+        blank: discovery reports that go without their values, because their evaluations did not come, by reason. They
             are sent or waiting like all others.
     """
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.open_questions import OpenQuestion
-from hushcount.delivery.waiting import Waiting, new_question
+from hushcount.delivery.open_evaluations import OpenEvaluation
+from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import random_seconds
 from hushcount.items import canonical
 
 
 @dataclass(frozen=True)
 class Made:
-    """A report to queue, and the question to keep once that is done; None if nothing is asked for it."""
+    """A report to queue, and the evaluation to keep once that is done; None if nothing is asked for it."""
 
     waiting: Waiting
-    question: OpenQuestion | None = None
+    evaluation: OpenEvaluation | None = None
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Maker:
 
     Args:
         delay: its longest, in seconds.
-        answer_within: how many seconds a question is repeated if nobody answers it.
+        answer_within: how many seconds an evaluation is repeated if nobody answers it.
     """
 
     delay: float
@@ -42,12 +42,12 @@ class Maker:
         wanted = _discoverable(client, value)
         if not client.campaign.is_oblivious:
             return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
-        # The question is due then. Its blank goes at a random time too: neither time reveals when the value was used.
-        pending, claim, until = client.pending_discovery(wanted), new_question(), due + self.answer_within
+        # The evaluation is due then. Its blank goes at a random time too: neither time reveals when the value was used.
+        pending, claim, until = client.pending_discovery(wanted), new_evaluation(), due + self.answer_within
         blank = Waiting(
             fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
         )
-        return Made(blank, OpenQuestion(claim, fingerprint, due, until, pending))
+        return Made(blank, OpenEvaluation(claim, fingerprint, due, until, pending))
 
 
 def _discoverable(client: Client, value: str) -> str | None:

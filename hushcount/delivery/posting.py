@@ -1,13 +1,13 @@
-"""Post a batch of reports to the collector, or of questions to the evaluator."""
+"""Post a batch of reports to the collector, or of elements to the evaluator."""
 
 from __future__ import annotations
 
 import secrets
 
-from hushcount.delivery.answers import Verdict, verdict
 from hushcount.delivery.exchange import NoAnswer, Reply, post_octets
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waiting import Claimed
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"

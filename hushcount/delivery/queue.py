@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.delivery.database import Database
-from hushcount.delivery.waiting import QUESTION, Claimed, Settled, Waiting
+from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import HushcountError
 
@@ -33,16 +33,16 @@ _SCHEMA = (
 )
 
 
-def _ahead(column: str, of_question: int, of_other: int) -> str:
+def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
     """Return `is_ahead` in SQL, of a time that can be so many days ahead.
 
     Twice the lease comes on top: that of a claim, and because another process may have read the clock later.
     """
-    days = f"CASE WHEN claim LIKE '{QUESTION}%' THEN {of_question} ELSE {of_other} END"
+    days = f"CASE WHEN claim LIKE '{EVALUATION}%' THEN {of_evaluation} ELSE {of_other} END"
     return f"({column} > :now AND {column} <= :now + 2 * :lease + {LONGEST_WAIT} * {days})"
 
 
-# A question waits a delay and then for its answer, at most a day each, and its report another delay.
+# An evaluation waits a delay and then for its answer, at most a day each, and its report another delay.
 _FREE = f"NOT {_ahead('claimed_until', 2, 0)}"
 _DUE = f"(:early OR NOT {_ahead('due', 3, 1)})"
 Remake = Callable[[str | None, int], str]

@@ -15,12 +15,12 @@ from hushcount.budget import Budget, OptedOut
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.delivery.arrivals import Arrivals
-from hushcount.delivery.asking import Asker
 from hushcount.delivery.delivering import Deliverer
+from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, Event, EventLog, What
 from hushcount.delivery.folder import own_folder
 from hushcount.delivery.making import Made, Maker
-from hushcount.delivery.open_questions import OpenQuestions
+from hushcount.delivery.open_evaluations import OpenEvaluations
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, database
@@ -54,11 +54,11 @@ class Sender:
             its epoch was closed is then made anew, which spends its budget again, and values wait for a campaign that
             cannot be fetched yet. Without it such reports are dropped, and counted.
         delay: each report waits a random time up to this long, at most a day, so that its arrival does not tell when
-            the value was used. So does the question of a discovery report, in a campaign whose names are asked for; it
-            stays in memory, and the report waits a random time again after it is answered.
+            the value was used. So does the evaluation of a discovery report, in a campaign with an evaluator; it stays
+            in memory, and the report waits a random time again after it came.
         evaluator: whom to ask, if not the collector at `site`: another address, or a `Site`.
-        answer_within: how long such a question is asked again if nobody answers, at most a day. Then, or if the process
-            ends before, the report goes without its value.
+        answer_within: how long such an evaluation is asked for again if nobody answers, at most a day. Then, or if the
+            process ends before, the report goes without its value.
         most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
 
     Raises:
@@ -105,8 +105,8 @@ class Sender:
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
         self._present = Present(site, self._policy, tables, self._maker.delay, self._client, self._tell)
-        self._questions = OpenQuestions()
-        asker = Asker(asked, self._queue, self._questions, self._budget, self._maker.delay, self._tell)
+        self._evaluations = OpenEvaluations()
+        asker = Asker(asked, self._queue, self._evaluations, self._budget, self._maker.delay, self._tell)
         self._arrivals = Arrivals(self._queue, window)
         self._deliverer = Deliverer(
             site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell
@@ -163,7 +163,7 @@ class Sender:
 
         Args:
             early: ask and send also what is not due yet. The time of arrival then tells when the app did this.
-                Discovery reports whose question is not answered now go without their values.
+                Discovery reports whose evaluation is not answered now go without their values.
 
         Raises:
             HushcountError: the folder cannot be read or written.
@@ -179,7 +179,7 @@ class Sender:
         return self
 
     def close(self) -> None:
-        """End the thread, and ask what is still to be asked of an evaluator, because questions end with the process.
+        """End the thread, and ask what is still to be asked of an evaluator, because evaluations end with the process.
 
         Without a folder it is the last chance of the reports too: what waits is sent now, due or not.
         """
@@ -210,7 +210,7 @@ class Sender:
         `Budget.opt_in` of the same budget begins again.
         """
         self._budget.opt_out()
-        self._questions.clear()
+        self._evaluations.clear()
         self._memory.forget()
         self._tell("forgotten", "", self._queue.clear_all())
 
@@ -258,14 +258,14 @@ class Sender:
     def _put(self, made: list[Made], what: What) -> None:
         if made:
             self._queue.put([one.waiting for one in made])
-            self._questions.add([one.question for one in made if one.question is not None])
+            self._evaluations.add([one.evaluation for one in made if one.evaluation is not None])
             if self._budget.opted_out:
                 # Another thread or process may have opted out, and emptied the queue, while these were made.
                 self._queue.clear()
-                self._questions.clear()
+                self._evaluations.clear()
                 raise self._opted_out()
             self._tell(what, "", len(made))
-            if min(one.waiting.due if one.question is None else one.question.due for one in made) < self._wakes_at:
+            if min(one.waiting.due if one.evaluation is None else one.evaluation.due for one in made) < self._wakes_at:
                 self._wake.set()
 
     def _run(self) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
 
-QUESTION = "question-"
-"""The claims of whoever asks a question begin with it; they last longer than those of whoever sends."""
+EVALUATION = "evaluation-"
+"""The claims of whoever asks for an evaluation begin with it; they last longer than those of whoever sends."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Waiting:
 
     Attributes:
         due: in seconds since 1970, as all times here.
-        claim: of whoever asks for the report's name (`new_question`); empty if nothing is asked. Until `claimed_until`
-            nobody else sends the report.
+        claim: of whoever asks for the report's name (`new_evaluation`); empty if nothing is asked. Until
+            `claimed_until` nobody else sends the report.
     """
 
     fingerprint: str
@@ -66,6 +66,6 @@ class Settled:
     body: bytes | None = field(default=None, repr=False)
 
 
-def new_question() -> str:
-    """Return the name of the claim of whoever asks a question: no other has it."""
-    return QUESTION + secrets.token_hex(16)
+def new_evaluation() -> str:
+    """Return the name of the claim of whoever asks for an evaluation: no other has it."""
+    return EVALUATION + secrets.token_hex(16)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hushcount.discovery.names import Name, blank_name, keyed_name, name_of
-from hushcount.discovery.oblivious import MOST_QUESTIONS, Ask, Questions, Unanswered, joined, questions_of
+from hushcount.discovery.oblivious import MOST_EVALUATIONS, Ask, Evaluations, Unanswered, evaluations_of, joined
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer
 
@@ -33,16 +33,16 @@ class Making:
         return self.outer.seal_many(self._pairs(wanted, names, threads)[rows], threads)
 
     def asked(self, values: Sequence[str | None], ask: Ask, public_key: bytes, threads: int) -> Octets:
-        """Return uint8[n, L]: a sealed report of each value, each named by one question.
+        """Return uint8[n, L]: a sealed report of each value, each named by one evaluation.
 
         Where the evaluator does not answer, reports are blank. So their number tells nothing of that either.
         """
         named: list[tuple[str | None, Name]] = []
-        for start in range(0, len(values), MOST_QUESTIONS):
-            some = values[start : start + MOST_QUESTIONS]
-            questions = questions_of([_input(self.form, value) for value in some])
+        for start in range(0, len(values), MOST_EVALUATIONS):
+            some = values[start : start + MOST_EVALUATIONS]
+            evaluations = evaluations_of([_input(self.form, value) for value in some])
             try:
-                outputs = questions.finish(ask(questions.blinded), public_key)
+                outputs = evaluations.finish(ask(evaluations.blinded), public_key)
             except Unanswered:
                 named += [(None, blank_name()) for _ in some]
                 continue
@@ -53,9 +53,9 @@ class Making:
         return self.reports([value for value, _ in named], [name for _, name in named], threads)
 
     def pending(self, value: str | None, public_key: bytes) -> PendingDiscovery:
-        """Return a report whose question is not asked yet."""
+        """Return a report whose evaluation is not asked yet."""
         blank = self.reports([None], [blank_name()]).tobytes()
-        return PendingDiscovery(blank, questions_of([_input(self.form, value)]), self, value, public_key)
+        return PendingDiscovery(blank, evaluations_of([_input(self.form, value)]), self, value, public_key)
 
     def _pairs(self, values: Sequence[str | None], names: Sequence[Name], threads: int) -> Octets:
         """Return uint8[n, L]: the binding, hash and inner box of each value."""
@@ -74,15 +74,15 @@ class PendingDiscovery:
     """
 
     blank: bytes = field(repr=False)
-    _questions: Questions = field(repr=False)
+    _evaluations: Evaluations = field(repr=False)
     _making: Making = field(repr=False)
     _value: str | None = field(repr=False)
     _public_key: bytes = field(repr=False)
 
     @property
-    def question(self) -> bytes:
+    def evaluation(self) -> bytes:
         """The blinded element, 32 bytes, to send once."""
-        return self._questions.blinded
+        return self._evaluations.blinded
 
     def _named(self, output: bytes) -> bytes:
         # Sealed anew without a value too: neither the time that it takes nor the queue's file then tells of one.
@@ -90,7 +90,7 @@ class PendingDiscovery:
         return self._making.reports([self._value], [name]).tobytes()
 
     def finish(self, answer: bytes) -> bytes:
-        """Return the sealed report by the evaluator's answer to this question alone, of the length of `blank`.
+        """Return the sealed report by the evaluator's answer to this evaluation alone, of the length of `blank`.
 
         Raises:
             Unanswered: the answer proves nothing; then send `blank`.
@@ -99,11 +99,11 @@ class PendingDiscovery:
 
 
 def finish_all(pending: Sequence[PendingDiscovery], answer: bytes) -> list[bytes]:
-    """Return the sealed report of each by one answer to all their questions, asked together in this order.
+    """Return the sealed report of each by one answer to all their evaluations, asked together in this order.
 
     All are of one campaign file. Raises as `PendingDiscovery.finish`.
     """
-    outputs = joined([one._questions for one in pending]).finish(answer, pending[0]._public_key)
+    outputs = joined([one._evaluations for one in pending]).finish(answer, pending[0]._public_key)
     return [one._named(output) for one, output in zip(pending, outputs, strict=True)]
 
 

@@ -16,11 +16,11 @@ from hushcount.randomness import SystemWords
 
 ELEMENT_BYTES = 32
 PROOF_BYTES = 64
-MOST_QUESTIONS = 300
+MOST_EVALUATIONS = 300
 """In one exchange: one proof covers them all."""
 
 Ask = Callable[[bytes], bytes]
-"""Blinded elements in, n x 32 bytes for n in 1..MOST_QUESTIONS; evaluated elements and a proof out, n x 32 + 64 bytes.
+"""Blinded elements in, 32 n bytes for n in 1..MOST_EVALUATIONS; evaluated elements and a proof out, 32 n + 64 bytes.
 
 Raises Unanswered if the evaluator cannot be reached or refuses.
 """
@@ -31,7 +31,7 @@ class Unanswered(HushcountError):
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class Evaluations:
     """Blinded inputs that wait for one answer.
 
     Attributes:
@@ -64,22 +64,22 @@ def _each(elements: bytes) -> list[bytes]:
     return [elements[start : start + ELEMENT_BYTES] for start in range(0, len(elements), ELEMENT_BYTES)]
 
 
-def questions_of(inputs: Sequence[bytes | None]) -> Questions:
-    """Blind 1..MOST_QUESTIONS inputs for one exchange; None asks about random bytes, and looks like any other.
+def evaluations_of(inputs: Sequence[bytes | None]) -> Evaluations:
+    """Blind 1..MOST_EVALUATIONS inputs for one exchange; None asks about random bytes, and looks like any other.
 
     Randomness: the operating system's, by the library.
     """
-    if not 1 <= len(inputs) <= MOST_QUESTIONS:
-        raise ValueError(f"inputs are {len(inputs)}, must be 1..{MOST_QUESTIONS}")
+    if not 1 <= len(inputs) <= MOST_EVALUATIONS:
+        raise ValueError(f"inputs are {len(inputs)}, must be 1..{MOST_EVALUATIONS}")
     blind = library().Client.blind
     asked = [blind(SystemWords().words(4).tobytes() if one is None else one) for one in inputs]
-    return Questions(b"".join(element.serialize() for _, element in asked), tuple(state for state, _ in asked))
+    return Evaluations(b"".join(element.serialize() for _, element in asked), tuple(state for state, _ in asked))
 
 
-def joined(questions: Sequence[Questions]) -> Questions:
-    """Return several questions as one exchange, in this order."""
-    asked = (state for one in questions for state in one._asked)
-    return Questions(b"".join(one.blinded for one in questions), tuple(asked))
+def joined(evaluations: Sequence[Evaluations]) -> Evaluations:
+    """Return several evaluations as one exchange, in this order."""
+    asked = (state for one in evaluations for state in one._asked)
+    return Evaluations(b"".join(one.blinded for one in evaluations), tuple(asked))
 
 
 def require_public_key(public_key: bytes) -> None:

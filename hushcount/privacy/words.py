@@ -14,8 +14,8 @@ _TOOK_PART = "took part (what the exact numbers of reports tell of that comes on
 _ROLES = "as long as the parties keep to their roles"
 _KEYED = "the auxiliary server can test a value that it guesses"
 _OBLIVIOUS = (
-    "the auxiliary server can test a value that it guesses only together with the evaluator, or by a question to the "
-    "evaluator for each guess, and once the evaluator's key is destroyed it can test none that was not asked about "
+    "the auxiliary server can test a value that it guesses only together with the evaluator, or by an "
+    "evaluation for each guess, and once the evaluator's key is destroyed it can test none that was not asked about "
     "before"
 )
 _EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."

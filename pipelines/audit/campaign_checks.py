@@ -22,9 +22,9 @@ from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
-from pipelines.log.stored import manifests_in
-from pipelines.schedule.calendar import START_AGAIN
-from pipelines.schedule.charges import lacking, require_named
+from pipelines.log.ledger_check import lacking, require_named
+from pipelines.windows.rules import START_AGAIN
+from pipelines.windows.stored import manifests_in
 
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
@@ -69,7 +69,7 @@ def keys(view: View) -> Iterator[Finding]:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
             # Not at the top: the shuffler's doctor has no such package.
-            from keys.store import campaign_key
+            from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"
             try:

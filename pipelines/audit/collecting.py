@@ -8,7 +8,7 @@ from datetime import datetime
 from hushcount.collection.windows import Window, tiling
 from hushcount.errors import HushcountError
 from pipelines.audit.view import View
-from pipelines.schedule.calendar import announced
+from pipelines.windows.rules import announced
 from shuffler.collector.journals.pending_reports import PendingReports, pending_reports
 
 

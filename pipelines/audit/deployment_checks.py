@@ -16,13 +16,13 @@ from pipelines.audit.view import LAST, Finding, View
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
+from pipelines.handover.parties import others
 from pipelines.ledger.clock import span
-from pipelines.ledger.report import check
+from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault
-from pipelines.log.stored import stored_files
-from pipelines.log.waiting import unclaimed
-from pipelines.schedule.clock import CONFIRM, told_time
-from pipelines.schedule.stating import others
+from pipelines.schedule.clock_check import CONFIRM, told_time
+from pipelines.windows.stored import stored_files
+from pipelines.windows.waiting import unclaimed
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -55,7 +55,7 @@ def sign_with(view: View) -> Iterator[Finding]:
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
         # Packages of other parties are not everywhere, so that each is imported when it is needed.
-        from keys.store import active_key
+        from keys.directories import active_key
 
         # Opened, as the party will: a listing may outlive its key.
         ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
@@ -79,7 +79,7 @@ def analyzer_keys(view: View) -> Iterator[Finding]:
 
 def _trusts(name: str, file: Path | None, role: SigningRole) -> Iterator[Finding]:
     if file is not None:
-        from keys.store import verify_keys
+        from keys.directories import verify_keys
 
         yield Finding(name, "good", f"{', '.join(key.id for key in verify_keys(file, role))} may sign")
 

@@ -10,8 +10,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import EpochPart
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import Epochs
-from pipelines.handover.names import Batch
-from pipelines.log.hops import outputs
+from pipelines.handover.hops import outputs
+from pipelines.handover.paths import Batch
 
 _SLACK = timedelta(days=7)
 """So long after it is due a key may be destroyed before it counts as forgotten."""
@@ -37,7 +37,7 @@ def evaluator(view: View) -> Iterator[Finding]:
     if "analyzer" not in view.deployment.file.parties or campaign is None or not campaign.is_oblivious:
         return
     # Not at the top: it asks over HTTP, and reads keys.
-    from pipelines.handover.evaluator import evaluator_here, namer
+    from pipelines.handover.evaluator_address import evaluator_here, namer
 
     if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
         found.require(campaign)

@@ -15,10 +15,10 @@ from hushcount.senders import counted
 from pipelines.audit.view import Finding, Verdict, View
 from pipelines.deployment.parts import most_epochs_a_year
 from pipelines.ledger.balance import OverLimit, require_room
+from pipelines.ledger.charges import Charge, Limit, stamp
 from pipelines.ledger.charging import cost_of, release_of
 from pipelines.ledger.file import opened, read_charges, read_limit, read_newest
 from pipelines.ledger.own_time import believed
-from pipelines.ledger.records import Charge, Limit, stamp
 from pipelines.ledger.runs import living
 from pipelines.outputs.account import Hop
 
@@ -156,7 +156,7 @@ def year(view: View) -> Iterator[Finding]:
     if part is None:
         return
     # Not at the top: a party that only runs jobs has no such package.
-    from pipelines.epochs.items import waiting
+    from pipelines.epochs.tracked_items import waiting
 
     most = most_epochs_a_year(part.least_length)
     said = f"{most} epochs at most, and one for each rotation of keys: {spent_in(most, view.epochs.newest[1])}"

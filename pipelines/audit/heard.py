@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipelines.deployment.settings import Deployment, Party
+from pipelines.handover.hops import CHAIN, HopName
+from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import Kind, Statement, read
-from pipelines.log.hops import CHAIN, HopName
-from pipelines.schedule.stating import keys_of, others
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import SegmentPath
-from pipelines.schedule.clock import told_time
+from pipelines.handover.paths import SegmentPath
+from pipelines.schedule.clock_check import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
 """Of a segment whose name does not say whose it is."""

@@ -16,15 +16,15 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.block_files import find_files, total_records
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
+from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
-from pipelines.log.hops import CHAIN, READERS, HopName, hop_names, table_of
-from pipelines.log.stored import oldest_open
+from pipelines.log.witnesses import Beside, There, beside_log, followed_by, missing_of
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule.witnesses import Beside, There, beside_log, followed_by, missing_of
+from pipelines.windows.stored import oldest_open
 
 if TYPE_CHECKING:
     from keys.roles import SigningRole
@@ -145,7 +145,7 @@ def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...
     source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
     if not isinstance(source, Path):
         return ()
-    from keys.store import verify_keys
+    from keys.directories import verify_keys
 
     return verify_keys(source, role, retired=True)
 

@@ -15,11 +15,12 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
+from pipelines.handover.hops import CHAIN, READERS, HopName
+from pipelines.handover.parties import others
 from pipelines.handover.statements import Statement
 from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
-from pipelines.log.hops import CHAIN, READERS, HopName
-from pipelines.schedule.stating import others, overdue, recipients_of, silent
+from pipelines.schedule.stating import overdue, recipients_of, silent
 
 STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""

@@ -15,12 +15,12 @@ from pipelines.audit.outputs import missing, output_differences
 from pipelines.audit.parties import STORED, Line, given_up, lines_of, party_differences
 from pipelines.audit.view import StreamRow, View
 from pipelines.files import storage
+from pipelines.handover.hops import CHAIN, READERS
 from pipelines.ledger.clock import shown
-from pipelines.log.closing import next_window
-from pipelines.log.hops import CHAIN, READERS
-from pipelines.log.stored import oldest_open
-from pipelines.log.waiting import Waiting, waiting_of
-from pipelines.schedule.intake import fault_in
+from pipelines.windows.closing import next_window
+from pipelines.windows.intake import fault_in
+from pipelines.windows.stored import oldest_open
+from pipelines.windows.waiting import Waiting, waiting_of
 
 
 @dataclass(frozen=True)

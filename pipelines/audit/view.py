@@ -15,15 +15,15 @@ from pipelines.audit.heard import Heard, heard
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import SegmentPath
-from pipelines.log.calendar import Calendar
-from pipelines.log.closing import Rule
+from pipelines.handover.paths import SegmentPath
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
-from pipelines.log.stored import Stored, StoredFile, files_of, segments_in
-from pipelines.schedule.calendar import calendar_of, rule_of
-from pipelines.schedule.intake import Intake, intake_of
 from pipelines.schedule.stating import HandOver, hand_overs
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Rule
+from pipelines.windows.intake import Intake, intake_of
+from pipelines.windows.rules import calendar_of, rule_of
+from pipelines.windows.stored import Stored, StoredFile, files_of, segments_in
 
 LAST = 7
 """Of so many windows the checks take what is usual, and look at every file."""

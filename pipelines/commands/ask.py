@@ -25,19 +25,19 @@ def top(
 
     Example: hushcount ask top --config deployment.toml --campaign settings
     """
-    from pipelines.asking import answers, sentences, tables
-    from pipelines.asking.items import top_table
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.items import top_table
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, window=window)
     source = source.of(source.windows[-1:])
-    table, short = top_table(source), tables.short_names(source.windows)
+    table, short = top_table(source), answer_tables.short_names(source.windows)
     people: list[RenderableType] = []
     for place in source.places:
         rows = [row for row in table.to_pylist() if row["epoch"] == place.campaign.epoch]
         epoch = f" epoch {place.campaign.epoch}" if len(source.places) > 1 else ""
         title = f"{source.name}, {short[place.window]}{epoch}: {min(show, len(rows)):,} of {len(rows):,} detected items"
-        people.append(tables.largest(title, rows[:show]))
+        people.append(answer_tables.largest(title, rows[:show]))
     looks = len(source.followed) * len(source.places)
     says = [
         sentences.of_looks(looks),
@@ -64,10 +64,10 @@ def item(
     Example: hushcount ask item --config deployment.toml --campaign settings --item dark-mode --plot dark-mode.png
     """
     from hushcount.items import canonical
-    from pipelines.asking import answers, sentences, tables
-    from pipelines.asking.items import items_table, most_frequent
-    from pipelines.asking.plot import write_plot
     from pipelines.console.pictures import require_pictures
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.items import items_table, most_frequent
+    from pipelines.questions.plot import write_plot
 
     answers.require_free(out)
     if plot is not None:
@@ -79,7 +79,7 @@ def item(
     if plot is not None:
         write_plot(plot, table, shown)
     says = [*sentences.of_items(table, shown, of_all=not items), *sentences.of_results(source.counted)]
-    return answers.answer("item", [source], table, tables.over_windows(source.name, table, shown), says, out)
+    return answers.answer("item", [source], table, answer_tables.over_windows(source.name, table, shown), says, out)
 
 
 def sum_(
@@ -104,9 +104,9 @@ def sum_(
 
     Example: hushcount ask sum --config deployment.toml --campaign settings --item dark-mode --item night-mode
     """
-    from pipelines.asking import answers, sentences, tables
-    from pipelines.asking.groups import Chosen, read_groups
-    from pipelines.asking.sums import largest_groups, sums_table
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.selection import Chosen, read_groups
+    from pipelines.questions.sums import largest_groups, sums_table
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, last, window)
@@ -123,7 +123,7 @@ def sum_(
         sentences.of_looks(table.num_rows, are_shown=False),
         *sentences.of_results(source.counted),
     ]
-    people = tables.over_windows(source.name, table, names, "group")
+    people = answer_tables.over_windows(source.name, table, names, "group")
     return answers.answer("sum", [source], table, people, says, out)
 
 
@@ -148,9 +148,9 @@ def total(
 
     Example: hushcount ask total --config deployment.toml --campaign settings --last 30 --item dark-mode
     """
-    from pipelines.asking import answers, sentences, tables
-    from pipelines.asking.groups import Chosen
-    from pipelines.asking.totals import totals_table
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.selection import Chosen
+    from pipelines.questions.totals import totals_table
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, last)
@@ -159,9 +159,9 @@ def total(
     table = totals_table(source.counted, groups)
     if not chosen.names:
         table = table.sort_by([("count", "descending"), ("group", "ascending")])
-    title = tables.title_of(source)
+    title = answer_tables.title_of(source)
     says = [*sentences.of_totals(table, show), *left_out, *sentences.of_results(source.counted)]
-    return answers.answer("total", [source], table, [tables.totals(title, table.to_pylist()[:show])], says, out)
+    return answers.answer("total", [source], table, [answer_tables.totals(title, table.to_pylist()[:show])], says, out)
 
 
 def new(
@@ -176,8 +176,8 @@ def new(
 
     Example: hushcount ask new --config deployment.toml --campaign settings
     """
-    from pipelines.asking import answers, sentences, tables
-    from pipelines.asking.new import new_table
+    from pipelines.questions import answer_tables, answers, sentences
+    from pipelines.questions.new import new_table
 
     answers.require_free(out)
     source = answers.source_of(config, [campaign], None, last, window)
@@ -185,7 +185,7 @@ def new(
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
     title = f"{source.name}: {min(show, len(newest)):,} of {len(newest):,} discovered values, the newest first"
     says = [*sentences.of_new(source, table), *sentences.of_results(source.counted)]
-    return answers.answer("new", [source], table, [tables.discovered(title, newest[:show])], says, out)
+    return answers.answer("new", [source], table, [answer_tables.discovered(title, newest[:show])], says, out)
 
 
 def change(
@@ -213,8 +213,8 @@ def change(
 
     Example: hushcount ask change --config deployment.toml --campaign settings --last 7
     """
-    from pipelines.asking import answers, sides
-    from pipelines.asking.groups import Chosen
+    from pipelines.questions import answers, sides
+    from pipelines.questions.selection import Chosen
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
@@ -250,8 +250,8 @@ def compare(
 
     Example: hushcount ask compare --config deployment.toml --campaign ios --campaign android
     """
-    from pipelines.asking import answers, sides
-    from pipelines.asking.groups import Chosen
+    from pipelines.questions import answers, sides
+    from pipelines.questions.selection import Chosen
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)

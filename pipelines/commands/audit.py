@@ -19,7 +19,7 @@ from hushcount.delivery import Site
 from hushcount.delivery.publication import fetch_documents, read_publication
 from hushcount.errors import UsageError
 from hushcount.formats.reading import parse_object, read_file
-from keys import store
+from keys import directories
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
@@ -41,7 +41,7 @@ def audit_campaign(
 
     Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
     """
-    trusted = None if keys is None else store.verify_keys(keys, "operator")
+    trusted = None if keys is None else directories.verify_keys(keys, "operator")
     seen: list[Seen] = []
     unsigned: list[str] = []
     for place in places:

@@ -13,7 +13,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
-from keys import store
+from keys import directories
 from keys.evaluator_keys import next_key
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
@@ -125,7 +125,7 @@ def new_campaign(
         raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
     following = 1 if before is None else before.epoch + 1
     start = options.begins_at(begins)
-    public = store.read_public(keys, start)
+    public = directories.read_public(keys, start)
     if discovery.get("hash") == "oblivious":
         used = _used(config, before)
         key = next_key(keys, start or datetime.now(timezone.utc), used)

@@ -29,8 +29,8 @@ def dashboard(
     Example: hushcount dashboard --config deployment.toml --out page.html
     """
     from hushcount.formats.whole_files import write_over
-    from pipelines.dashboard.page import page_of
     from pipelines.deployment.settings import Deployment
+    from pipelines.monitoring.dashboard import page_of
 
     if (out is None) == (not serve):
         raise UsageError("give one of --out FILE and --serve")
@@ -45,7 +45,7 @@ def dashboard(
         page = made()
         write_over(out, page, _FILE_MODE)
         return Answer({"page": str(out), "bytes": len(page.encode())}, [f"{out}: open it in a browser"])
-    from pipelines.dashboard.serving import PageServer
+    from pipelines.monitoring.dashboard_server import PageServer
 
     try:
         server = PageServer(port, made)

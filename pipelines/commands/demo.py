@@ -20,17 +20,17 @@ from typer import Option
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import read_items
 from hushcount.errors import UsageError
-from keys import store
+from keys import directories
 from pipelines.console import options
 from pipelines.console.answer import out_console, progress_console, show, show_json
-from pipelines.console.results import other_explained, sentences
+from pipelines.console.job_results import other_explained, sentences
 from pipelines.console.tables import Table
 from pipelines.jobs.results import ESTIMATES
-from pipelines.jobs.tables import read_csv_rows
+from pipelines.jobs.table_files import read_csv_rows
 
 if TYPE_CHECKING:
     from hushcount.discovery.count_laws import CountLaw
-    from pipelines.handover.evaluator import Evaluator
+    from pipelines.handover.evaluator_address import Evaluator
     from pipelines.jobs.found import Found
     from pipelines.outputs.summary import HopSummary
 
@@ -138,15 +138,15 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
 
 def _make_campaign(scene: Scene, source: Path, path: Path, keys: Path) -> Evaluator | None:
     """Write the keys and the campaign file of a scene; return its evaluator, if it has one."""
-    from pipelines.handover.evaluator import Evaluator
+    from pipelines.handover.evaluator_address import Evaluator
     from pipelines.jobs.new_campaign import create_campaign
 
-    evaluator, public, directory = None, store.create(keys, days=30), path.parent
+    evaluator, public, directory = None, directories.create(keys, days=30), path.parent
     if (scene.discovery or {}).get("hash") == "oblivious":
         # On a machine of its own, in production.
         evaluator = Evaluator(str(directory / "evaluator-keys"))
         public = public.model_copy(
-            update={"evaluator": store.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
+            update={"evaluator": directories.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
         )
     create_campaign(
         scene.name,
@@ -181,8 +181,8 @@ def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopS
     _tell(console, "Clients", did, "their own value and the public campaign file", "anything of anyone else")
 
 
-def _tell_evaluator(console: Console, questions: int) -> None:
-    did = f"answered {questions:,} questions, one of each client whatever its value, with a proof of its one key"
+def _tell_evaluator(console: Console, evaluations: int) -> None:
+    did = f"made {evaluations:,} evaluations, one for each client whatever its value, with a proof of its one key"
     saw = "who asked and when: random points of a curve"
     _tell(console, "Evaluator", did, saw, "any value, any report, or whether there was a value to discover")
 

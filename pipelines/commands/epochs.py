@@ -55,8 +55,8 @@ def review(
     """
     from pipelines.deployment.campaigns import require_campaign
     from pipelines.deployment.settings import Deployment
-    from pipelines.epochs import items
-    from pipelines.epochs.items import decide, id_of, read_decisions, shown, waiting
+    from pipelines.epochs import tracked_items
+    from pipelines.epochs.tracked_items import decide, id_of, read_decisions, shown, waiting
 
     epochs = require_campaign(Deployment.read(config).campaigns, campaign)
     decisions = decide(epochs, approve or (), reject or ()) if approve or reject else read_decisions(epochs.directory)
@@ -72,9 +72,9 @@ def review(
         people.append(Table(f"{campaign}: found values that wait", heads, cells, words=("value",)))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     people.append(f"{len(values):,} wait, {approved:,} approved, {rejected:,} rejected")
-    if len(values) >= items.MOST_FOUND:
+    if len(values) >= tracked_items.MOST_FOUND:
         people.append(
-            f"the list is full: it keeps the {items.MOST_FOUND:,} values found last; reject those that you do "
+            f"the list is full: it keeps the {tracked_items.MOST_FOUND:,} values found last; reject those that you do "
             "not want, and see found.csv of each batch for all"
         )
     decided = decisions.model_dump(mode="json", exclude={"format"})

@@ -12,9 +12,9 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.oracles.estimates import Levels
 from pipelines.console import options
 from pipelines.console.answer import Answer, progress_console
-from pipelines.console.results import charged, found_lines, hop_answer, largest
+from pipelines.console.job_results import charged, found_lines, hop_answer, largest
 from pipelines.console.tables import Table
-from pipelines.handover.evaluator import evaluator_of
+from pipelines.handover.evaluator_address import evaluator_of
 from pipelines.handover.parties import signer_of, verified_by
 
 ShuffledOption = Annotated[str, Option("--input", help="Output directory of hushcount shuffle.")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Exit, Option, confirm
 
-from keys import rotation, store
+from keys import directories, rotation
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
 from keys.roles import OPENING_ROLES, Role
@@ -47,9 +47,8 @@ def new_keys(
     role: Annotated[
         RoleName,
         Option(
-            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator answers clients' "
-            "questions; operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last "
-            "three."
+            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator evaluates for clients; "
+            "operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last three."
         ),
     ] = "both",
     number: NumberOption = 1,
@@ -59,7 +58,7 @@ def new_keys(
 
     Example: hushcount keys new --out keys
     """
-    store.create(out, days, _ROLES[role], wrap=wrap, number=number)
+    directories.create(out, days, _ROLES[role], wrap=wrap, number=number)
     return _listed(out)
 
 

@@ -13,11 +13,11 @@ from typer import Option
 from hushcount.maths.figures import rounded_up
 from pipelines.console import options
 from pipelines.console.answer import Answer
-from pipelines.console.results import pair, remaining
+from pipelines.console.job_results import pair, remaining
 from pipelines.console.tables import Table, stamp
 
 if TYPE_CHECKING:
-    from pipelines.ledger.records import Charge
+    from pipelines.ledger.charges import Charge
     from pipelines.outputs.account import Account, Spent
 
 _JOINT = (
@@ -51,7 +51,7 @@ def set_limit(
 
     Example: hushcount ledger set --ledger ledger.db --campaign words --epsilon 1 --delta 1e-6 --renew-days 365
     """
-    from pipelines.ledger.report import set_limit as job
+    from pipelines.ledger.overview import set_limit as job
 
     account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
     return Answer({"campaign": campaign, **asdict(account)}, [_accounts({campaign: account})])
@@ -65,7 +65,7 @@ def show(
 
     Example: hushcount ledger show --ledger ledger.db
     """
-    from pipelines.ledger.report import describe
+    from pipelines.ledger.overview import describe
 
     described = describe(ledger, campaign)
     heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
@@ -92,7 +92,7 @@ def check(ledger: FileOption) -> Answer:
 
     Example: hushcount ledger check --ledger ledger.db
     """
-    from pipelines.ledger.report import check as job
+    from pipelines.ledger.overview import check as job
 
     done = job(ledger)
     over = f"; over their limit: {', '.join(done.over)}" if done.over else ""
@@ -122,7 +122,7 @@ def export(
 
     Example: hushcount ledger export --ledger ledger.db --out charges.csv
     """
-    from pipelines.ledger.report import export as job
+    from pipelines.ledger.overview import export as job
 
     number = job(ledger, out)
     return Answer({"charges": number, "out": str(out)}, [f"{number:,} charges written to {out}"])

@@ -26,8 +26,8 @@ from pipelines.console.tables import Table, stamp
 if TYPE_CHECKING:
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
-    from pipelines.metrics.looks import Looks
-    from pipelines.schedule.report import Done
+    from pipelines.monitoring.run_metrics import Looks
+    from pipelines.schedule.done import Done
     from pipelines.schedule.work import Say
 
 _LOOK_SECONDS = 900.0
@@ -78,7 +78,7 @@ def run(
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
-    from pipelines.metrics.looks import Looks
+    from pipelines.monitoring.run_metrics import Looks
     from pipelines.schedule.run import run as once
     from pipelines.schedule.work import Vouched
 
@@ -109,7 +109,7 @@ def _watch(
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
-    from pipelines.metrics.looks import Looks
+    from pipelines.monitoring.run_metrics import Looks
 
     stop = _on_signals()
     waited: list[str] = []
@@ -160,10 +160,10 @@ def _look(
     deployment: Deployment, logs: Logs, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]
 ) -> Done:
     """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
-    from pipelines.alerts.telling import tell
     from pipelines.files.storage_errors import told
+    from pipelines.monitoring.telling import tell
+    from pipelines.schedule.done import Done
     from pipelines.schedule.lease import AnotherRun
-    from pipelines.schedule.report import Done
 
     try:
         done = work()
@@ -254,9 +254,9 @@ def doctor(
 
     Example: hushcount doctor --config deployment.toml
     """
-    from pipelines.alerts.telling import check as alerts
     from pipelines.audit.doctor import examine
     from pipelines.deployment.settings import Deployment
+    from pipelines.monitoring.telling import check as alerts
 
     deployment = Deployment.read(config)
     checks = [*examine(deployment), *alerts(deployment, sends=test_alert)]

@@ -24,7 +24,7 @@ from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
 from hushcount.privacy.queries import delta_notes
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.asking import ask
+from pipelines.console.prompts import prompt
 from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
@@ -140,7 +140,7 @@ def _guided(given: Mapping[Name, object]) -> Answer:
     texts: dict[Name, str] = {}
     for name, question in QUESTIONS.items():
         value = given[name]
-        texts[name] = ask(question, _OPTIONS[name], partial(check, name)) if value is None else str(value)
+        texts[name] = prompt(question, _OPTIONS[name], partial(check, name)) if value is None else str(value)
     try:
         found = guided(answered(texts))
     except ValueError as error:
@@ -191,13 +191,13 @@ def _write(
         raise UsageError("give --id and --keys with --out: a campaign file holds its name and the public keys")
     if dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE or --open-domain with --out: a campaign file fixes the items")
-    from keys import store
+    from keys import directories
     from pipelines.jobs.new_campaign import create_campaign
 
     best = result.chosen
     create_campaign(
         id,
-        store.read_public(keys),
+        directories.read_public(keys),
         out.parent,
         mechanism=best.mechanism,
         epsilon=result.epsilon,

@@ -18,7 +18,7 @@ from pipelines.console.tables import Table, by_reason, stamp, window_names
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
-    from pipelines.audit.questions import Questions
+    from pipelines.audit.evaluations import Evaluations
     from pipelines.audit.reconcile import Account
 
 
@@ -35,15 +35,15 @@ def status(
     Example: hushcount status --config deployment.toml
     """
     from pipelines.audit.collecting import collecting
+    from pipelines.audit.evaluations import evaluations_of
     from pipelines.audit.evaluator_checks import lacks_evaluator
-    from pipelines.audit.questions import questions_of
     from pipelines.audit.reconcile import Account, account_of
     from pipelines.audit.view import View
     from pipelines.deployment.campaigns import read_epochs
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
-    from pipelines.log.stored import stored_files
-    from pipelines.log.waiting import unclaimed
+    from pipelines.windows.stored import stored_files
+    from pipelines.windows.waiting import unclaimed
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
@@ -66,13 +66,13 @@ def status(
         if (lacks := lacks_evaluator(view)) is not None:
             note(f"warning: {view.campaign}: {lacks}; set evaluator under [analyzer]", "yellow")
     differences = len(faults) + len(strange) + sum(len(account.differences) for account in accounts)
-    asked = {view.campaign: found for view in views if (found := questions_of(view, last)) is not None}
+    asked = {view.campaign: found for view in views if (found := evaluations_of(view, last)) is not None}
 
     def data() -> list[dict[str, Any]]:
         rows = [{**asdict(account), "collecting": _collecting_facts(collected)} for account, collected in seen]
         for row in rows:
             if row["campaign"] in asked:
-                row["questions"] = asdict(asked[row["campaign"]])
+                row["evaluations"] = asdict(asked[row["campaign"]])
         return rows + [asdict(Account(name, differences=[said])) for name, said in strange.items()]
 
     return Answer(
@@ -96,12 +96,12 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
 
 
 def _shown(
-    seen: list[tuple[Account, Collecting]], asked: dict[str, Questions], strange: dict[str, str], last: int
+    seen: list[tuple[Account, Collecting]], asked: dict[str, Evaluations], strange: dict[str, str], last: int
 ) -> Iterator[RenderableType]:
     for account, collected in seen:
         yield from _collecting_shown(account.campaign, collected)
         if account.campaign in asked:
-            yield from _questions_shown(account.campaign, asked[account.campaign])
+            yield from _evaluations_shown(account.campaign, asked[account.campaign])
         yield from _account_shown(account, last)
     for said in strange.values():
         yield Text(f"DIFFERENCE {said}", "yellow")
@@ -123,11 +123,11 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
         yield f"  nothing is in journals, {now.why}\n"
 
 
-def _questions_shown(campaign: str, asked: Questions) -> Iterator[RenderableType]:
+def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[RenderableType]:
     """Show how much evaluators were asked, in one row."""
     heads = ("windows", "of clients", "of the verifier", "refused")
     row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))
-    yield Table(f"{campaign}: questions that evaluators answered", heads, [row], words=("refused",))
+    yield Table(f"{campaign}: evaluations", heads, [row], words=("refused",))
     for name in asked.unreadable:
         yield Text(f"WAITS manifest {name} of an evaluator cannot be read: restore it", "yellow")
 

@@ -28,8 +28,8 @@ def stream(
     Example: hushcount stream --config deployment.toml
     """
     from pipelines.deployment.settings import Deployment
-    from pipelines.streaming.job import carried_by
-    from pipelines.streaming.job import stream as job
+    from pipelines.streaming.stream import carried_by
+    from pipelines.streaming.stream import stream as job
 
     deployment, pause = Deployment.read(config), options.span("--every", every).total_seconds()
     if run_for is not None:

@@ -19,7 +19,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
 from hushcount.policy import terms_of
-from keys import store, vouching
+from keys import directories, vouching
 from keys.evaluator_keys import listed_keys
 from pipelines.console import options
 from pipelines.console.answer import Answer
@@ -48,7 +48,7 @@ def sign_campaign(
     Example: hushcount campaign sign --campaign words.json --keys operator-keys
     """
     file, given = Campaign.read(campaign), None if delegation is None else read_delegation(delegation)
-    signer = store.active_key(keys, "operator" if given is None else "publisher")
+    signer = directories.active_key(keys, "operator" if given is None else "publisher")
     said = None if restart is None else read_restart(restart)
     signature, path = vouching.sign_campaign(signer, file, given, said), signature_path(campaign)
     _write(path, "signature", signature.text())
@@ -73,7 +73,7 @@ def delegate(
 
     Example: hushcount campaign delegate --campaign w.json --keys op --publisher pub --last-epoch 9 --serial 1 --out d
     """
-    operator, newest = store.active_key(keys, "operator"), store.verify_keys(publisher, "publisher")[-1]
+    operator, newest = directories.active_key(keys, "operator"), directories.verify_keys(publisher, "publisher")[-1]
     file, named = Campaign.read(campaign), listed_keys(evaluator_keys or ())
     if file.is_oblivious != bool(named):
         needs = "is oblivious: give --evaluator-keys" if file.is_oblivious else "has no evaluator: leave its keys out"
@@ -99,7 +99,7 @@ def restart(
 
     Example: hushcount campaign restart --campaign words.json --keys operator --serial 2 --out restart.json
     """
-    operator, file = store.active_key(keys, "operator"), Campaign.read(campaign)
+    operator, file = directories.active_key(keys, "operator"), Campaign.read(campaign)
     made = vouching.restart(operator, file, serial)
     _write(out, "restart", made.model_dump_json(indent=2) + "\n")
     data = {"operator": operator.id, "serial": serial, "epoch": made.epoch, "head": made.head}
@@ -117,7 +117,7 @@ def verify_campaign_file(
     """
     held = read_campaign_signature(signature or signature_path(campaign))
     signed = Campaign.read(campaign)
-    verify_campaign(store.verify_keys(keys, "operator"), signed, held)
+    verify_campaign(directories.verify_keys(keys, "operator"), signed, held)
     who = "the operator" if held.delegation is None else "a publisher to whom the operator delegates"
     return _signed(f"campaign file {campaign} is signed by {who}", held, signed)
 
@@ -132,7 +132,7 @@ def write_policy(
     Example: hushcount campaign policy --campaign words.json --keys operator/public.json --out policy.json
     """
     allowed = Campaign.read(campaign)
-    terms = terms_of(allowed, store.verify_keys(keys, "operator"), allowed.read_dictionary())
+    terms = terms_of(allowed, directories.verify_keys(keys, "operator"), allowed.read_dictionary())
     _write(out, "policy", terms.text())
     data = terms.model_dump(mode="json")
     shown = data | {"operator_keys": ", ".join(key.id for key in terms.operator_keys)}

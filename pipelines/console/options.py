@@ -108,8 +108,8 @@ def engine(context: Context, runner: str) -> Engine:
         UsageError: an option is not one of Beam's.
     """
     # Beam takes a second to import.
-    from pipelines.engine.options import unknown_options
     from pipelines.engine.runner import Engine
+    from pipelines.files.beam_options import unknown_options
 
     if context.args and not context.args[0].startswith("-"):
         raise UsageError(f"{context.args[0]!r} is not an argument of this command: see --help")

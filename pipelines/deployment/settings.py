@@ -224,7 +224,7 @@ class Deployment:
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
             # Beam takes a second to import. Commands that only look at a store need its options too.
-            from pipelines.engine.options import reach_with
+            from pipelines.files.beam_options import reach_with
 
             reach_with(file.engine.options)
         found = cls(

@@ -17,9 +17,9 @@ from apache_beam.runners.runner import PipelineState
 from hushcount.errors import HushcountError, UsageError
 from pipelines.engine.errors import root
 from pipelines.engine.job_server import ready, remedy
-from pipelines.engine.options import reach_with, unknown_options
 from pipelines.engine.worker_processes import silent_workers, watch_workers
 from pipelines.files import storage
+from pipelines.files.beam_options import reach_with, unknown_options
 from pipelines.files.storage_errors import StorageError, silent_clients
 
 # A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.

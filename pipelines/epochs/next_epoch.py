@@ -25,14 +25,15 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
+from keys.directories import PublicFile, read_public
 from keys.listing import PUBLIC_FILE
-from keys.store import PublicFile, read_public
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
 from pipelines.epochs.evaluator_key import with_evaluator
-from pipelines.epochs.items import (
+from pipelines.epochs.signing import Signer, signer_of
+from pipelines.epochs.tracked_items import (
     ITEMS_FILE,
     TrackedItems,
     estimated_items,
@@ -43,11 +44,10 @@ from pipelines.epochs.items import (
     updated,
     write_tracked,
 )
-from pipelines.epochs.signing import Signer, signer_of
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import hop_names, outputs
+from pipelines.handover.paths import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
-from pipelines.log.hops import hop_names, outputs
 
 _FILE_MODE = 0o644
 

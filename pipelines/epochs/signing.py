@@ -12,7 +12,7 @@ from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from keys import vouching
-from keys.store import KeyReference, active_key
+from keys.directories import KeyReference, active_key
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.settings import Deployment
 

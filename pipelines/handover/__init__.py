@@ -1,1 +1,1 @@
-"""The hand-over: what one party signs and the next one checks before it reads."""
+"""The hand-over: which hops there are, and what one party signs and the next one checks before it reads."""

@@ -17,7 +17,7 @@ from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, header_of
-from pipelines.handover.names import BATCH_NAME
+from pipelines.handover.paths import BATCH_NAME
 from pipelines.outputs.counts import SEALED, HopCounts, StreamCounts
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import HopSummary, digest_of_json

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
 from hushcount.errors import UsageError
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.files import storage
 from pipelines.handover.file_list import all_files, listed_as
 from pipelines.outputs.received_summary import folder_of, parse_summary

@@ -25,12 +25,12 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause, told
 from pipelines.handover.batch_file import BatchName
-from pipelines.handover.names import BATCH_NAME
+from pipelines.handover.paths import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
 
 if TYPE_CHECKING:
     # Who neither signs nor checks has no package of keys.
-    from keys.store import KeyReference
+    from keys.directories import KeyReference
 
 Kind = Literal["statement", "receipt"]
 FOLDERS: dict[Kind, str] = {"statement": "stated", "receipt": "receipts"}

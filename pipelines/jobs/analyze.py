@@ -24,8 +24,8 @@ from hushcount.errors import HushcountError, RetiredKey
 from hushcount.oracles.estimates import Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
-from keys.store import KeyReference, campaign_key
 from pipelines.files import storage
 from pipelines.files.block_files import find_files
 from pipelines.files.orders import MOST_TOGETHER, Folder, number_of

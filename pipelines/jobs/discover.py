@@ -24,15 +24,15 @@ from hushcount.randomness import SystemWords
 from hushcount.senders import Senders, require_told_apart
 from hushcount.wire.blocks import Kind
 from hushcount.wire.tags import tag_keys
+from keys.directories import KeyReference, campaign_key
 from keys.opening_engines import require_opening_engine
 from keys.roles import OpeningRole
-from keys.store import KeyReference, campaign_key
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, find_files, total_records
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import OneFolder, Order, ShardOfOrder
-from pipelines.handover.evaluator import Evaluator, namer
+from pipelines.handover.evaluator_address import Evaluator, namer
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import check_complete, read_upstream
 from pipelines.jobs.dead_letters import kept_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apache_beam.transforms.window import BoundedWindow
 
 from aux_server.drawing import Draw
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.files.orders import Orders, number_of
 
 

@@ -31,7 +31,7 @@ from keys.opening_engines import require_opening_engine, sealing_for
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import FolderOf, Listed, OfOrder, Order, ShardOfOrder
 from pipelines.files.progress import tick
-from pipelines.handover.evaluator import Evaluator, namer
+from pipelines.handover.evaluator_address import Evaluator, namer
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts
@@ -118,7 +118,7 @@ def plan_encode(
         if evaluator.is_address:
             raise UsageError(
                 f"evaluator is {evaluator.source}: encode makes the reports of many clients, and an evaluator answers "
-                "each a few questions only: give a directory with its key"
+                "each a few evaluations only: give a directory with its key"
             )
         evaluator.require(campaign)
     # Reads the dictionary and checks the keys and the environment before any work.

@@ -22,7 +22,7 @@ from hushcount.senders import Senders
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_header
 from pipelines.handover.upstream import read_upstream
-from pipelines.jobs.tables import csv_bytes, read_csv_rows
+from pipelines.jobs.table_files import csv_bytes, read_csv_rows
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import CountFacts, Explained, HopSummary
 
@@ -44,8 +44,8 @@ COMBINED_SAYS = (
     "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost. It is "
     "empty where the count may be too large because it was shown (bias)."
 )
-ANSWERED = "reports whose question was answered"
-"""What counts of an oblivious campaign are of: a report whose question nobody answered went without its value."""
+ANSWERED = "reports whose evaluation came"
+"""What counts of an oblivious campaign are of: a report whose evaluation did not come went without its value."""
 NOT_COMBINED = (
     f"The counts of these values are of {ANSWERED} and the frequency estimates of all reports, so that the two differ "
     "and are not combined."

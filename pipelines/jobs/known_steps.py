@@ -18,7 +18,7 @@ def _shuffle(_: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 def _release(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
     # The shuffler has no package of keys.
-    from keys.store import campaign_key
+    from keys.directories import campaign_key
     from pipelines.jobs.discover import release_steps
 
     key = campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
@@ -27,7 +27,7 @@ def _release(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _discover(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
-    from keys.store import campaign_key
+    from keys.directories import campaign_key
     from pipelines.jobs.reveal import reveal_steps
 
     key = campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
@@ -36,7 +36,7 @@ def _discover(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
-    from keys.store import campaign_key
+    from keys.directories import campaign_key
     from pipelines.jobs.analyze import analyze_steps
     from pipelines.jobs.groups import grouped_items
 

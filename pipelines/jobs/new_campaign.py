@@ -19,7 +19,7 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from hushcount.oracles.parameters import Parameters
 from hushcount.randomness import SystemWords, hex_seed
-from keys.store import PublicFile
+from keys.directories import PublicFile
 
 
 def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file

@@ -13,7 +13,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from hushcount.campaigns.campaign import Stream
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.files.block_files import BlockFile
 from pipelines.jobs.together import BatchJob, Steps, Where
 from pipelines.ledger.charging import Charging, charging

@@ -12,11 +12,11 @@ from typing import Any
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.randomness import SystemWords, hex_seed
-from keys import store
+from keys import directories
+from keys.directories import campaign_key
 from keys.roles import EVALUATING_ROLES, OPENING_ROLES, OpeningRole
-from keys.store import campaign_key
 from pipelines.engine.runner import Engine
-from pipelines.handover.evaluator import Evaluator
+from pipelines.handover.evaluator_address import Evaluator
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.encode import plan_encode
@@ -149,7 +149,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     data["shuffle"]["minimum_batch"] = 1
     others = [other for other in OPENING_ROLES if other != role]
     roles = (*others, *(EVALUATING_ROLES if campaign.is_oblivious else ()))
-    played = store.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))
+    played = directories.create(directory / "played", days=2, roles=roles, now=now - timedelta(days=1))
     for name in roles:
         data["keys"][name] = [key.model_dump(mode="json") for key in getattr(played, name)]
     for key in data["keys"][role]:

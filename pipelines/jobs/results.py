@@ -36,8 +36,8 @@ from pipelines.jobs.found import (
     same_batch,
     unbiased_of,
 )
-from pipelines.jobs.page import Page, render
-from pipelines.jobs.tables import csv_bytes
+from pipelines.jobs.result_page import Page, render
+from pipelines.jobs.table_files import csv_bytes
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
 
 ESTIMATES = "estimates.csv"

@@ -19,10 +19,10 @@ from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.discovery.released import split_released
 from hushcount.errors import UsageError
 from hushcount.senders import Senders
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.files import storage
 from pipelines.files.orders import Folder, OfOrder, Order, Orders, number_of
-from pipelines.handover.evaluator import Evaluator, public_key
+from pipelines.handover.evaluator_address import Evaluator, public_key
 from pipelines.jobs.found import count_law_of, facts_of, write_found
 from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob, OpeningSteps

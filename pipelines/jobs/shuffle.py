@@ -37,7 +37,7 @@ from shuffler.mix import LOST_TO
 from shuffler.shuffle import Shuffle
 
 if TYPE_CHECKING:
-    from keys.store import KeyReference
+    from keys.directories import KeyReference
 
 _SHARD_RECORDS = 1 << 17
 Files = dict[Stream, list[BlockFile]]

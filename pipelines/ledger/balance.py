@@ -9,8 +9,8 @@ from datetime import datetime
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
 from hushcount.privacy.joint import Part, Window, smaller
+from pipelines.ledger.charges import Charge, Limit, stamp
 from pipelines.ledger.file import LedgerError
-from pipelines.ledger.records import Charge, Limit, stamp
 from pipelines.outputs.account import Account, Spent, Terms, Unit
 
 

@@ -24,10 +24,10 @@ from hushcount.privacy.unit import unit_of
 from hushcount.senders import Senders
 from pipelines.ledger import draws
 from pipelines.ledger.balance import OverLimit, balance, require_room
+from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.curves import put_curve
 from pipelines.ledger.file import LedgerError, opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
-from pipelines.ledger.records import Charge, Limit, charge_key
 from pipelines.ledger.runs import living, under_way
 from pipelines.outputs.account import Charged, Hop, NoLedger, Unit
 from pipelines.outputs.summary import HopSummary

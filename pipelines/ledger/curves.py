@@ -13,7 +13,7 @@ from typing import Any
 from hushcount.errors import FormatError
 from hushcount.privacy.blanket import BlanketLaw
 from hushcount.privacy.joint import Window
-from pipelines.ledger.records import Charge, digest_of
+from pipelines.ledger.charges import Charge, digest_of
 
 _TABLE = """CREATE TABLE IF NOT EXISTS curves (
     key TEXT PRIMARY KEY, cost TEXT NOT NULL, epsilon REAL NOT NULL, single REAL NOT NULL, pair REAL NOT NULL,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hushcount.errors import FormatError, HushcountError, UsageError
+from pipelines.ledger.charges import Charge, Limit, digest_of, stamp
 from pipelines.ledger.curves import curve_of, read_curves
-from pipelines.ledger.records import Charge, Limit, digest_of, stamp
 
 VERSION = 3
 _APPLICATION = int.from_bytes(b"HCLG", "big")

@@ -13,9 +13,9 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 from hushcount.errors import UsageError
+from pipelines.ledger.charges import Charge, Limit, stamp, utc_now
 from pipelines.ledger.clock import Clock
 from pipelines.ledger.file import opened, put, put_newest, read_charges, read_limits, read_newest, writing
-from pipelines.ledger.records import Charge, Limit, stamp, utc_now
 
 FAR = timedelta(days=2)
 """A clock may be so far ahead and still begin a period: so much too early, and no more."""

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pipelines.ledger.charges import Charge
 from pipelines.ledger.file import LedgerError, resolved
 from pipelines.ledger.own_time import FAR
-from pipelines.ledger.records import Charge
 
 _LONGEST_RUN = timedelta(days=1) + FAR
 """A day, and what a clock may be ahead."""

@@ -1,1 +1,1 @@
-"""The log of a party and campaign: what it decided, entry by entry, and what that comes to (docs/adr/0043)."""
+"""The log of a party and campaign: its entries, what they come to, and what shows that it lacks any (docs/adr/0043)."""

@@ -18,7 +18,7 @@ from hushcount.formats.reading import MOST_SEGMENTS
 from hushcount.senders import Authentication
 from pipelines.deployment.settings import Party
 from pipelines.handover.batch_file import BatchName, SegmentText
-from pipelines.log.hops import HopName
+from pipelines.handover.hops import HopName
 from pipelines.outputs.summary import RUN_FOLDER
 
 MOST_NUMBER = 9_999_999_999

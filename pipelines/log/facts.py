@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window
 from hushcount.senders import Authentication
-from pipelines.handover.names import Batch
-from pipelines.log.closing import GIVEN_UP, Segment
+from pipelines.handover.paths import Batch
+from pipelines.log.segments import GIVEN_UP, Segment
 from pipelines.outputs.counts import HopCounts
 
 
@@ -46,7 +46,7 @@ class Hopped:
         summary: digest of the summary as it is published; None without one.
         counts: what it counted; no streams if it had nothing to read.
         made_from: digest of the summary of what it read; None: it read none.
-        charge: what the summary says of its charge, as `pipelines.ledger.proofs.noted`; None: nothing was charged.
+        charge: what the summary says of its charge, as `stated_charges.noted` has it; None: nothing was charged.
         gone: whether its files were found missing.
     """
 
@@ -87,6 +87,24 @@ class Batched:
     @property
     def all_segments(self) -> list[Segment]:
         return [segment for segments in self.segments.values() for segment in segments]
+
+
+@dataclass(frozen=True)
+class Times:
+    """What windows are from a moment on.
+
+    Attributes:
+        begins: when the first of them does; None: there were none before.
+        length, grace: as in the deployment file.
+    """
+
+    begins: datetime | None
+    length: timedelta
+    grace: timedelta
+
+    def same(self, other: Times) -> bool:
+        """Return whether windows are the same, whenever they begin."""
+        return (self.length, self.grace) == (other.length, other.grace)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Party
-from pipelines.handover.names import Batch
-from pipelines.log.calendar import Times
-from pipelines.log.closing import Segment
-from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped
-from pipelines.log.hops import HopName
+from pipelines.handover.hops import HopName
+from pipelines.handover.paths import Batch
+from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Times
+from pipelines.log.segments import Segment
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
 """What became of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 from hushcount.errors import FormatError
 from pipelines.deployment.settings import Party
 from pipelines.log import entries
-from pipelines.log.changes import Changes, Undecidable
+from pipelines.log.effects import Effects, Undecidable
 from pipelines.log.entry_files import Entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
@@ -23,7 +23,7 @@ class Folding:
     _fold: Fold | None = None
 
     def __post_init__(self) -> None:
-        self._state = Changes(Fold(self.campaign) if self._fold is None else self._fold)
+        self._state = Effects(Fold(self.campaign) if self._fold is None else self._fold)
 
     @property
     def fold(self) -> Fold:

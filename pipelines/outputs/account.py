@@ -9,7 +9,7 @@ from hushcount.privacy.composition import Bound, Loss
 
 Hop = Literal["analyze", "discover"]
 Admission = Literal["basic", "numerical"]
-"""How a limit composes charges, as `pipelines.ledger.records.Limit` explains it."""
+"""How a limit composes charges, as `pipelines.ledger.charges.Limit` explains it."""
 Unit = Literal["client", "report"]
 """Who bears a cost: one client with as many reports as the cap allows, or one report, where the cap binds nobody."""
 NoLedger = Literal["no ledger"]
@@ -18,7 +18,7 @@ NoLedger = Literal["no ledger"]
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a limit, as `pipelines.ledger.records.Limit` explains them."""
+    """The terms of a limit, as `pipelines.ledger.charges.Limit` explains them."""
 
     epsilon: float
     delta: float
@@ -65,7 +65,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Charged:
-    """The charge of one release, as `pipelines.ledger.records.Charge` explains it.
+    """The charge of one release, as `pipelines.ledger.charges.Charge` explains it.
 
     Attributes:
         new: whether this run charged it; False: an earlier run did.

@@ -19,7 +19,7 @@ from pipelines.files.storage_errors import StorageError, WriteError, line, silen
 from pipelines.outputs.summary import RUN_FOLDER, HopSummary
 
 if TYPE_CHECKING:
-    from keys.store import KeyReference
+    from keys.directories import KeyReference
 
 SUMMARY = "summary.json"
 _AT_FDCWD = -100

@@ -67,7 +67,7 @@ class CountFacts:
         confidence: of the intervals, which reach from `below` under the count to `above` over it.
         threshold: the least count that was shown.
         unbiased_from: from this count on a count is too large by less than a tenth of the standard error on average.
-        unit: "clients" or "reports"; in an oblivious campaign "reports whose question was answered".
+        unit: "clients" or "reports"; in an oblivious campaign "reports whose evaluation came".
         says: all this in sentences.
     """
 
@@ -90,7 +90,7 @@ class Explained:
         count: their counts together, with the standard error; `bias` of it is expected because they were kept, more if
             values of far fewer clients than their counts say are among them.
         rest, rest_error: what is left of "other", and its standard and collision error together.
-        lower_bound: whether count is of reports whose question was answered only: others of the values are in rest.
+        lower_bound: whether count is of reports whose evaluation came only: others of the values are in rest.
     """
 
     values: int

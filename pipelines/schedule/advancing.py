@@ -19,21 +19,21 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.files import storage
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import CHAIN, CHARGING, HopName, hop_names
+from pipelines.handover.paths import Batch
 from pipelines.jobs.together import BatchJob
 from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, CHARGING, HopName, hop_names
+from pipelines.log.ledger_check import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.log.log import Log
 from pipelines.outputs.withheld import is_withheld, sentence
 from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
-from pipelines.schedule.charges import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
-from pipelines.schedule.hops import Task, next_step
 from pipelines.schedule.inputs import earlier
-from pipelines.schedule.intake import fault_in, said_aside
 from pipelines.schedule.publishing import new_attempt, publish, publish_missing
+from pipelines.schedule.tasks import Task, next_step
 from pipelines.schedule.work import Work
+from pipelines.windows.intake import fault_in, said_aside
 
 _MOST_REPORTS = 1 << 22
 """Of the batches in one graph: a batch after so many waits for the next."""

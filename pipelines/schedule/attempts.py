@@ -11,15 +11,15 @@ from rich.console import Console
 
 from hushcount.errors import NotYet
 from pipelines.files import storage
+from pipelines.handover.hops import CHAIN, HopName
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
 from pipelines.jobs.together import BatchJob, Lost, Outcome, on_engine, run_together
-from pipelines.log.hops import CHAIN, HopName
 from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.outputs.withheld import Withheld
 from pipelines.schedule.handed import require_stated
-from pipelines.schedule.hops import PLANS, Task, left, require_keys
+from pipelines.schedule.tasks import PLANS, Task, left, require_keys
 from pipelines.streaming.ordering import by_stream
 
 

@@ -11,13 +11,13 @@ from hushcount.errors import UsageError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import CHAIN, HopName, hop_names, output_of
+from pipelines.handover.parties import keys_of
+from pipelines.handover.paths import Batch
 from pipelines.handover.statements import Statement, read
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HopName, hop_names, output_of
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
-from pipelines.schedule.stating import keys_of
 
 Stated = Mapping[tuple[str, str], Statement]
 """What parties elsewhere state, by batch and hop."""

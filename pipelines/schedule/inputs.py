@@ -5,10 +5,10 @@ from __future__ import annotations
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.batch_file import BatchFile, BatchSegment
-from pipelines.log.closing import Segment
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
-from pipelines.schedule.calendar import calendar_of
+from pipelines.log.segments import Segment
+from pipelines.windows.rules import calendar_of
 
 
 def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:

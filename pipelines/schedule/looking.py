@@ -9,15 +9,16 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
-from pipelines.log.closing import Listed
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
-from pipelines.log.stored import Stored, stored_files
-from pipelines.schedule.intake import intake_of
-from pipelines.schedule.report import Done
-from pipelines.schedule.restoring import replace_log
-from pipelines.schedule.witnesses import Beside, beside_logs, missing_of
+from pipelines.log.restoring import replace_log
+from pipelines.log.witnesses import Beside, beside_logs, missing_of
+from pipelines.schedule.done import Done
 from pipelines.schedule.work import Vouched
+from pipelines.windows.closing import Listed
+from pipelines.windows.intake import intake_of, taken_in
+from pipelines.windows.rules import calendar_of
+from pipelines.windows.stored import Stored, stored_files
 
 
 def looked(
@@ -65,8 +66,9 @@ def whole(
                 while missing := missing_of(deployment, log, there[log.party][campaign]):
                     if not vouched.log_was_restored:
                         raise HushcountError(missing.says(log))
-                    manifests = listed.get(campaign, ()) if log.party == "shuffler" else ()
-                    if (said := replace_log(deployment, log, missing, manifests, present)) is not None:
+                    manifests = map(taken_in, listed.get(campaign, ()) if log.party == "shuffler" else ())
+                    named = calendar_of(deployment, log.fold).named
+                    if (said := replace_log(deployment, log, missing, manifests, named, present)) is not None:
                         done.dropped.append(said)
             found[campaign] = {party: beside[campaign] for party, beside in there.items()}
         except Exception as error:

@@ -17,12 +17,12 @@ from hushcount.results import TABLE
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
 from pipelines.files.moving import move_directory, move_file
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import CHAIN, HopName, output_of, table_of
 from pipelines.handover.parties import signer_of
-from pipelines.log.changes import published
+from pipelines.handover.paths import Batch
+from pipelines.log.effects import published
 from pipelines.log.entries import Finished, Gone
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HopName, output_of, table_of
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY, new_folder
 

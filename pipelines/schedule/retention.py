@@ -21,17 +21,17 @@ from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import CHAIN, HANDED_ON, Hop, hop_names
+from pipelines.handover.paths import Batch
 from pipelines.jobs.dead_letters import CURES
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
-from pipelines.log.calendar import Calendar
 from pipelines.log.entries import Decision, Deleted, Deleting
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, HANDED_ON, Hop, hop_names
 from pipelines.log.log import Log, Logs
-from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.publishing import withdraw
 from pipelines.schedule.stating import handed_on
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.rules import calendar_of
 
 _TEMPORARY = rf"\.[^/]+{escape(storage.TEMPORARY)}"
 _IN_WINDOW = rf"[^/]+/[^/]+/[^/]+/([^/]+/[^/]+\.blocks|[^/]+{escape(SUFFIX)}|([^/]+/)?{_TEMPORARY})"

@@ -15,27 +15,27 @@ from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
 from pipelines.files.orders import MOST_TOGETHER
-from pipelines.log.closing import Listed, next_window
+from pipelines.handover.hops import CHAIN
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN
+from pipelines.log.ledger_check import charge_lacking, name_ledger, require_named
 from pipelines.log.log import Log, Logs
-from pipelines.log.waiting import unclaimed, waiting_of
+from pipelines.log.witnesses import Beside, There
 from pipelines.schedule.advancing import advance_all
-from pipelines.schedule.calendar import announced, calendar_of, changed, rule_of, strangers
-from pipelines.schedule.charges import charge_lacking, name_ledger, require_named
-from pipelines.schedule.clock import settled, told_time
+from pipelines.schedule.clock_check import settled, told_time
+from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.intake import closed_next
 from pipelines.schedule.lease import leased
 from pipelines.schedule.looking import looked, whole
 from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
-from pipelines.schedule.report import Done
 from pipelines.schedule.retention import delete_old
 from pipelines.schedule.stating import handed_on, overdue, receive, state
-from pipelines.schedule.witnesses import Beside, There
 from pipelines.schedule.work import NOTHING, Say, Vouched, Work
+from pipelines.windows.closing import Listed, next_window
+from pipelines.windows.intake import closed_next
+from pipelines.windows.rules import announced, calendar_of, changed, rule_of, strangers
+from pipelines.windows.waiting import unclaimed, waiting_of
 
 
 def run(
@@ -228,8 +228,8 @@ def _follow(work: Work, epochs: Epochs) -> None:
         return
     try:
         # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
-        from pipelines.epochs.items import waiting
         from pipelines.epochs.next_epoch import follow
+        from pipelines.epochs.tracked_items import waiting
     except ModuleNotFoundError as error:
         said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")

@@ -10,49 +10,22 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
-from hushcount.campaigns.public_keys import VerifyKeyPart
-from pipelines.deployment.settings import PARTIES, Deployment, Party
-from pipelines.handover.parties import signer_of, verified_by
+from pipelines.deployment.settings import Deployment, Party
+from pipelines.handover.hops import CHAIN, Hop, HopName
+from pipelines.handover.parties import SIGNERS, keys_of, signer_of
 from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
 from pipelines.ledger.clock import shown
 from pipelines.log.entries import Decision, Received
 from pipelines.log.facts import Hopped
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN, Hop, HopName
 from pipelines.log.log import Log
-
-if TYPE_CHECKING:
-    from keys.roles import SigningRole
-
-SIGNERS: dict[Party, SigningRole] = {
-    "shuffler": "shuffler",
-    "aux-server": "aux_signer",
-    "analyzer": "analyzer_signer",
-}
-"""Whose key signs what a party says."""
-
-
-def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys one of which must have signed what a party says; empty: signatures are not checked."""
-    known = {
-        "shuffler": deployment.shuffler_keys,
-        "aux-server": deployment.aux_server_keys,
-        "analyzer": deployment.analyzer_keys,
-    }
-    return verified_by(known[party], SIGNERS[party])
 
 
 def recipients_of(deployment: Deployment, hop: HopName, done: Hopped) -> tuple[Party, ...]:
     """Return the parties elsewhere that read what a hop here handed on."""
     readers = (one for one in CHAIN.values() if one.input == hop and one.stream in done.counts.streams)
     return tuple(one.party for one in readers if one.party not in deployment.file.parties)
-
-
-def others(deployment: Deployment) -> tuple[Party, ...]:
-    """Return the parties that run elsewhere."""
-    return tuple(party for party in PARTIES if party not in deployment.file.parties)
 
 
 def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:

@@ -12,10 +12,10 @@ from rich.console import Console
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import told
-from pipelines.log.closing import Listed
-from pipelines.log.hops import CHAIN, HopName
+from pipelines.handover.hops import CHAIN, HopName
 from pipelines.log.log import Log, Logs
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
+from pipelines.windows.closing import Listed
 
 Say = Callable[[str], None]
 

@@ -10,8 +10,8 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import leases, storage
 from pipelines.files.leases import Patience, Seen
 from pipelines.files.moving import move_directory
+from pipelines.handover.hops import CHAIN, HopName
 from pipelines.jobs.together import BatchJob, RunGraph
-from pipelines.log.hops import CHAIN, HopName
 from pipelines.outputs.counting import COUNTS
 from pipelines.outputs.staging import new_folder
 from pipelines.streaming.order_book import BatchPart, OrderBook, OrderFile

@@ -7,7 +7,7 @@ import pytest
 from analyzer.reveal import open_pair
 from analyzer.verify import verify
 from hushcount.discovery.names import Name, blank_name, name_of
-from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_QUESTIONS, Unanswered
+from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, Unanswered
 from hushcount.discovery.pairs import DiscoveryFormat
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
@@ -56,8 +56,8 @@ def test_no_forged_pair_is_believed() -> None:
     assert judged(*forged, pair("right", right))[0] == ["right"]
 
 
-def test_questions_go_in_batches_that_tell_no_value() -> None:
-    values = [f"value {number}" for number in range(MOST_QUESTIONS + 1)]
+def test_evaluations_go_in_batches_that_tell_no_value() -> None:
+    values = [f"value {number}" for number in range(MOST_EVALUATIONS + 1)]
     outputs = EVALUATOR.outputs([FORM.input(value) for value in values])
     records = [(pair(value, name_of(output)), value) for value, output in zip(values, outputs, strict=True)]
     asked: list[bytes] = []
@@ -68,7 +68,7 @@ def test_questions_go_in_batches_that_tell_no_value() -> None:
 
     found, counts = verify(FORM, ANALYZER.public_key, records, ask, EVALUATOR.public_key)
     assert (found, counts) == (records, {"accepted": len(values)})
-    assert [len(one) // ELEMENT_BYTES for one in asked] == [MOST_QUESTIONS, 1]
+    assert [len(one) // ELEMENT_BYTES for one in asked] == [MOST_EVALUATIONS, 1]
     verify(FORM, ANALYZER.public_key, records[:1], ask, EVALUATOR.public_key)
     elements = {one[start : start + ELEMENT_BYTES] for one in asked for start in range(0, len(one), ELEMENT_BYTES)}
     assert len(elements) == len(values) + 1, "the same value is blinded anew"

@@ -17,16 +17,16 @@ from hushcount.campaigns.forks import forks, seen_in_file
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.discovery.names import name_of
-from hushcount.discovery.oblivious import ELEMENT_BYTES, Ask, Unanswered, questions_of
+from hushcount.discovery.oblivious import ELEMENT_BYTES, Ask, Unanswered, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.errors import UsageError
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, terms_of
 from hushcount.wire.sealing import Sealer
+from keys.directories import KeyReference, create
 from keys.evaluating import EvaluatorKey
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from keys.store import KeyReference, create
 from tests.audits.guessers import (
     ANOTHER,
     EVALUATOR,
@@ -56,7 +56,7 @@ def test_the_old_attack_finds_a_keyed_value_and_no_oblivious_one() -> None:
 
 
 def test_the_evaluators_key_and_the_stored_hashes_test_guesses() -> None:
-    """Evaluator with auxiliary server: what they guess they find, with how often it was sent, without a question."""
+    """Evaluator with auxiliary server: what they guess they find, with how often it was sent, without an evaluation."""
     hashes = Counter(pair[:HASH_BYTES] for pair in stored(OBLIVIOUS, sent(OBLIVIOUS)))
     found = {guess: hashes[made] for guess, made in by_the_evaluators_key(OBLIVIOUS, EVALUATOR).items()}
     # A listed value is sent under a random hash: the guess of it finds nothing.
@@ -80,7 +80,7 @@ def test_no_guess_can_be_tested_once_the_key_is_destroyed_but_those_asked_about_
     assert by_the_evaluators_key(campaign, reference.read_evaluator())["ten"] in held
     form = campaign.discovery_format
     # A guesser asks about these while it may, and keeps what it learns.
-    guesser = questions_of([form.input(guess) for guess in ("ten", "wrong guess")])
+    guesser = evaluations_of([form.input(guess) for guess in ("ten", "wrong guess")])
     outputs = guesser.finish(key.evaluate(guesser.blinded), key.public_key)
     path = keys / f"evaluator-{part.id}.key"
     secret = path.read_bytes()
@@ -108,7 +108,7 @@ def test_a_key_is_of_use_for_the_epochs_that_name_it_and_an_epoch_has_its_own() 
         hashes = {pair[:HASH_BYTES] for pair in stored(later, sent(later, key.evaluate, NEW))}
         assert not hashes & first
         assert hashes == set(by_the_evaluators_key(later, key, NEW).values())
-    asked = questions_of([OBLIVIOUS.discovery_format.input(guess) for guess in NEW])
+    asked = evaluations_of([OBLIVIOUS.discovery_format.input(guess) for guess in NEW])
     outputs = asked.finish(EVALUATOR.evaluate(asked.blinded), EVALUATOR.public_key)
     assert {name_of(output).hash for output in outputs} == first
     with pytest.raises(Unanswered):
@@ -116,7 +116,7 @@ def test_a_key_is_of_use_for_the_epochs_that_name_it_and_an_epoch_has_its_own() 
 
 
 def test_collector_and_evaluator_open_nothing_and_find_no_guess() -> None:
-    """The default: one operator sees senders, questions and sealed reports, and has the key."""
+    """The default: one operator sees senders, evaluations and sealed reports, and has the key."""
     asked: list[bytes] = []
     sealed = b"".join(sent(OBLIVIOUS, recording(asked)))
     for made in by_the_evaluators_key(OBLIVIOUS, EVALUATOR).values():
@@ -193,7 +193,7 @@ def verified(pairs: list[bytes], ask: Ask) -> tuple[list[str], dict[str, int]]:
     return [value for _, value in found], dict(counts + Counter(more))
 
 
-def test_the_analyzers_questions_tell_the_evaluator_no_value_and_not_who_asked_before() -> None:
+def test_the_analyzers_evaluations_tell_the_evaluator_no_value_and_not_who_asked_before() -> None:
     clients: list[bytes] = []
     analyzer: list[bytes] = []
     pairs = stored(OBLIVIOUS, sent(OBLIVIOUS, recording(clients)))

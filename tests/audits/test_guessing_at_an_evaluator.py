@@ -8,10 +8,10 @@ import pytest
 
 from hushcount.client import Client
 from hushcount.discovery.names import name_of
-from hushcount.discovery.oblivious import Ask, Unanswered, questions_of
+from hushcount.discovery.oblivious import Ask, Unanswered, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES
 from hushcount.policy import Policy
-from keys.store import campaign_key
+from keys.directories import campaign_key
 from tests.evaluator.running import (
     VERIFIER,
     ask,
@@ -49,28 +49,28 @@ def stored(site: Site, evaluator: Running, value: str) -> set[bytes]:
 
 
 def found_among(site: Site, evaluator: Running, guesses: list[str], token: str, held: set[bytes]) -> list[str]:
-    """Return the guesses that a client finds among stored hashes: by one question each, as it may ask."""
+    """Return the guesses that a client finds among stored hashes: by one evaluation each, as it may ask."""
     form = site.campaign().discovery_format
-    questions = questions_of([form.input(guess) for guess in guesses])
-    outputs = questions.finish(asking(evaluator, token)(questions.blinded), public_key(site))
+    evaluations = evaluations_of([form.input(guess) for guess in guesses])
+    outputs = evaluations.finish(asking(evaluator, token)(evaluations.blinded), public_key(site))
     return [guess for guess, output in zip(guesses, outputs, strict=True) if name_of(output).hash in held]
 
 
-def answered(evaluator: Running, headers: dict[str, str], questions: int = 1) -> bool:
-    """Return whether questions were answered; if they were not, because the key is destroyed."""
-    status = ask(evaluator, questions_of([None] * questions).blinded, headers).status_code
+def answered(evaluator: Running, headers: dict[str, str], evaluations: int = 1) -> bool:
+    """Return whether evaluations were answered; if they were not, because the key is destroyed."""
+    status = ask(evaluator, evaluations_of([None] * evaluations).blinded, headers).status_code
     assert status in (200, 410)
     return status == 200
 
 
-def test_a_guess_costs_one_question_of_a_few_and_none_is_answered_after_the_key(tmp_path: Path) -> None:
+def test_a_guess_costs_one_evaluation_of_a_few_and_none_is_answered_after_the_key(tmp_path: Path) -> None:
     """A client with the auxiliary server's stored hashes. The limit is of a token; who invents some is only counted."""
     site = make_asked_site(tmp_path)
     with evaluating(site) as evaluator:
         held = stored(site, evaluator, GUESSES[7])
         assert len(held) == 1
         assert found_among(site, evaluator, GUESSES, "g" * 16, held) == [GUESSES[7]]
-        with pytest.raises(Unanswered, match="too_many_questions"):
+        with pytest.raises(Unanswered, match="too_many_evaluations"):
             found_among(site, evaluator, ["one more"], "g" * 16, held)
         for invented in range(5):
             assert found_among(site, evaluator, GUESSES, f"invented-token-{invented}", held) == [GUESSES[7]]
@@ -78,11 +78,11 @@ def test_a_guess_costs_one_question_of_a_few_and_none_is_answered_after_the_key(
         assert answered(evaluator, VERIFIER, LIMIT + 1)
         evaluator.pass_by(LENGTH)
         wait_for(lambda: manifests(site))
-        # 20 reports of honest clients, and 140 questions: who compares the two may see that somebody guesses. It does
-        # not show if the guesser posts a report for each question.
+        # 20 reports of honest clients, and 140 evaluations: who compares the two may see that somebody guesses. It does
+        # not show if the guesser posts a report for each evaluation.
         (first,) = manifests(site)
-        assert (first.clients.questions, first.clients.refused) == (7 * LIMIT, {"too_many_questions": 1})
-        assert first.verifier.questions == LIMIT + 1
+        assert (first.clients.evaluations, first.clients.refused) == (7 * LIMIT, {"too_many_evaluations": 1})
+        assert first.verifier.evaluations == LIMIT + 1
         assert found_among(site, evaluator, GUESSES, "g" * 16, held) == [GUESSES[7]]
         destroy_evaluator_key(site)
         wait_for(lambda: not answered(evaluator, VERIFIER))

@@ -20,7 +20,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.client import Client
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy, terms_of
-from keys.store import verify_keys
+from keys.directories import verify_keys
 from tests.shuffler.collector.running import (
     LENGTH,
     STREAM,

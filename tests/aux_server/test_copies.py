@@ -23,7 +23,7 @@ from hushcount.policy import Policy
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets
 from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.engine.group_through_files import GroupThroughFiles
 from pipelines.engine.runner import Engine
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data

@@ -15,8 +15,8 @@ from aux_server.drawing import BinWords, Draw, in_drawn_order
 from aux_server.keep import InDrawnOrder, count_noise, draw_kept, kept_records, laplace_noise
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.randomness import SystemWords
+from keys.directories import KeyReference
 from keys.private import PrivateKey
-from keys.store import KeyReference
 from tests.support.jobs import new_keys
 
 RULE = KeepRule("optimal", 1.0, 1e-6)

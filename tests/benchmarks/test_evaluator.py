@@ -10,7 +10,7 @@ from benchmarks.evaluator import measure
 
 
 @pytest.mark.long
-def test_every_question_is_answered(tmp_path: Path) -> None:
+def test_every_evaluation_is_answered(tmp_path: Path) -> None:
     (row,) = measure(tmp_path, 0.2, (3,))
     assert row["batch"] == 3
     assert row["over HTTP, a second of CPU"] > 0

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.dashboard.page import page_of
-from pipelines.dashboard.serving import PageServer
+from pipelines.monitoring.dashboard import page_of
+from pipelines.monitoring.dashboard_server import PageServer
 from pipelines.pages.figures import Block, Choice, Column, Figure, Panel, Part, Points, Prose, Row, Span, Trend
 from pipelines.pages.page import render
 from pipelines.pages.series import Series

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.delivery.answers import verdict
 from hushcount.delivery.exchange import NoAnswer, post_octets
 from hushcount.delivery.site import Site as Address
+from hushcount.delivery.verdicts import verdict
 from tests.containers.deployment import ITEMS, Site
 
 _PAUSE_SECONDS = 0.3

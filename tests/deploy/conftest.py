@@ -15,8 +15,8 @@ from types import ModuleType
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from keys.directories import create
 from keys.roles import SigningRole
-from keys.store import create
 from tests.support.collecting import collect
 from tests.support.jobs import Chain, new_campaign, new_keys, write_lines
 from tests.support.site import Site, values

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from pipelines.deployment.settings import Deployment
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect

@@ -18,9 +18,9 @@ from hushcount import __version__
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.errors import HushcountError, NotYet, UsageError
-from keys.store import private_keys
+from keys.directories import private_keys
 from pipelines.deployment.settings import Deployment
-from pipelines.engine.options import unknown_options
+from pipelines.files.beam_options import unknown_options
 from pipelines.jobs.job import Place
 from pipelines.outputs.received_summary import folder_of
 from tests.deploy.conftest import DEPLOY, ROOT, SIGNERS, script

@@ -14,7 +14,7 @@ import apache_beam as beam
 import pytest
 
 from hushcount.errors import HushcountError
-from keys.store import campaign_key, private_keys
+from keys.directories import campaign_key, private_keys
 from pipelines.engine.graph_check import Checked, check
 from pipelines.handover.retired import RetiredBatch
 from pipelines.jobs.analyze import plan_analyze

@@ -11,7 +11,7 @@ import pytest
 from hushcount.errors import UsageError
 from pipelines.audit.reconcile import account_of
 from pipelines.log.log import Logs
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import hands, in_compose, mounted, of_shuffler, shuffled

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from keys.store import create
+from keys.directories import create
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT, TOOLS, images_python
 from tests.support.jobs import Chain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.deployment.settings import Deployment
-from pipelines.engine.options import unknown_options
+from pipelines.files.beam_options import unknown_options
 from tests.deploy.manifests import EVERYONE, PARTIES, Resource, containers, pods, rendered, resources, schema_faults
 
 VOLUMES = ("emptyDir", "configMap", "persistentVolumeClaim")

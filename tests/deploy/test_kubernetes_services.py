@@ -13,7 +13,7 @@ from tests.deploy.conftest import DEPLOY
 from tests.deploy.manifests import EVERYONE, Resource, containers, pods, resources
 
 PROBES = {"startupProbe", "readinessProbe", "livenessProbe"}
-HTTP = {"reports": ("/readyz", "/healthz"), "questions": ("/readyz", "/healthz"), 8081: ("/config", "/config")}
+HTTP = {"reports": ("/readyz", "/healthz"), "evaluations": ("/readyz", "/healthz"), 8081: ("/config", "/config")}
 """What is asked at the ports that speak HTTP: whether it is ready, and whether it lives. 8081 is the JobManager's."""
 TCP = {"jobs", "pool", 6122}
 """Ports that speak something else: Beam's two, and the TaskManager's."""
@@ -65,8 +65,8 @@ def test_every_container_that_runs_on_is_watched(subtests: pytest.Subtests) -> N
                             assert asked["path"] == HTTP[asked["port"]][probe != "readinessProbe"], (name, probe)
                         seen.add(asked["port"])
             jobs = {8081, *TCP}
-            assert seen == {"shuffler": {"reports", *jobs}, "evaluator": {"questions"}}.get(party, jobs)
-            assert {path for port in ("reports", "questions") for path in HTTP[port]} <= set(PATHS)
+            assert seen == {"shuffler": {"reports", *jobs}, "evaluator": {"evaluations"}}.get(party, jobs)
+            assert {path for port in ("reports", "evaluations") for path in HTTP[port]} <= set(PATHS)
 
 
 def test_what_does_not_run_on_ends_at_a_deadline(subtests: pytest.Subtests) -> None:

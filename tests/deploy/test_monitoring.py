@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evaluator.metrics import Metrics as EvaluatorMetrics
 from pipelines.log.log import Logs
-from pipelines.metrics.looks import Looks
+from pipelines.monitoring.run_metrics import Looks
 from shuffler.collector.metrics import Metrics as CollectorMetrics
 from tests.deploy.conftest import DEPLOY, ROOT, TOOLS
 from tests.deploy.rule_cases import ARRIVED, FAULTS, GOOD, HOURS, STEP, Series
@@ -114,7 +114,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     collector, evaluator = CollectorMetrics(), EvaluatorMetrics()
     collector.reports.labels("words", "1", "reports")
     collector.refused.labels("over_cap")
-    evaluator.questions.labels("words", "1", "client")
+    evaluator.evaluations.labels("words", "1", "client")
     texts = [generate_latest(one.registry).decode() for one in (collector, evaluator)]
     found: dict[str, set[str]] = {"up": set()}
     for text in (*texts, *texts_of_runs(tmp_path_factory.mktemp("site"))):

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from keys.directories import active_key, create
 from keys.roles import Role, SigningRole
-from keys.store import active_key, create
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.parties import signer_of
 from pipelines.schedule.stating import keys_of

@@ -48,7 +48,7 @@ class Held(ThreadPoolExecutor):
 
 
 @asynccontextmanager
-async def waiting(site: Site, most_questions: int = 250) -> AsyncIterator[tuple[Evaluator, Held]]:
+async def waiting(site: Site, most_evaluations: int = 250) -> AsyncIterator[tuple[Evaluator, Held]]:
     """An evaluator whose thread is held."""
     folder = str(site.base / "store" / "evaluations")
     counts = site.base / "evaluator"
@@ -56,7 +56,7 @@ async def waiting(site: Site, most_questions: int = 250) -> AsyncIterator[tuple[
     pool = Held()
     evaluator = Evaluator(
         EvaluatorSetup(
-            settings=EvaluatorPart(name="one", queue_questions=300, most_questions_a_client=most_questions),
+            settings=EvaluatorPart(name="one", queue_evaluations=300, most_evaluations_a_client=most_evaluations),
             counts=counts,
             campaigns=site.base / "campaigns",
             keys=keys_of(site),

@@ -14,9 +14,9 @@ import httpx
 
 from evaluator.manifests import EvaluationManifest, read_evaluation_manifest
 from hushcount.collection.epochs import epoch_folder
-from hushcount.discovery.oblivious import Questions, questions_of
+from hushcount.discovery.oblivious import Evaluations, evaluations_of
+from keys.directories import create, read_public
 from keys.rotation import retire, rotate
-from keys.store import create, read_public
 from tests.shuffler.collector.running import (
     LONG,
     Running,
@@ -80,13 +80,13 @@ def public_key(site: Site) -> bytes:
     return site.campaign().require_evaluator_key()
 
 
-def asked(*values: str) -> Questions:
-    return questions_of([value.encode() for value in values])
+def asked(*values: str) -> Evaluations:
+    return evaluations_of([value.encode() for value in values])
 
 
 def some(number: int) -> bytes:
-    """Return so many questions."""
-    return questions_of([None] * number).blinded
+    """Return so many evaluations."""
+    return evaluations_of([None] * number).blinded
 
 
 def ask(evaluator: Running, body: bytes, headers: dict[str, str] | None = None, **options: Any) -> httpx.Response:

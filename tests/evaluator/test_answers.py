@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from hushcount.discovery.oblivious import ELEMENT_BYTES, PROOF_BYTES, Unanswered
+from keys.directories import KeyReference
 from keys.evaluating import EvaluatorKey
-from keys.store import KeyReference
 from tests.evaluator.running import (
     TOKEN,
     VERIFIER,
@@ -32,7 +32,7 @@ from tests.shuffler.collector.running import Running, Site
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    site = make_asked_site(tmp_path_factory.mktemp("site"), evaluator={"most_questions_a_client": 10_000})
+    site = make_asked_site(tmp_path_factory.mktemp("site"), evaluator={"most_evaluations_a_client": 10_000})
     add_keyed(site)
     return site
 
@@ -45,8 +45,8 @@ def evaluator(site: Site) -> Iterator[Running]:
 
 def test_an_answer_gives_the_output_of_each_value_and_proves_the_key(evaluator: Running, site: Site) -> None:
     values = [f"value {number}" for number in range(300)]
-    questions = asked(*values)
-    answer = ask(evaluator, questions.blinded)
+    evaluations = asked(*values)
+    answer = ask(evaluator, evaluations.blinded)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["cache-control"] == "no-store"
@@ -54,24 +54,24 @@ def test_an_answer_gives_the_output_of_each_value_and_proves_the_key(evaluator: 
     (key,) = site.campaign().keys.evaluator
     held = KeyReference(str(keys_of(site)), "evaluator", key.id).read_evaluator()
     outputs = held.outputs([value.encode() for value in values])
-    assert questions.finish(answer.content, public_key(site)) == outputs
+    assert evaluations.finish(answer.content, public_key(site)) == outputs
     with pytest.raises(Unanswered):
-        questions.finish(answer.content, EvaluatorKey(os.urandom(32)).public_key)
+        evaluations.finish(answer.content, EvaluatorKey(os.urandom(32)).public_key)
 
 
 def test_a_batch_of_any_length_is_answered(subtests: pytest.Subtests, evaluator: Running, site: Site) -> None:
     for number in [1, 2, 299]:
         with subtests.test(number=number):
-            questions = asked(*[f"{one}" for one in range(number)])
-            found = questions.finish(ask(evaluator, questions.blinded).content, public_key(site))
+            evaluations = asked(*[f"{one}" for one in range(number)])
+            found = evaluations.finish(ask(evaluator, evaluations.blinded).content, public_key(site))
             assert len(set(found)) == number
 
 
 def test_a_wrong_body_is_refused(subtests: pytest.Subtests, evaluator: Running) -> None:
     for body, status, name in [
-        (b"", 400, "wrong_questions"),
-        (b"x" * 31, 400, "wrong_questions"),
-        (b"x" * 33, 400, "wrong_questions"),
+        (b"", 400, "wrong_evaluations"),
+        (b"x" * 31, 400, "wrong_evaluations"),
+        (b"x" * 33, 400, "wrong_evaluations"),
         (bytes(ELEMENT_BYTES), 400, "bad_element"),
         (b"\xff" * ELEMENT_BYTES, 400, "bad_element"),
         (bytes(ELEMENT_BYTES * 301), 413, "too_long"),
@@ -82,7 +82,7 @@ def test_a_wrong_body_is_refused(subtests: pytest.Subtests, evaluator: Running) 
 
 
 def test_one_bad_element_refuses_its_batch_and_costs_nothing(tmp_path: Path) -> None:
-    site = make_asked_site(tmp_path, evaluator={"most_questions_a_client": 20})
+    site = make_asked_site(tmp_path, evaluator={"most_evaluations_a_client": 20})
     with evaluating(site) as evaluator:
         for _ in range(3):
             assert reason(ask(evaluator, some(19) + bytes(ELEMENT_BYTES))) == (400, "bad_element")
@@ -128,8 +128,8 @@ def test_apps_show_their_token_and_the_analyzer_its_own(tmp_path: Path) -> None:
         assert ask(evaluator, some(30), VERIFIER).status_code == 200
         assert reason(ask(evaluator, some(1))) == (401, "unauthorised")
         text = evaluator.get("/metrics").text
-        assert 'hushcount_evaluator_questions_total{asker="clients",campaign="words",epoch="1"} 30.0' in text
-        assert 'hushcount_evaluator_questions_total{asker="verifier",campaign="words",epoch="1"} 30.0' in text
+        assert 'hushcount_evaluator_evaluations_total{asker="clients",campaign="words",epoch="1"} 30.0' in text
+        assert 'hushcount_evaluator_evaluations_total{asker="verifier",campaign="words",epoch="1"} 30.0' in text
 
 
 def test_pages_of_named_origins_may_ask(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Unanswered
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
-from keys import store
+from keys import directories
 from keys.evaluating import EvaluatorKey
 from keys.roles import SigningRole
 from keys.vouching import delegate
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, evaluator
-from tests.hushcount.delivery.asking import read
+from tests.hushcount.delivery.evaluating import read
 from tests.hushcount.test_client import AUX_SERVER
 
 EVALUATOR = EvaluatorKey(bytes([5]) * 32)
@@ -64,7 +64,7 @@ def test_equal_values_have_one_pair_whose_name_is_the_functions_output() -> None
     assert opened(client(Asked()).discovery_report("new")) == (name_of(output).hash, "new")
 
 
-def test_every_value_is_one_question_also_where_there_is_nothing_to_discover() -> None:
+def test_every_value_is_one_evaluation_also_where_there_is_nothing_to_discover() -> None:
     ask = Asked()
     reports = client(ask).discovery_reports([None, "one", "new", "", *["x"] * 597])
     assert ask.exchanges == [300, 300, 1]
@@ -85,7 +85,7 @@ def test_without_an_answer_reports_are_blank_of_the_same_length_and_number() -> 
 
 def test_pending_reports_are_finished_by_one_answer_and_blank_until_then() -> None:
     pending = [client(None).pending_discovery(value) for value in ("new", None, "newer")]
-    answer = EVALUATOR.evaluate(b"".join(one.question for one in pending))
+    answer = EVALUATOR.evaluate(b"".join(one.evaluation for one in pending))
     assert [opened(one)[1] for one in finish_all(pending, answer)] == ["new", None, "newer"]
     assert [opened(one.blank)[1] for one in pending] == [None] * 3
     assert len({len(one) for one in [*finish_all(pending, answer), *(one.blank for one in pending)]}) == 1
@@ -120,7 +120,7 @@ def test_a_campaign_needs_exactly_the_evaluators_key_that_its_hash_needs(tmp_pat
 
 def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list(tmp_path: Path) -> None:
     operator, publisher = keys_of(tmp_path, "operator"), keys_of(tmp_path, "publisher")
-    (verify,) = store.verify_keys(tmp_path / "publisher", "publisher")
+    (verify,) = directories.verify_keys(tmp_path / "publisher", "publisher")
     for listed, is_good in ((), False), ((6,), False), ((6, 5), True):
         named = [EvaluatorKeyPart(**evaluator(secret)) for secret in listed]
         delegation = delegate(operator, oblivious(), verify, 9, 1, named)
@@ -131,6 +131,6 @@ def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list
                 delegation.require(oblivious(), publisher.id)
 
 
-def keys_of(directory: Path, role: SigningRole) -> store.KeyReference:
-    store.create(directory / role, 1, [role])
-    return store.active_key(directory / role, role)
+def keys_of(directory: Path, role: SigningRole) -> directories.KeyReference:
+    directories.create(directory / role, 1, [role])
+    return directories.active_key(directory / role, role)

@@ -22,8 +22,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     refused(*command, says=("tokens file", "No such file"))
     shutil.rmtree(keys_of(site))
     refused(*command, says=("hushcount keys new --role evaluator",))
-    write_evaluator(site, LONG, {"most_questions_a_client": 0})
-    refused(*command, says=("evaluator.most_questions_a_client",))
+    write_evaluator(site, LONG, {"most_evaluations_a_client": 0})
+    refused(*command, says=("evaluator.most_evaluations_a_client",))
     write_config(site, LONG, {})
     refused(*command, says=("[evaluator]",))
 
@@ -31,14 +31,14 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_only_clients_that_are_told_apart_have_a_limit(subtests: pytest.Subtests) -> None:
     for settings, most in [
         ({}, 20),
-        ({"most_questions_a_client": 3}, 3),
+        ({"most_evaluations_a_client": 3}, 3),
         ({"authentication": "none"}, None),
         ({"authentication": "bearer", "tokens": "tokens"}, None),
     ]:
         with subtests.test(settings=settings):
-            assert EvaluatorPart(name="one", **settings).questions_a_client == most
+            assert EvaluatorPart(name="one", **settings).evaluations_a_client == most
 
 
 def test_a_limit_of_clients_that_nothing_tells_apart_is_refused() -> None:
     with pytest.raises(ValueError, match="authentication client-token"):
-        EvaluatorPart(name="one", authentication="none", most_questions_a_client=20)
+        EvaluatorPart(name="one", authentication="none", most_evaluations_a_client=20)

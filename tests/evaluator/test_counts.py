@@ -42,19 +42,19 @@ def test_a_client_that_has_asked_all_is_told_to_wait_and_others_are_not(tmp_path
     with evaluating(make_asked_site(tmp_path)) as evaluator:
         assert ask(evaluator, some(19)).status_code == 200
         refused = ask(evaluator, some(2))
-        assert reason(refused) == (429, "too_many_questions")
-        assert refused.json()["most_questions"] == 20
-        assert "A client may ask 20 questions in a window" in refused.json()["detail"]
+        assert reason(refused) == (429, "too_many_evaluations")
+        assert refused.json()["most_evaluations"] == 20
+        assert "A client may ask 20 evaluations in a window" in refused.json()["detail"]
         assert 0 < int(refused.headers["retry-after"]) <= LENGTH.total_seconds()
         assert ask(evaluator, some(1)).status_code == 200
         assert ask(evaluator, some(1)).status_code == 429
         assert ask(evaluator, some(20), OTHER).status_code == 200
         at_once = ask(evaluator, some(21), {"client-token": "c" * 16})
-        assert reason(at_once) == (413, "too_many_questions_at_once")
+        assert reason(at_once) == (413, "too_many_evaluations_at_once")
 
 
 def test_a_client_may_ask_about_every_report_that_the_cap_admits(tmp_path: Path) -> None:
-    site = make_asked_site(tmp_path, evaluator={"most_questions_a_client": 3})
+    site = make_asked_site(tmp_path, evaluator={"most_evaluations_a_client": 3})
     path = site.campaign_file("words", 1)
     data = json.loads(path.read_text())
     data["shuffle"]["cap"] = 25
@@ -62,15 +62,15 @@ def test_a_client_may_ask_about_every_report_that_the_cap_admits(tmp_path: Path)
     with evaluating(site) as evaluator:
         assert ask(evaluator, some(25)).status_code == 200
         refused = ask(evaluator, some(1))
-        assert reason(refused) == (429, "too_many_questions")
-        assert refused.json()["most_questions"] == 25
-        assert reason(ask(evaluator, some(26), OTHER)) == (413, "too_many_questions_at_once")
+        assert reason(refused) == (429, "too_many_evaluations")
+        assert refused.json()["most_evaluations"] == 25
+        assert reason(ask(evaluator, some(26), OTHER)) == (413, "too_many_evaluations_at_once")
 
 
 def test_the_verifier_has_a_limit_of_its_own(tmp_path: Path) -> None:
-    with evaluating(make_asked_site(tmp_path, evaluator={"most_questions_verifier": 310})) as evaluator:
+    with evaluating(make_asked_site(tmp_path, evaluator={"most_evaluations_verifier": 310})) as evaluator:
         assert ask(evaluator, some(300), VERIFIER).status_code == 200
-        assert reason(ask(evaluator, some(11), VERIFIER)) == (429, "too_many_questions")
+        assert reason(ask(evaluator, some(11), VERIFIER)) == (429, "too_many_evaluations")
         assert ask(evaluator, some(10), VERIFIER).status_code == 200
         assert ask(evaluator, some(20)).status_code == 200
 
@@ -90,7 +90,7 @@ def test_requests_at_the_same_time_pass_no_more_than_the_most(tmp_path: Path) ->
 
 @pytest.mark.parametrize("end", [Running.kill, Running.stop])
 def test_a_restart_renews_no_limit_and_loses_no_answer(tmp_path: Path, end: Callable[[Running], object]) -> None:
-    site = make_asked_site(tmp_path, evaluator={"most_questions_verifier": 100})
+    site = make_asked_site(tmp_path, evaluator={"most_evaluations_verifier": 100})
     with evaluating(site) as evaluator:
         assert ask(evaluator, some(15)).status_code == 200
         assert ask(evaluator, some(90), VERIFIER).status_code == 200
@@ -107,8 +107,8 @@ def test_a_restart_renews_no_limit_and_loses_no_answer(tmp_path: Path, end: Call
         wait_for(lambda: manifests(site))
         assert ask(evaluator, some(20)).status_code == 200
     (manifest,) = manifests(site)
-    assert manifest.clients.questions == 40
-    assert manifest.verifier.questions == 90
+    assert manifest.clients.evaluations == 40
+    assert manifest.verifier.evaluations == 90
 
 
 def test_a_window_leaves_one_manifest_of_numbers_and_takes_its_key_along(tmp_path: Path) -> None:
@@ -131,12 +131,12 @@ def test_a_window_leaves_one_manifest_of_numbers_and_takes_its_key_along(tmp_pat
     assert (first.evaluator, first.campaign, first.epoch, first.key) == ("one", "words", 1, key.id)
     assert (first.fingerprint, first.seconds) == (site.fingerprint(), LENGTH.total_seconds())
     assert first.authentication == "client-token"
-    assert first.clients.questions == 20
-    assert first.clients.refused == {"too_many_questions": 1, "bad_element": 1, "unknown_fingerprint": 1}
-    assert first.verifier.questions == 7
+    assert first.clients.evaluations == 20
+    assert first.clients.refused == {"too_many_evaluations": 1, "bad_element": 1, "unknown_fingerprint": 1}
+    assert first.verifier.evaluations == 7
     assert first.verifier.refused == {"bad_element": 1}
     second = next(one for one in manifests(site) if one.window != first.window)
-    assert second.clients.questions == 3
+    assert second.clients.evaluations == 3
     assert second.clients.refused == {}
     assert not list(counts_of(site).glob(f"{first.window}*"))
 
@@ -172,7 +172,7 @@ def test_an_answer_that_cannot_be_counted_is_not_sent_and_counts_for_nobody(tmp_
         assert ask(evaluator, some(1)).status_code == 429
         evaluator.pass_by(LENGTH)
         wait_for(lambda: manifests(site))
-    assert manifests(site)[0].clients.questions == 20
+    assert manifests(site)[0].clients.evaluations == 20
 
 
 def test_a_store_that_fails_is_told_and_gets_the_window_later(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_one_evaluator_works_on_a_directory_of_counts(tmp_path: Path) -> None:
         pass
 
 
-def test_nothing_of_a_question_a_client_or_its_address_is_written(tmp_path: Path) -> None:
+def test_nothing_of_an_evaluation_a_client_or_its_address_is_written(tmp_path: Path) -> None:
     site = make_asked_site(tmp_path)
     token, elements, agent = "t" * 20, some(8), "a-curious-agent"
     with evaluating(site) as evaluator:

@@ -214,7 +214,7 @@ def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(
             (aside,) = (home / "damaged").iterdir()
             assert aside.read_text() == damaged
             (manifest,) = counting.manifests_of(home, counts.window.name, "one", DAY).values()
-            assert (manifest.clients.questions, manifest.clients.refused) == (20, {"bad_element": 1})
+            assert (manifest.clients.evaluations, manifest.clients.refused) == (20, {"bad_element": 1})
 
 
 def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site, ahead: list[float]) -> None:
@@ -233,9 +233,9 @@ def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site
             assert told.startswith(f"window {first.window.name} cannot be stored: {refused}")
             await answer(asked, 7)
             ahead[0] *= 2
-            await soon(lambda: [one.clients.questions for one in manifests(site)] == [7])
+            await soon(lambda: [one.clients.evaluations for one in manifests(site)] == [7])
             refused.write_text(good)
-            await soon(lambda: sorted(one.clients.questions for one in manifests(site)) == [5, 7])
+            await soon(lambda: sorted(one.clients.evaluations for one in manifests(site)) == [5, 7])
             await soon(lambda: asked.faults() == [])
 
     asyncio.run(work())

@@ -12,9 +12,9 @@ import pytest
 from evaluator import evaluator as module
 from evaluator.keys_here import KeysHere
 from hushcount.errors import HushcountError
+from keys.directories import create, read_public
 from keys.listing import PUBLIC_FILE
 from keys.rotation import retire, rotate
-from keys.store import create, read_public
 from tests.evaluator.running import (
     VERIFIER,
     ask,

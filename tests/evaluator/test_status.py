@@ -22,11 +22,11 @@ def test_status_adds_up_what_the_manifests_say(tmp_path: Path) -> None:
     damaged = path.with_name("other-0123456789abcdef.json")
     damaged.write_text("{")
     (told,) = json.loads(done("status", "--config", site.config, "--json").out)
-    asked = told["questions"]
+    asked = told["evaluations"]
     assert (asked["clients"], asked["verifier"], asked["refused"]) == (12, 30, {"bad_element": 1})
     assert asked["windows"] == [path.parent.name]
     assert [name.rpartition("/")[2] for name in asked["unreadable"]] == [damaged.name]
     shown = done("status", "--config", site.config).out
-    assert "questions that evaluators answered" in shown
+    assert "evaluations that evaluators answered" in shown
     assert "bad_element 1" in " ".join(shown.split())
     assert damaged.name in shown.replace("\n", "")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from voprf import ristretto
 
-from hushcount.discovery.oblivious import PROOF_BYTES, Unanswered, joined, questions_of, require_public_key
+from hushcount.discovery.oblivious import PROOF_BYTES, Unanswered, evaluations_of, joined, require_public_key
 from hushcount.discovery.proofs import holds
 from hushcount.errors import UsageError
 from keys.evaluating import EvaluatorKey
@@ -65,35 +65,35 @@ def test_the_library_makes_the_rfcs_key_elements_and_outputs_and_a_proof_that_th
 def test_a_client_of_the_library_accepts_the_twins_proof_and_gets_the_twins_output() -> None:
     key = twin.derive_key(SEED, b"")
     inputs = [b"a value", b"another", b"\0", b"x" * 4112]
-    questions = questions_of(inputs)
-    elements = [questions.blinded[start : start + 32] for start in range(0, len(questions.blinded), 32)]
+    evaluations = evaluations_of(inputs)
+    elements = [evaluations.blinded[start : start + 32] for start in range(0, len(evaluations.blinded), 32)]
     evaluated, proof = twin.evaluate(key, elements, secrets.randbelow(twin.L))
-    outputs = questions.finish(b"".join(evaluated) + proof, (twin.BASE * key).encode())
+    outputs = evaluations.finish(b"".join(evaluated) + proof, (twin.BASE * key).encode())
     assert outputs == [twin.finalize(one, 1, (twin.hash_to_group(one) * key).encode()) for one in inputs]
     assert outputs == EvaluatorKey(SEED).outputs(inputs)
 
 
 def test_what_proves_nothing_is_refused_and_the_rest_is_accepted() -> None:
     key, other = EvaluatorKey(secrets.token_bytes(32)), EvaluatorKey(secrets.token_bytes(32))
-    questions = questions_of([b"a", None, b"c"])
-    answer = key.evaluate(questions.blinded)
+    evaluations = evaluations_of([b"a", None, b"c"])
+    answer = key.evaluate(evaluations.blinded)
     swapped = answer[32:64] + answer[:32] + answer[64:]
     for wrong in (
         b"",
         answer[:-1],
         answer + b"\0",
-        other.evaluate(questions.blinded),
+        other.evaluate(evaluations.blinded),
         swapped,
         bytes(32) + answer[32:],
         b"\xff" * 32 + answer[32:],
         answer[:-1] + bytes([answer[-1] ^ 1]),
-        answer[:-64] + key.evaluate(questions.blinded[:32])[-64:],
+        answer[:-64] + key.evaluate(evaluations.blinded[:32])[-64:],
     ):
         with pytest.raises(Unanswered):
-            questions.finish(wrong, key.public_key)
+            evaluations.finish(wrong, key.public_key)
     with pytest.raises(Unanswered):
-        questions.finish(answer, other.public_key)
-    assert questions.finish(answer, key.public_key)[0] == key.outputs([b"a"])[0]
+        evaluations.finish(answer, other.public_key)
+    assert evaluations.finish(answer, key.public_key)[0] == key.outputs([b"a"])[0]
 
 
 def test_the_clients_own_check_takes_the_rfcs_proofs_and_no_other(subtests: pytest.Subtests) -> None:
@@ -110,7 +110,7 @@ def test_the_clients_own_check_takes_the_rfcs_proofs_and_no_other(subtests: pyte
             "s not reduced": (public_key, blinded, evaluated, proof[:32] + (s + twin.L).to_bytes(32, "little")),
             "key": (blinded[0], blinded, evaluated, proof),
             "no key": (bytes(32), blinded, evaluated, proof),
-            "question": (public_key, evaluated, evaluated, proof),
+            "evaluation": (public_key, evaluated, evaluated, proof),
             "element": (public_key, blinded, blinded, proof),
             "no element": (public_key, blinded, [b"\xff" * 32, *evaluated[1:]], proof),
             "identity": (public_key, blinded, [bytes(32), *evaluated[1:]], proof),
@@ -125,7 +125,7 @@ def test_the_clients_own_check_takes_what_the_library_makes(subtests: pytest.Sub
     key = EvaluatorKey(secrets.token_bytes(32))
     for number in (1, 2, 17):
         with subtests.test(number=number):
-            blinded = questions_of([None] * number).blinded
+            blinded = evaluations_of([None] * number).blinded
             answer = key.evaluate(blinded)
             asked, answered = ([text[32 * row : 32 * row + 32] for row in range(number)] for text in (blinded, answer))
             assert holds(key.public_key, asked, answered, answer[-PROOF_BYTES:])
@@ -146,16 +146,16 @@ def test_a_wrong_proof_writes_nothing_to_standard_error_in_any_thread() -> None:
 
 _WRONG_PROOFS = """
 import os, threading
-from hushcount.discovery.oblivious import Unanswered, questions_of
+from hushcount.discovery.oblivious import Unanswered, evaluations_of
 from keys.evaluating import EvaluatorKey
 
 key, other = EvaluatorKey(os.urandom(32)), EvaluatorKey(os.urandom(32))
 
 def finish():
     for number in (1, 2, 20):
-        questions = questions_of([None] * number)
+        evaluations = evaluations_of([None] * number)
         try:
-            questions.finish(other.evaluate(questions.blinded), key.public_key)
+            evaluations.finish(other.evaluate(evaluations.blinded), key.public_key)
         except Unanswered:
             os.write(1, b"Unanswered\\n")
 
@@ -170,16 +170,16 @@ for thread in threads:
 """
 
 
-def test_questions_of_several_are_one_exchange() -> None:
+def test_evaluations_of_several_are_one_exchange() -> None:
     key = EvaluatorKey(secrets.token_bytes(32))
-    together = joined([questions_of([b"a"]), questions_of([b"b", None])])
+    together = joined([evaluations_of([b"a"]), evaluations_of([b"b", None])])
     assert together.finish(key.evaluate(together.blinded), key.public_key)[:2] == key.outputs([b"a", b"b"])
 
 
-def test_the_key_refuses_what_is_no_question(subtests: pytest.Subtests) -> None:
+def test_the_key_refuses_what_is_no_evaluation(subtests: pytest.Subtests) -> None:
     for wrong in [b"", b"x" * 31, b"x" * 33, bytes(32), b"\xff" * 32, bytes(32 * 301)]:
         with subtests.test(length=len(wrong)):
-            with pytest.raises(ValueError, match="question") as error:
+            with pytest.raises(ValueError, match="evaluation") as error:
                 EvaluatorKey(SEED).evaluate(wrong)
             assert len(str(error.value)) < 120
 

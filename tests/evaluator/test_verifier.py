@@ -9,13 +9,13 @@ import pytest
 
 from analyzer.verify import verify
 from hushcount.discovery.names import name_of
-from hushcount.discovery.oblivious import MOST_QUESTIONS, Unanswered
+from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
 from hushcount.errors import RetiredKey
 from hushcount.wire.sealing import Sealer
+from keys.directories import campaign_key
 from keys.evaluator_keys import next_key
 from keys.rotation import retire
-from keys.store import campaign_key
-from pipelines.handover.evaluator import Evaluator
+from pipelines.handover.evaluator_address import Evaluator
 from tests.evaluator.running import BEGUN, evaluating, keys_of, make_asked_site, public_key
 from tests.shuffler.collector.running import Site, wait_for, write_collection
 
@@ -40,7 +40,7 @@ def test_the_analyzer_verifies_after_the_epoch_and_until_the_key_is_destroyed(tm
     campaign = site.campaign()
     form, analyzer = campaign.discovery_format, bytes.fromhex(campaign.keys.analyzer[0].key)
     key = campaign_key(keys_of(site), "evaluator", campaign.keys.evaluator).read_evaluator()
-    values = [f"value {number}" for number in range(MOST_QUESTIONS + 5)]
+    values = [f"value {number}" for number in range(MOST_EVALUATIONS + 5)]
     names = [name_of(output) for output in key.outputs([form.input(value) for value in values])]
     boxes = [
         Sealer(analyzer).seal_alike(form.binding + form.pad(value), name.box_key)
@@ -69,13 +69,13 @@ def test_the_analyzer_verifies_after_the_epoch_and_until_the_key_is_destroyed(tm
         wait_for(destroyed)
 
 
-def test_too_many_questions_name_the_setting_to_raise(tmp_path: Path) -> None:
-    site = make_asked_site(tmp_path, evaluator={"most_questions_verifier": 2})
+def test_too_many_evaluations_name_the_setting_to_raise(tmp_path: Path) -> None:
+    site = make_asked_site(tmp_path, evaluator={"most_evaluations_verifier": 2})
     with evaluating(site) as running:
         asks = verifier(site, running.url)
         asks.require(site.campaign())
         asks.require(site.campaign())
-        with pytest.raises(Unanswered, match=r"429.*too_many_questions.*most_questions_verifier"):
+        with pytest.raises(Unanswered, match=r"429.*too_many_evaluations.*most_evaluations_verifier"):
             asks.require(site.campaign())
 
 

@@ -1,4 +1,4 @@
-"""While questions wait for their answer: their key ends, too many wait, all is killed."""
+"""While evaluations wait for their answer: their key ends, too many wait, all is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.shuffler.collector.running import LENGTH, wait_for
 from tests.shuffler.collector.test_uploads import soon
 
 
-def test_questions_that_waited_while_their_key_was_destroyed_get_no_answer(
+def test_evaluations_that_waited_while_their_key_was_destroyed_get_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = make_asked_site(tmp_path)
@@ -39,7 +39,7 @@ def test_questions_that_waited_while_their_key_was_destroyed_get_no_answer(
     asyncio.run(work())
 
 
-def test_more_questions_than_may_wait_are_refused_and_count_for_nobody(tmp_path: Path) -> None:
+def test_more_evaluations_than_may_wait_are_refused_and_count_for_nobody(tmp_path: Path) -> None:
     site = make_asked_site(tmp_path)
 
     async def work() -> None:
@@ -48,8 +48,8 @@ def test_more_questions_than_may_wait_are_refused_and_count_for_nobody(tmp_path:
             await pool.holds(1)
             with pytest.raises(Refused, match="queue_full"):
                 await answer(evaluator, 101, b"b" * 16)
-            # Reserved questions count while they wait.
-            with pytest.raises(Refused, match="too_many_questions"):
+            # Reserved evaluations count while they wait.
+            with pytest.raises(Refused, match="too_many_evaluations"):
                 await answer(evaluator, 51)
             pool.free.set()
             assert len(await first) == 200 * 32 + 64
@@ -65,7 +65,7 @@ def test_a_kill_under_load_loses_no_answer_that_arrived(tmp_path: Path) -> None:
     with evaluating(site) as evaluator:
 
         def client(number: int) -> tuple[int, int]:
-            """Ask until the evaluator is gone; return how many questions were answered and how many asked."""
+            """Ask until the evaluator is gone; return how many evaluations were answered and how many asked."""
             answered = asked = 0
             with suppress(httpx.HTTPError):
                 while True:
@@ -87,7 +87,7 @@ def test_a_kill_under_load_loses_no_answer_that_arrived(tmp_path: Path) -> None:
         wait_for(lambda: manifests(site))
     (manifest,) = manifests(site)
     answered, asked = (sum(numbers) for numbers in zip(*told, strict=True))
-    assert 400 <= answered <= manifest.clients.questions <= asked
+    assert 400 <= answered <= manifest.clients.evaluations <= asked
 
 
 def test_a_slow_disk_delays_no_end_of_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,14 +26,14 @@ def test_an_answer_counts_in_the_window_in_which_it_is_sent(tmp_path: Path, monk
             await soon(lambda: evaluator.counting.window == window_at(first.end, LENGTH))
             pool.free.set()
             await asked
-            with pytest.raises(Refused, match="too_many_questions"):
+            with pytest.raises(Refused, match="too_many_evaluations"):
                 await answer(evaluator, 221)
             ahead[0] *= 2
             await soon(lambda: manifests(site))
 
     asyncio.run(work())
     (manifest,) = manifests(site)
-    assert manifest.clients.questions == 30
+    assert manifest.clients.evaluations == 30
 
 
 def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(
@@ -42,18 +42,18 @@ def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(
     site, ahead = make_asked_site(tmp_path), clock_ahead(monkeypatch)
 
     async def work() -> None:
-        async with waiting(site, most_questions=40) as (evaluator, pool):
+        async with waiting(site, most_evaluations=40) as (evaluator, pool):
             late, first = answer(evaluator, 40), evaluator.counting.window
             await pool.holds(1)
             ahead[0] = LENGTH.total_seconds()
             await soon(lambda: evaluator.counting.window == window_at(first.end, LENGTH))
-            # The client asks all its questions of the next window meanwhile.
+            # The client asks all its evaluations of the next window meanwhile.
             asked = answer(evaluator, 40)
             await pool.holds(2)
             pool.free.set()
-            with pytest.raises(Refused, match="too_many_questions"):
+            with pytest.raises(Refused, match="too_many_evaluations"):
                 await late
-            with pytest.raises(Refused, match="too_many_questions"):
+            with pytest.raises(Refused, match="too_many_evaluations"):
                 await answer(evaluator, 1)
             assert len(await asked) == 40 * 32 + 64
 

@@ -14,10 +14,10 @@ from experiments import catalogue, overview
 from experiments.__main__ import main
 from experiments.catalogue import FIGURES, figures
 from experiments.figure import Settings
+from experiments.figure_files import Folder
 from experiments.judging import bounded, judge
 from experiments.rows import COLUMNS
 from experiments.run import Options, reproduce
-from experiments.store import Folder
 from hushcount.errors import UsageError
 
 NEEDED = ("figure", "reproduced", "as_printed", "sentence", "runs", "seed", "data", "quick", "version", "claims")

@@ -43,7 +43,7 @@ def wait_until_drawn(cluster: Cluster, seconds: float = SECONDS) -> tuple[str, s
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for job in cluster.ask("/jobs/overview")["jobs"]:
-            # Few questions: what follows the draw takes a second.
+            # Few evaluations: what follows the draw takes a second.
             for vertex in cluster.ask(f"/jobs/{job['jid']}")["vertices"] if job["state"] == "RUNNING" else ():
                 if "keep" in vertex["name"] and vertex["tasks"]["FINISHED"]:
                     tasks = cluster.ask(f"/jobs/{job['jid']}/vertices/{vertex['id']}")["subtasks"]

@@ -18,11 +18,11 @@ from hushcount.errors import FormatError, UsageError
 from hushcount.formats.lines import is_utf8
 from hushcount.items import MOST_ITEM_BYTES, canonical, fault_of_item, may_be_item
 from hushcount.oracles.catalogue import build
-from pipelines.epochs.items import TrackedItem, TrackedItems, read_tracked, write_tracked
+from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, read_tracked, write_tracked
 from pipelines.files.csv_cells import csv_rows
 from pipelines.jobs import results
 from pipelines.jobs.found import read_found_items, write_found
-from pipelines.jobs.tables import TABLES, csv_bytes
+from pipelines.jobs.table_files import TABLES, csv_bytes
 
 AWKWARD = "\ufeff\u2028\u2029\x85\x1c\0\r\n\t\"',;= \\\u202e\u200b\u200f\ud800\U0001f600aé"
 strings = st.text(st.characters() | st.sampled_from(AWKWARD), max_size=12) | st.text(AWKWARD, max_size=12)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from keys.directories import create
 from keys.rotation import retire, rotate
-from keys.store import create
 from pipelines.handover.retired import CountedRetired, RetiredBatch
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hushcount.errors import UsageError
+from keys.directories import create, private_keys
 from keys.evaluator_keys import listed_keys, next_key
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from keys.store import create, private_keys
 from tests.support.jobs import done, refused
 
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -18,7 +18,7 @@ _PR_GET_DUMPABLE = 3
 _OPEN = """
 import ctypes, gc, os, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
-from keys.store import KeyReference
+from keys.directories import KeyReference
 key = KeyReference(sys.argv[1], "analyzer", sys.argv[2]).read_any()
 gc.collect()
 """

@@ -256,8 +256,8 @@ def test_no_library_of_a_service_is_imported_before_it_is_asked(tmp_path: Path) 
     code = """
 import sys
 from pipelines.cli import app
-from keys import store
-store.create(__import__("pathlib").Path(sys.argv[1]), days=1)
+from keys import directories
+directories.create(__import__("pathlib").Path(sys.argv[1]), days=1)
 services = {"boto3", "botocore", "google_crc32c", "google.cloud.kms_v1", "google.cloud.secretmanager_v1", "requests"}
 assert not services & set(sys.modules), services & set(sys.modules)
 """

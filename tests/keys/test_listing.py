@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hushcount.campaigns.public_keys import PublicKeyPart, VerifyKeyPart
 from hushcount.errors import UsageError
+from keys.directories import create, read_public
 from keys.listing import KeyListing, ListedKey, private_kind, read_listing
 from keys.roles import OPENING_ROLES, ROLES, SIGNING_ROLES, Role
-from keys.store import create, read_public
 
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)
 

@@ -18,7 +18,7 @@ import pytest
 from hushcount.errors import UsageError
 from hushcount.threads import in_chunks
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
-from keys import records, store
+from keys import directories, records
 from keys.listing import read_listing
 from keys.private import PrivateKey, SigningKey
 from keys.roles import ROLES
@@ -135,7 +135,7 @@ def test_many_are_opened_in_order_on_any_number_of_threads(opener: PrivateKey) -
 def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        part = store.create(tmp_path / "a", days=1, roles=ROLES)
+        part = directories.create(tmp_path / "a", days=1, roles=ROLES)
     finally:
         os.umask(old)
     listing = read_listing(tmp_path / "a")
@@ -149,12 +149,15 @@ def test_key_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     secrets = [json.loads(key_file(tmp_path / "a", role).read_text())["secret"] for role in ROLES]
     assert not any(secret[:8] in public for secret in secrets)
     assert len(set(secrets)) == len(ROLES) == 8
-    assert store.read_public([tmp_path / "a"]) == part
+    assert directories.read_public([tmp_path / "a"]) == part
 
 
 def test_keys_are_fresh_and_valid_from_now_for_the_days_asked(tmp_path: Path) -> None:
     now = datetime(2026, 3, 4, 5, 6, 7, 8, tzinfo=timezone.utc)
-    first, second = store.create(tmp_path / "a", days=30, now=now), store.create(tmp_path / "b", days=30, now=now)
+    first, second = (
+        directories.create(tmp_path / "a", days=30, now=now),
+        directories.create(tmp_path / "b", days=30, now=now),
+    )
     assert first.analyzer[0].not_before == now.replace(microsecond=0)
     assert (first.analyzer[0].not_after - first.analyzer[0].not_before).days == 30
     assert len({part.key for keys in (first, second) for part in (*keys.analyzer, *keys.aux_server)}) == 4
@@ -171,13 +174,13 @@ def test_no_key_file_is_ever_overwritten(subtests: pytest.Subtests, tmp_path: Pa
             here.mkdir()
             (here / name).write_text("old")
             with pytest.raises(UsageError, match=name):
-                store.create(here, days=1)
+                directories.create(here, days=1)
             assert [path.name for path in here.iterdir()] == [name]
             assert (here / name).read_text() == "old"
 
 
 def test_a_reference_holds_no_secret_and_may_be_pickled(tmp_path: Path) -> None:
-    store.create(tmp_path, days=1)
+    directories.create(tmp_path, days=1)
     reference = key_reference(tmp_path, "analyzer")
     secret = bytes.fromhex(json.loads(reference.path.read_text())["secret"])
     pickled = pickle.dumps(reference)
@@ -187,7 +190,7 @@ def test_a_reference_holds_no_secret_and_may_be_pickled(tmp_path: Path) -> None:
 
 def test_what_is_raised_for_a_damaged_key_file_leads_to_no_secret(tmp_path: Path) -> None:
     """Not by the errors that it came from either: a tool that collects errors walks them."""
-    store.create(tmp_path / "keys", days=30)
+    directories.create(tmp_path / "keys", days=30)
     (path,) = (tmp_path / "keys").glob("analyzer-*.key")
     text = path.read_text()
     path.write_text(text + text)

@@ -12,10 +12,10 @@ import pytest
 
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.wire.sealing import Sealer
+from keys.directories import KeyReference, PublicFile, active_key, campaign_key, create, private_keys
 from keys.listing import read_listing
 from keys.roles import ROLES
 from keys.rotation import retire, rotate
-from keys.store import KeyReference, PublicFile, active_key, campaign_key, create, private_keys
 from tests.support.records import key_file, key_reference
 
 YESTERDAY = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=1)

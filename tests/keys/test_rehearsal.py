@@ -14,9 +14,9 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import HushcountError, UsageError
 from hushcount.policy import Policy
+from keys.directories import create
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from keys.store import create
 from tests.support.jobs import Chain, done, files_under, new_campaign, refused, write_lines
 from tests.support.records import private_key
 

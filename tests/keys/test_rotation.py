@@ -15,10 +15,10 @@ import pytest
 
 from hushcount.errors import UsageError
 from keys import records, rotation
+from keys.directories import active_key, create
 from keys.listing import read_listing
 from keys.roles import EVALUATING_ROLES, ROLES, Role
 from keys.rotation import destroy, retire, rotate
-from keys.store import active_key, create
 from tests.support.jobs import done, files_under, refused
 
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.errors import HushcountError, UsageError
-from keys.store import KeyReference, active_key, campaign_key, create
+from keys.directories import KeyReference, active_key, campaign_key, create
 from tests.support.fake_kms import TOKEN, FakeServices, fake_services
 from tests.support.jobs import done, new_campaign, summary, write_lines
 from tests.support.records import key_file

@@ -23,9 +23,9 @@ from hushcount.campaigns.signatures import (
     verify,
 )
 from hushcount.errors import FormatError, UsageError
+from keys.directories import active_key, create, verify_keys
 from keys.private import SigningKey
 from keys.rotation import retire, rotate
-from keys.store import active_key, create, verify_keys
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
 from tests.support.records import key_file
 

@@ -10,9 +10,9 @@ import pytest
 
 from hushcount.errors import HushcountError, UsageError
 from hushcount.wire.sealing import Sealer
-from keys import rotation, store
+from keys import directories, rotation
+from keys.directories import KeyReference, campaign_key
 from keys.records import unwrap, wrap
-from keys.store import KeyReference, campaign_key
 from tests.support.fake_kms import AWS, GCP, OTHER, FakeServices
 from tests.support.jobs import done, refused
 from tests.support.records import key_file, key_reference
@@ -51,7 +51,7 @@ def test_a_directory_of_wrapped_keys_holds_no_secret_and_opens(
         record = json.loads(key_file(tmp_path / "k", role).read_text())
         assert set(record) == {"role", "id", "wrapped_by", "wrapped"}
         assert record["wrapped_by"] == service
-    public = store.read_public([tmp_path / "k"])
+    public = directories.read_public([tmp_path / "k"])
     asked = len(fake.asked)
     key = campaign_key(tmp_path / "k", "analyzer", public.analyzer).read()
     assert len(fake.asked) == asked + 2, "unwrapped each time it is opened, and kept nowhere"
@@ -60,7 +60,7 @@ def test_a_directory_of_wrapped_keys_holds_no_secret_and_opens(
 
 def test_the_next_key_is_wrapped_by_the_same_service(fake: FakeServices, tmp_path: Path) -> None:
     start = datetime.now(timezone.utc) - timedelta(days=1)
-    store.create(tmp_path, days=30, roles=("analyzer",), now=start, wrap=GCP)
+    directories.create(tmp_path, days=30, roles=("analyzer",), now=start, wrap=GCP)
     rotation.rotate(tmp_path, overlap=timedelta(days=1))
     records = [json.loads(path.read_text()) for path in tmp_path.glob("*.key")]
     assert [record.get("wrapped_by") for record in records] == [GCP, GCP]
@@ -72,7 +72,7 @@ def test_the_next_key_is_wrapped_by_the_same_service(fake: FakeServices, tmp_pat
 def test_a_wrapped_key_in_the_environment_opens(
     fake: FakeServices, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    public = store.create(tmp_path, days=1, wrap=service)
+    public = directories.create(tmp_path, days=1, wrap=service)
     monkeypatch.setenv("WRAPPED", key_file(tmp_path, "analyzer").read_text())
     assert campaign_key("env:WRAPPED", "analyzer", public.analyzer).read().id == public.analyzer[0].id
 
@@ -81,7 +81,7 @@ def test_a_wrapped_key_in_the_environment_opens(
 @pytest.mark.long(but=("gcp",))
 def test_a_wrapped_key_in_anothers_place_does_not_open(fake: FakeServices, service: str, tmp_path: Path) -> None:
     """Whoever may write the file, but may not ask the service, cannot make one party's key open as another's."""
-    store.create(tmp_path, days=1, wrap=service)
+    directories.create(tmp_path, days=1, wrap=service)
     mine, other = (json.loads(key_file(tmp_path, role).read_text()) for role in ("analyzer", "aux_server"))
     key_file(tmp_path, "analyzer").write_text(json.dumps({**mine, "wrapped": other["wrapped"]}))
     with pytest.raises(HushcountError, match="400"):
@@ -93,7 +93,7 @@ def test_a_wrapped_key_in_anothers_place_does_not_open(fake: FakeServices, servi
 def test_what_the_service_returns_must_be_the_key_that_the_file_names(
     fake: FakeServices, service: str, tmp_path: Path
 ) -> None:
-    store.create(tmp_path, days=1, wrap=service)
+    directories.create(tmp_path, days=1, wrap=service)
     reference = key_reference(tmp_path, "analyzer")
     fake.garbage = SECRET
     with pytest.raises(UsageError, match=r"another key.* analyzer key"):
@@ -113,6 +113,6 @@ def test_nothing_is_written_if_the_service_would_not_unwrap_it_again(
 
 
 def test_a_reference_to_a_wrapped_key_holds_neither_secret_nor_credentials(fake: FakeServices, tmp_path: Path) -> None:
-    public = store.create(tmp_path, days=1, wrap=GCP)
+    public = directories.create(tmp_path, days=1, wrap=GCP)
     reference = campaign_key(tmp_path, "analyzer", public.analyzer)
     assert reference == KeyReference(str(tmp_path), "analyzer", public.analyzer[0].id)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from pipelines.files import storage
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from tests.model.collectors import collect, end_window
 from tests.model.made import FEW, SEGMENT
 from tests.model.memory import Broken, Memory

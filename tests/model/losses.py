@@ -9,8 +9,8 @@ from datetime import datetime, timedelta, timezone
 from keys.roles import OpeningRole
 from keys.rotation import retire, rotate
 from pipelines.files import storage
+from pipelines.handover.hops import CHAIN
 from pipelines.log.entries import Charging, Finished, Opened
-from pipelines.log.hops import CHAIN
 from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.work import Vouched
 from tests.model.actions import Action, finish

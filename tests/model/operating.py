@@ -9,7 +9,7 @@ from hushcount.errors import HushcountError
 from pipelines.files import storage
 from pipelines.jobs.discover import plan_discover
 from pipelines.jobs.job import run
-from pipelines.ledger.report import set_limit
+from pipelines.ledger.overview import set_limit
 from pipelines.log.log import Logs
 from tests.model.actions import Action, Pass, Run, finish
 from tests.model.collectors import collect, end_window

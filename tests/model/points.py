@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from pipelines.files import moving, storage
 from pipelines.files.storage_errors import StorageError
+from pipelines.handover.hops import CHAIN
 from pipelines.ledger import charging, draws
-from pipelines.log.hops import CHAIN
 from pipelines.outputs import staging
 
 Answer = Literal["lost", "taken", "refused"]

@@ -14,13 +14,14 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.ledger.clock import Clock
 from pipelines.log import entries
-from pipelines.log.calendar import Calendar
-from pipelines.log.closing import Closing, Listed, closing_of
 from pipelines.log.entries import whole_second
 from pipelines.log.fold import Fold
-from pipelines.log.stored import StoredFile
-from pipelines.schedule import calendar, intake, looking, retention, run
-from pipelines.schedule.clock import Told
+from pipelines.schedule import looking, retention, run
+from pipelines.schedule.clock_check import Told
+from pipelines.windows import intake, rules
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Closing, Listed, closing_of
+from pipelines.windows.stored import StoredFile
 
 Patch = pytest.MonkeyPatch
 
@@ -57,7 +58,7 @@ def a_stamp_to_come_is_late(patch: Patch) -> None:
 
 def a_change_begins_at_once(patch: Patch) -> None:
     def begun(deployment: Deployment, fold: Fold, now: datetime) -> entries.Settings | None:
-        entry = calendar.changed(deployment, fold, now)
+        entry = rules.changed(deployment, fold, now)
         return entry and entry.model_copy(update={"begins": entry.begins and whole_second(now)})
 
     patch.setattr(run, "changed", begun)
@@ -71,7 +72,7 @@ def a_window_of_another_length_is_refused(patch: Patch) -> None:
     real = intake.intake_of
 
     def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -> intake.Intake:
-        found, times = real(deployment, fold, files), calendar.calendar_of(deployment, fold)
+        found, times = real(deployment, fold, files), rules.calendar_of(deployment, fold)
         known = [one for one in found.listed if one.window == times.window_at(one.window.end - timedelta(seconds=1))]
         return replace(found, listed=tuple(known))
 

@@ -18,16 +18,16 @@ from hushcount.wire.blocks import read_block, read_header
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.deployment.settings import Party
 from pipelines.files import storage
+from pipelines.handover.hops import CHAIN
+from pipelines.ledger.charges import Charge
 from pipelines.ledger.file import opened as opened_ledger
 from pipelines.ledger.file import read_charges
-from pipelines.ledger.records import Charge
 from pipelines.log import entries
-from pipelines.log.closing import GIVEN_UP, segments_of
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import read_entry
 from pipelines.log.fold import Fold
-from pipelines.log.hops import CHAIN
 from pipelines.log.log import Logs
+from pipelines.log.segments import GIVEN_UP, segments_of
 from pipelines.outputs.staging import SUMMARY
 from tests.model.collectors import digest_of
 from tests.model.world import World

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from pipelines.audit.parties import UNRECEIVED
 from pipelines.files import storage
-from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Closed
 from pipelines.log.log import Logs
+from pipelines.log.segments import GIVEN_UP
 from tests.model.made import BEGIN, FLOOR
 from tests.model.memory import Memory, require
 from tests.model.seen import Fate, Output, accounts, decisions, fates, outputs, window_of

@@ -24,10 +24,10 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
 from pipelines.files import leases, storage
 from pipelines.jobs import shuffle
-from pipelines.ledger import records, runs
+from pipelines.ledger import charges, runs
 from pipelines.log import log
 from pipelines.log.log import Logs
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import NOTHING, Vouched
 from tests.model.made import BEGIN, Settings, made
@@ -301,7 +301,7 @@ def world(kind: Kind) -> Iterator[World]:
             # A checkpoint for few entries.
             patch.setattr(log, "_EVERY", 3)
             for module in list(sys.modules.values()):
-                if getattr(module, "utc_now", None) is records.utc_now and module is not records:
+                if getattr(module, "utc_now", None) is charges.utc_now and module is not charges:
                     patch.setattr(module, "utc_now", here.now)
             yield here
     finally:

@@ -25,8 +25,8 @@ BESIDE_JOBS = (
     *(
         f"tests/pipelines/{room}"
         for room in (
-            "alerts", "asking", "audit", "console", "dashboard", "epochs", "files", "handover", "init",
-            "ledger", "metrics", "outputs", "pages", "schedule",
+            "audit", "console", "epochs", "files", "handover", "ledger", "log", "monitoring", "outputs",
+            "pages", "questions", "schedule", "windows",
         )
     ),
     *(

@@ -10,12 +10,12 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.collection.manifests import SegmentPart
 from hushcount.collection.windows import Window, window_at
 from pipelines.deployment.settings import Deployment
-from pipelines.handover.names import Batch
+from pipelines.handover.hops import HopName
+from pipelines.handover.paths import Batch
 from pipelines.log.entries import Closed, Decision, Finished, TakenManifest, Told
 from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.fold import Fold
 from pipelines.log.folding import Folding
-from pipelines.log.hops import HopName
 from pipelines.outputs.counts import HopCounts, StreamCounts
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.cli import app
-from pipelines.jobs.tables import read_csv_rows
+from pipelines.jobs.table_files import read_csv_rows
 from pipelines.outputs.received_summary import folder_of
 
 # typer makes all commands anew for each call, which takes longer than many a test.

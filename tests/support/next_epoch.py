@@ -5,7 +5,7 @@ from __future__ import annotations
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import CollectionFile, read_collection
 from pipelines.audit.doctor import examine
-from pipelines.epochs.items import TrackedItems
+from pipelines.epochs.tracked_items import TrackedItems
 from tests.support.site import Site, at
 
 NEW = "newcomer"

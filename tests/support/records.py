@@ -16,9 +16,9 @@ from hushcount.collection.envelopes import client_token, envelope_dtype
 from hushcount.senders import Senders
 from hushcount.wire.blocks import Header, Kind, encode_blocks, read_block, read_header
 from hushcount.wire.sealing import Octets
+from keys.directories import KeyReference
 from keys.private import PrivateKey
 from keys.roles import OpeningRole, Role
-from keys.store import KeyReference
 from pipelines.jobs.discover import ReleaseJob, ReleaseSteps
 from pipelines.outputs.staging import Output
 from pipelines.outputs.summary import make_summary

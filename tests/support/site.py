@@ -14,7 +14,7 @@ from pipelines.audit.view import View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
 from pipelines.outputs.received_summary import folder_of
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import DAY, START, window_name

@@ -18,8 +18,8 @@ from pipelines.files.leases import Patience, held
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.jobs.together import Steps
 from pipelines.streaming.carrying import CarryOut
-from pipelines.streaming.job import carried_by
 from pipelines.streaming.order_book import OrderBook, OrderFile
+from pipelines.streaming.stream import carried_by
 
 QUICK = Patience(raised=0.05, still=0.5, look=0.02)
 PLACES = 3

@@ -117,7 +117,7 @@ def run(folder: Path, *options: object, **environment: str) -> set[str]:
 @pytest.mark.long
 def test_the_rest_is_what_did_not_run_or_would_run_on_another_engine(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(_TESTS)
-    room = tmp_path / "tests" / "pipelines" / "alerts"
+    room = tmp_path / "tests" / "pipelines" / "monitoring"
     room.mkdir(parents=True)
     (room / "test_beside.py").write_text(_BESIDE_JOBS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    long(but)\n    beam\n")

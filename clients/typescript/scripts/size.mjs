@@ -24,7 +24,7 @@ const page = new Set();
 const asking = new Set();
 for (const [path, { entryPoint }] of outputs) {
   if (entryPoint === "<stdin>") load(path, page);
-  if (entryPoint?.endsWith("/oblivious.js") || entryPoint?.endsWith("/asking.js")) load(path, asking);
+  if (entryPoint?.endsWith("/oblivious.js") || entryPoint?.endsWith("/evaluations.js")) load(path, asking);
 }
 const more = [...asking].filter((path) => !page.has(path));
 say("an oblivious campaign, besides", more.reduce((sum, path) => sum + sizes.get(path), 0), OBLIVIOUS_LIMIT);

@@ -127,10 +127,10 @@ export class Client {
   }
 
   /**
-   * Return a discovery report of an oblivious campaign, whose question to the evaluator is asked later.
+   * Return a discovery report of an oblivious campaign, whose evaluation is asked for later.
    *
-   * Send the question once, at a random time that does not depend on the value, and then what `finish` makes of the
-   * answer. If no usable answer comes, send `blank`. Then one question and one report leave, whatever the value is.
+   * Send the evaluation once, at a random time that does not depend on the value, and then what `finish` makes of the
+   * answer. If no usable answer comes, send `blank`. Then one evaluation and one report leave, whatever the value is.
    *
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */

@@ -13,7 +13,7 @@ export { buildMechanism } from "./oracles/every.js";
 export type { MechanismTerms } from "./oracles/given.js";
 export type { Mechanism } from "./oracles/mechanism.js";
 export type { Campaign, Words };
-export { questionsOf, type Questions, type Random } from "./discovery/oblivious.js";
+export { evaluationsOf, type Evaluations, type Random } from "./discovery/oblivious.js";
 export { blankName, discoveryReport, keyedName, type DiscoveryFormat } from "./discovery/report.js";
 export type { Name };
 export { sealAlike, sealBy } from "./wire/sealing.js";

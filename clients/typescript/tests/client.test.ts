@@ -36,9 +36,9 @@ function evaluatorKey(key: Uint8Array = EVALUATOR.publicKey): Entry {
   return { id, key: hex(key), not_before: "2020-01-01T00:00:00Z", not_after: "2120-01-01T00:00:00Z" };
 }
 
-/** Answer a question as an evaluator does. */
-function answered(question: Uint8Array, { secretKey, publicKey } = EVALUATOR): Uint8Array {
-  const { evaluated, proof } = ristretto255_oprf.voprf.blindEvaluate(secretKey, publicKey, question);
+/** Answer an evaluation as an evaluator does. */
+function answered(evaluation: Uint8Array, { secretKey, publicKey } = EVALUATOR): Uint8Array {
+  const { evaluated, proof } = ristretto255_oprf.voprf.blindEvaluate(secretKey, publicKey, evaluation);
   return concat(evaluated, proof);
 }
 
@@ -113,8 +113,8 @@ describe("a client", () => {
     const client = await open("oblivious", {}, often);
     const inside = async (value: string | undefined): Promise<string> => {
       const pending = await client.pendingDiscovery(value);
-      const finished = await pending.finish(answered(pending.question));
-      expect([pending.question.length, finished.length, pending.blank.length]).toEqual([32, ...lengths, ...lengths]);
+      const finished = await pending.finish(answered(pending.evaluation));
+      expect([pending.evaluation.length, finished.length, pending.blank.length]).toEqual([32, ...lengths, ...lengths]);
       expect(hex(await opened(pending.blank, AUX))).not.toBe(hex(await opened(finished, AUX)));
       return hex(await opened(finished, AUX));
     };
@@ -133,12 +133,12 @@ describe("a client", () => {
 
   test("refuses an answer by another key, and one of another length", async () => {
     const client = await open("oblivious", {}, often);
-    const { question, finish } = await client.pendingDiscovery("new");
+    const { evaluation, finish } = await client.pendingDiscovery("new");
     const other = ristretto255_oprf.voprf.generateKeyPair();
-    await expect(finish(answered(question, other))).rejects.toThrow(Unanswered);
-    await expect(finish(answered(question).subarray(1))).rejects.toThrow(/has 95 bytes, must have 96/);
-    await expect(finish(concat(answered(question), new Uint8Array(1)))).rejects.toThrow(/has 97 bytes, must have 96/);
-    await finish(answered(question));
+    await expect(finish(answered(evaluation, other))).rejects.toThrow(Unanswered);
+    await expect(finish(answered(evaluation).subarray(1))).rejects.toThrow(/has 95 bytes, must have 96/);
+    await expect(finish(concat(answered(evaluation), new Uint8Array(1)))).rejects.toThrow(/has 97 bytes, must have 96/);
+    await finish(answered(evaluation));
   });
 
   test("asks only in a campaign with an evaluator, whose key is one", async () => {
@@ -158,8 +158,8 @@ describe("a client", () => {
     const store = new MemoryStore();
     const client = await open("oblivious", { store, budget: new Budget(store, { lifetime: 1 }) }, often);
     const told = async (): Promise<string> => {
-      const { question, finish } = await client.pendingDiscovery("new");
-      return hex(await opened(await finish(answered(question)), AUX));
+      const { evaluation, finish } = await client.pendingDiscovery("new");
+      return hex(await opened(await finish(answered(evaluation)), AUX));
     };
     const first = await told();
     expect((await client.spent()).epsilon).toBe(1);

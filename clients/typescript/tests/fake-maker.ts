@@ -61,13 +61,13 @@ function makerOf(campaign: Asked): Maker {
     report: (value) => sealed("reports", value),
     discoveryReport: (value) => sealed("discovery", value),
     pendingDiscovery: async (value) => {
-      const question = crypto.getRandomValues(new Uint8Array(32));
+      const evaluation = crypto.getRandomValues(new Uint8Array(32));
       const finish = (answer: Uint8Array): Promise<Uint8Array> => {
-        // A fake answer is the question and what a true evaluator says of it.
-        const right = hex(answer.subarray(0, 32)) === hex(question) && answer[32] === 1;
+        // A fake answer is the evaluation and what a true evaluator says of it.
+        const right = hex(answer.subarray(0, 32)) === hex(evaluation) && answer[32] === 1;
         return right ? sealed("discovery", value) : Promise.reject(new Unanswered("the evaluator's answer is wrong"));
       };
-      return { blank: await sealed("discovery", null), question, finish };
+      return { blank: await sealed("discovery", null), evaluation, finish };
     },
   };
 }
@@ -90,9 +90,9 @@ export class FakeCollector {
   online = true;
   readonly posts: Post[] = [];
   gets = 0;
-  /** Questions to the evaluator, and what it answers; undefined: nothing. */
-  readonly questions: { readonly text: string; readonly fingerprint: string; readonly token: string; readonly at: number }[] = [];
-  evaluate: ((question: Uint8Array) => Response) | undefined = (question) => evaluated(question);
+  /** Evaluations to the evaluator, and what it answers; undefined: nothing. */
+  readonly evaluations: { readonly text: string; readonly fingerprint: string; readonly token: string; readonly at: number }[] = [];
+  evaluate: ((evaluation: Uint8Array) => Response) | undefined = (evaluation) => evaluated(evaluation);
   /** Headers of the requests for documents. */
   readonly asked: Headers[] = [];
 
@@ -110,7 +110,7 @@ export class FakeCollector {
     const body = init.body as Uint8Array;
     if (pathname.endsWith("/evaluations")) {
       const token = new Headers(init.headers).get("client-token") ?? "";
-      this.questions.push({ text: hex(body), fingerprint: searchParams.get("fingerprint") ?? "", token, at: Date.now() });
+      this.evaluations.push({ text: hex(body), fingerprint: searchParams.get("fingerprint") ?? "", token, at: Date.now() });
       return this.evaluate === undefined ? Promise.reject(new TypeError("no answer")) : Promise.resolve(this.evaluate(body));
     }
     const texts = Array.from({ length: body.length / 64 }, (_, row) =>
@@ -133,9 +133,9 @@ export class FakeCollector {
 }
 
 /** Return an evaluator's answer, right or wrong. */
-export function evaluated(question: Uint8Array, right = true): Response {
+export function evaluated(evaluation: Uint8Array, right = true): Response {
   const body = new Uint8Array(96);
-  body.set(question);
+  body.set(evaluation);
   body[32] = right ? 1 : 0;
   return new Response(body, { headers: { "Content-Type": "application/octet-stream" } });
 }

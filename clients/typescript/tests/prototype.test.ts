@@ -84,7 +84,7 @@ async function makeReports(): Promise<unknown> {
     });
     if (file.mechanism) said.push(hex(await client.report("one")), await client.report("two").then(hex, nameOf));
     if (file.discovery?.hash === "keyed") said.push(hex(await client.discoveryReport("new")));
-    if (file.discovery?.hash === "oblivious") said.push(hex((await client.pendingDiscovery("new")).question));
+    if (file.discovery?.hash === "oblivious") said.push(hex((await client.pendingDiscovery("new")).evaluation));
     const spent = await client.spent();
     said.push({ ...spent, words: spent.words() });
   }
@@ -117,7 +117,7 @@ async function deliver(store: Store): Promise<unknown> {
     await keeping.report("light-mode");
     collector.epoch = 2;
     vi.setSystemTime(Date.now() + 86_400_000);
-    said.push(await keeping.deliver(true), collector.arrived, collector.questions.length);
+    said.push(await keeping.deliver(true), collector.arrived, collector.evaluations.length);
     said.push(sender.log.map(own).map(({ what, reason, stream }) => [what, reason, stream]), (await sender.spent()).words());
     await sender.forget();
     said.push(await sender.report("dark-mode").then(() => "", nameOf));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { blake2b, bytesOf, concat, hex, integerOf, unhex, utf8 } from "../src/bytes.js";
 import { campaignOf } from "../src/campaign/at-once.js";
-import { obliviousOf, questionsOf, type Questions } from "../src/discovery/oblivious.js";
+import { obliviousOf, evaluationsOf, type Evaluations } from "../src/discovery/oblivious.js";
 import { blankName, discoveryReport, keyedName, padded, requireShort, type DiscoveryFormat } from "../src/discovery/report.js";
 import { Unanswered } from "../src/errors.js";
 import { openMaker } from "../src/making.js";
@@ -104,27 +104,27 @@ describe("discovery", () => {
   });
 });
 
-describe("questions to an evaluator", () => {
+describe("evaluations to an evaluator", () => {
   const { accept, refuse } = vectors("oblivious");
   const of = (entries: readonly Entry[], rule: string): [number, Entry][] =>
     numbered(entries.filter((entry) => entry.rule === rule));
 
-  /** Return the question with given blinds: the library draws a number, which it takes modulo the order less 1, and adds 1. */
-  const asked = ({ inputs, blinds }: Entry): Questions => {
+  /** Return the evaluation with given blinds: the library draws a number, which it takes modulo the order less 1, and adds 1. */
+  const asked = ({ inputs, blinds }: Entry): Evaluations => {
     const left = blinds.map((blind: string) => integerOf(unhex(blind)));
-    return questionsOf(inputs.map(unhex), (count) => bytesOf(left.shift() - 1n, count));
+    return evaluationsOf(inputs.map(unhex), (count) => bytesOf(left.shift() - 1n, count));
   };
 
   test.each(of(accept, "ask"))("accept the answer %i", (_, entry) => {
-    const questions = asked(entry);
-    expect(hex(questions.blinded)).toBe(entry.blinded);
-    expect(questions.finish(unhex(entry.answer), unhex(entry.public_key)).map(hex)).toEqual(entry.outputs);
+    const evaluations = asked(entry);
+    expect(hex(evaluations.blinded)).toBe(entry.blinded);
+    expect(evaluations.finish(unhex(entry.answer), unhex(entry.public_key)).map(hex)).toEqual(entry.outputs);
   });
 
   test.each(of(refuse, "ask"))("refuse the answer %i", async (_, entry) => {
-    const questions = asked(entry);
-    expect(hex(questions.blinded)).toBe(entry.blinded);
-    const finish = (): unknown => questions.finish(unhex(entry.answer), unhex(entry.public_key));
+    const evaluations = asked(entry);
+    expect(hex(evaluations.blinded)).toBe(entry.blinded);
+    const finish = (): unknown => evaluations.finish(unhex(entry.answer), unhex(entry.public_key));
     expect(finish, entry.what).toThrow(Unanswered);
     if (entry.reason === "wrong_length") expect(finish).toThrow(/bytes, must have/);
     if (entry.reason === "not_a_key") {
@@ -146,19 +146,19 @@ describe("questions to an evaluator", () => {
     const { suite } = JSON.parse(readFileSync(path, "utf8")) as Entry;
     expect(suite.vectors.length).toBe(3);
     for (const { Input, Blind, BlindedElement, EvaluationElement, Output, Proof } of suite.vectors) {
-      const questions = asked({ inputs: Input.split(","), blinds: Blind.split(",") });
-      expect(hex(questions.blinded)).toBe(BlindedElement.replaceAll(",", ""));
+      const evaluations = asked({ inputs: Input.split(","), blinds: Blind.split(",") });
+      expect(hex(evaluations.blinded)).toBe(BlindedElement.replaceAll(",", ""));
       const answer = unhex(EvaluationElement.replaceAll(",", "") + Proof.proof);
-      expect(questions.finish(answer, unhex(suite.pkSm)).map(hex)).toEqual(Output.split(","));
+      expect(evaluations.finish(answer, unhex(suite.pkSm)).map(hex)).toEqual(Output.split(","));
     }
   });
 
   test("tell nothing of a value: two of one value differ, and a blank asks too", () => {
     const random = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count));
     const inputs = [utf8("one"), utf8("one"), undefined, undefined];
-    const questions = inputs.map((input) => hex(questionsOf([input], random).blinded));
-    expect(new Set(questions).size).toBe(4);
-    expect(questions.map(({ length }) => length)).toEqual([64, 64, 64, 64]);
+    const evaluations = inputs.map((input) => hex(evaluationsOf([input], random).blinded));
+    expect(new Set(evaluations).size).toBe(4);
+    expect(evaluations.map(({ length }) => length)).toEqual([64, 64, 64, 64]);
   });
 });
 

@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.discovery.oblivious import questions_of
+from hushcount.discovery.oblivious import evaluations_of
 from tests.containers.compose.conftest import WINDOW, say
 from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, paste
 from tests.containers.engine import docker
@@ -205,19 +205,19 @@ def test_it_goes_on_after_down_and_up(site: Site, sent: Counter[str]) -> None:
     assert site.doctor("analyzer") == []
 
 
-def test_an_evaluator_alone_answers_questions_and_nothing_else(images: dict[str, str], tmp_path: Path) -> None:
+def test_an_evaluator_alone_evaluates_and_nothing_else(images: dict[str, str], tmp_path: Path) -> None:
     apart = lay_out_evaluator(tmp_path / "site", f"hushcount-evaluator-{os.getpid()}", images)
     campaign = Campaign.read(apart.directory / "typed.json")
-    questions = questions_of([b"first", b"second"])
+    evaluations = evaluations_of([b"first", b"second"])
     place = f"/v1/campaigns/{campaign.id}/evaluations?fingerprint={campaign.fingerprint.hex()}"
     token = (apart.directory / "analyzer-token").read_text()
     with apart.running(), client(apart) as asking:
         kinds = {"content-type": "application/octet-stream"}
         for shown in ({"client-token": "a" * 16}, {"authorization": f"Bearer {token}"}):
-            answer = asking.post(place, content=questions.blinded, headers={**kinds, **shown})
+            answer = asking.post(place, content=evaluations.blinded, headers={**kinds, **shown})
             assert answer.status_code == 200, answer.text
-            assert len(questions.finish(answer.content, campaign.require_evaluator_key())) == 2
+            assert len(evaluations.finish(answer.content, campaign.require_evaluator_key())) == 2
         stranger = {**kinds, "authorization": f"Bearer {token[:-1]}x"}
-        assert asking.post(place, content=questions.blinded, headers=stranger).status_code == 401
+        assert asking.post(place, content=evaluations.blinded, headers=stranger).status_code == 401
         for path in ("/", "/metrics", "/readyz", "/v1/campaigns/typed", "/v1/campaigns/typed/reports"):
             assert asking.get(path).status_code == 404, path

@@ -25,7 +25,7 @@ from hushcount.oracles.catalogue import CATALOGUE
 from hushcount.policy import Policy
 from hushcount.wire.fields import MOST_BYTES
 from hushcount.wire.sealing import SEAL_BYTES
-from keys.store import active_key, verify_keys
+from keys.directories import active_key, verify_keys
 from keys.vouching import sign_campaign
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
 from tests.support.jobs import done

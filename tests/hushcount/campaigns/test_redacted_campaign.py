@@ -12,7 +12,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
-from keys.store import KeyReference
+from keys.directories import KeyReference
 from pipelines.jobs.job import Place
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
 from tests.pipelines.jobs.test_secrets import unfolded

@@ -13,12 +13,12 @@ from hushcount.collection.manifests import Manifest
 from hushcount.errors import UsageError
 from hushcount.privacy.statement import statement
 from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
-from keys.store import create
+from keys.directories import create
 from pipelines.handover.batch_file import BatchFile, collected
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging, cost_of
-from pipelines.ledger.report import describe
+from pipelines.ledger.overview import describe
 from pipelines.outputs.account import Charged
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary

@@ -60,7 +60,7 @@ def answered(key: EvaluatorKey = EVALUATOR) -> Evaluate:
 
 
 def refused(status: int, problem: str) -> Evaluate:
-    """Return an evaluator that refuses all questions."""
+    """Return an evaluator that refuses all evaluations."""
     body = json.dumps({"type": f"urn:hushcount:problem:{problem}"}).encode()
     return lambda _: (status, "application/problem+json", body)
 
@@ -77,7 +77,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Asked:
-    """Questions that the evaluator was asked, in one request."""
+    """Evaluations that the evaluator was asked, in one request."""
 
     fingerprint: str
     token: str
@@ -127,7 +127,7 @@ class FakeCollector:
         return [report for post in self.posts if post.stream == stream for report in post.reports]
 
     @property
-    def questions(self) -> list[bytes]:
+    def evaluations(self) -> list[bytes]:
         """Return each blinded element that was asked about, in order, copies included."""
         return [element for asked in self.asked for element in asked.elements]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.delivery.queue import Queue, QueueFull, database
-from hushcount.delivery.waiting import QUESTION, Claimed, Settled, Waiting
+from hushcount.delivery.waiting import EVALUATION, Claimed, Settled, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT
 from hushcount.errors import FormatError, HushcountError, UsageError
 
@@ -23,7 +23,7 @@ from hushcount.errors import FormatError, HushcountError, UsageError
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 NOW = 1_800_000_000.0
 ONE, OTHER = "1" * 64, "2" * 64
-A, B, C = (QUESTION + letter for letter in "abc")
+A, B, C = (EVALUATION + letter for letter in "abc")
 
 
 def waiting(number: int, fingerprint: str = ONE, due: float = NOW, **facts: str) -> Waiting:
@@ -374,7 +374,7 @@ def test_who_asks_claims_on_and_learns_what_is_gone(subtests: pytest.Subtests, q
             assert other.settle([Settled(B, NOW)]) == 0
 
 
-def test_the_longest_question_is_no_clock_that_was_set_back(
+def test_the_longest_evaluation_is_no_clock_that_was_set_back(
     subtests: pytest.Subtests, queues: dict[str, Queue]
 ) -> None:
     for kind, queue in queues.items():

@@ -14,7 +14,7 @@ from hushcount.campaigns.signatures import signature_path
 from hushcount.delivery import Delivery, Sender
 from hushcount.delivery.posting import EVALUATOR_TOKEN
 from hushcount.discovery.names import name_of
-from keys.store import KeyReference, read_public
+from keys.directories import KeyReference, read_public
 from tests.evaluator.running import (
     ask,
     destroy_evaluator_key,
@@ -25,7 +25,7 @@ from tests.evaluator.running import (
     write_evaluator,
 )
 from tests.hushcount.campaigns.vouched import signed
-from tests.hushcount.delivery.asking import pass_time, read, told
+from tests.hushcount.delivery.evaluating import pass_time, read, told
 from tests.hushcount.delivery.test_real_collector import policy
 from tests.shuffler.collector.running import LONG, Running, Site, running, write_config
 
@@ -109,13 +109,13 @@ def test_over_the_limit_of_a_client_reports_go_blank(tmp_path: Path) -> None:
     site = prepared(tmp_path / "site")
     with both(site) as (collector, evaluator):
         one = sender(site, collector, evaluator, tmp_path / "own")
-        # The cap is 50. Whoever shows the same token has asked most of these questions already.
+        # The cap is 50. Whoever shows the same token has asked most of these evaluations already.
         token = one._deliverer.asker.queue.noted_once(EVALUATOR_TOKEN, lambda: "t" * 32)
         assert ask(evaluator, some(45), {"client-token": token}).status_code == 200
         for number in range(8):
             one.report(f"value {number}")
         assert one.deliver() == Delivery(sent=13, waiting=3)
-        assert told(one, "not_answered") == [("not_answered", "too_many_questions", 1)]
+        assert told(one, "not_answered") == [("not_answered", "too_many_evaluations", 1)]
         pass_time(one, 3601.0)
         assert one.deliver() == Delivery(sent=3, blank={"no_answer": 3})
     values = [value for _, value in found(site)]

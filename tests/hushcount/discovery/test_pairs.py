@@ -13,8 +13,8 @@ from hushcount.discovery.keep_rules import KeepRule
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
 from hushcount.errors import UsageError
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
+from keys.directories import KeyReference
 from keys.private import PrivateKey
-from keys.store import KeyReference
 from tests.support.bins import bins_of_pairs
 
 KEY = PrivateKey(bytes(range(32)))

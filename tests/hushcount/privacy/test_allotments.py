@@ -20,7 +20,7 @@ from hushcount.oracles.tally import Tally
 from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import rule_of
 from hushcount.senders import ALLOTMENTS, KEY, MOST_ALLOTMENTS, UNBOUND, Senders, told_in
-from keys.store import PublicFile, create
+from keys.directories import PublicFile, create
 from pipelines.handover.batch_file import BatchFile, BatchSegment, collected
 from pipelines.jobs.new_campaign import create_campaign
 from tests.hushcount.discovery.test_keep_rules import ROUNDING, both_rules, worst

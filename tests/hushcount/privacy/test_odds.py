@@ -20,7 +20,7 @@ from hushcount.privacy.divergence import divergence
 from hushcount.privacy.statement import statement
 from hushcount.randomness import SystemWords
 from hushcount.senders import Senders
-from keys.store import PublicFile, create
+from keys.directories import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
 from tests.support.statistics import FAILURE
 

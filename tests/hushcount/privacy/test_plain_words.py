@@ -18,7 +18,7 @@ from hushcount.privacy.statement import statement
 from hushcount.privacy.unit import Unit, Units
 from hushcount.privacy.words import plain_sentences
 from hushcount.senders import Senders
-from keys.store import PublicFile, create
+from keys.directories import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
 
 LOCAL = Local(epsilon_per_report=2.0, epsilon=2.0, epoch_epsilon=None, values=None, delta=0.0, unit="", against="")

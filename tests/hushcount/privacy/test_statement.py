@@ -14,7 +14,7 @@ from hushcount.privacy.amplification import amplify, closed_form_epsilon, shuffl
 from hushcount.privacy.blanket import general_law
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
-from keys.store import PublicFile, create
+from keys.directories import PublicFile, create
 from pipelines.jobs.new_campaign import create_campaign
 from tests.audits.guessers import KEYED, OBLIVIOUS
 

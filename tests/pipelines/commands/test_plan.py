@@ -237,7 +237,7 @@ def test_a_planned_campaign_states_no_more_than_the_two_limits(world: World, tmp
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("pipelines.console.asking.sys", SimpleNamespace(stdin=io.StringIO(text)))
+    monkeypatch.setattr("pipelines.console.prompts.sys", SimpleNamespace(stdin=io.StringIO(text)))
 
 
 @pytest.mark.long

@@ -100,11 +100,11 @@ def test_names_are_asked_for_before_reports_are_sent(collector: FakeCollector, t
     collector.epochs[:] = [oblivious()]
     run = done(*words(collector, terms, "one", "four", "--json"))
     assert (run.json["sent"], run.json["waiting"], run.json["blank"]) == (4, 0, {})
-    assert len(collector.questions) == 2
+    assert len(collector.evaluations) == 2
     with collecting(evaluate=evaluates_nothing(410, "key_destroyed")) as other:
         run = done(*words(collector, terms, "one", "--evaluator", other.address, "--folder", tmp_path / "own"))
         assert "key_destroyed 1" in run.out
-        assert len(other.questions) == 1
+        assert len(other.evaluations) == 1
     assert len(collector.received("discovery")) == 3
 
 

@@ -20,8 +20,8 @@ from keys.listing import PUBLIC_FILE
 from keys.rotation import rotate
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.publish import publish, publishing
-from pipelines.epochs.items import TrackedItem, TrackedItems, write_tracked
 from pipelines.epochs.next_epoch import follow
+from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, write_tracked
 from pipelines.log.fold import Fold
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import done, new_campaign, summary, write_lines

@@ -12,8 +12,8 @@ from hushcount.campaigns.delegation import read_campaign_signature, verify_campa
 from hushcount.campaigns.signatures import signature_path
 from hushcount.newest import Newest
 from hushcount.policy import Policy, terms_of
+from keys.directories import verify_keys
 from keys.rotation import rotate
-from keys.store import verify_keys
 from tests.support.collecting import collect
 from tests.support.jobs import done, refused
 from tests.support.next_epoch import AT_ONCE, NEW, follow_with, found, items, newest, sent

@@ -154,7 +154,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
 def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.epochs.items.MOST_FOUND", 3)
+    monkeypatch.setattr("pipelines.epochs.tracked_items.MOST_FOUND", 3)
     site = Attacked(tmp_path, 'least_length = "1d"\n')
     assert not site.day(0, "approved")
     site.review("--approve", "all")

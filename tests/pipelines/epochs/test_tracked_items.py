@@ -9,7 +9,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
-from pipelines.epochs.items import Decisions, TrackedItem, TrackedItems, found_items, updated
+from pipelines.epochs.tracked_items import Decisions, TrackedItem, TrackedItems, found_items, updated
 from pipelines.jobs.found import write_found
 from tests.support.collecting import DAY, START, collect, window_name
 from tests.support.jobs import files_of, new_campaign
@@ -181,7 +181,7 @@ def test_given_items_stay_and_discovered_ones_age_out() -> None:
 
 def test_a_flood_of_found_values_shuts_out_none_that_is_found_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits and was seen longest ago gives way; what an operator approved, and what is listed, does not."""
-    monkeypatch.setattr("pipelines.epochs.items.MOST_FOUND", 4)
+    monkeypatch.setattr("pipelines.epochs.tracked_items.MOST_FOUND", 4)
     result = TrackedItems(items=(TrackedItem(item="given", source="given"),))
     result = updated(result, "20260101T000000Z-1", ["approved", "popular"], [], {"approved"})
     flood = [f"a flood {number}" for number in range(10)]

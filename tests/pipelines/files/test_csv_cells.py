@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.files.csv_cells import cell, csv_header, csv_rows, csv_text, text_of
 from pipelines.jobs.found import write_found
 from pipelines.jobs.results import read_names
-from pipelines.jobs.tables import csv_bytes, read_csv_rows
+from pipelines.jobs.table_files import csv_bytes, read_csv_rows
 from tests.support.jobs import done, estimates, new_campaign, new_keys, write_lines
 
 FORMULAS = ['=HYPERLINK("http://example.org","x")', "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1+1", "'=1", "''@x"]

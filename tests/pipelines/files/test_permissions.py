@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.deployment.campaigns import read_epochs
-from pipelines.epochs.items import ITEMS_FILE, REVIEW_FILE, decide
+from pipelines.epochs.tracked_items import ITEMS_FILE, REVIEW_FILE, decide
 from pipelines.files import storage
 from pipelines.files.durable import write_durably
 from pipelines.files.permissions import make_folder

@@ -16,9 +16,9 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.policy import Policy
+from keys.directories import create, verify_keys
 from keys.roles import Role
 from keys.rotation import retire, rotate
-from keys.store import create, verify_keys
 from pipelines.audit.reconcile import account_of
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage

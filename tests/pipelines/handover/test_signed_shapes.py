@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.errors import HushcountError
-from keys.store import KeyReference, active_key, verify_keys
+from keys.directories import KeyReference, active_key, verify_keys
 from pipelines.files import storage
 from pipelines.handover.parties import hand_on
 from pipelines.handover.signed import SIGNATURE

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.public_keys import VerifyKeyPart
+from keys.directories import active_key, create, verify_keys
 from keys.roles import SigningRole
-from keys.store import active_key, create, verify_keys
 from pipelines.deployment.settings import Deployment
 from pipelines.handover import statements
 from pipelines.handover.statements import Kind, NamedEntry, Statement, all_names, names, put, read

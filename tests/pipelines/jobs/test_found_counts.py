@@ -13,7 +13,7 @@ import pytest
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.discovery.found_counts import unbiased_from
 from hushcount.errors import FormatError, UsageError
-from keys import store
+from keys import directories
 from pipelines.jobs.found import (
     ANSWERED,
     COMBINED_COLUMNS,
@@ -42,7 +42,7 @@ def collected(world: World, folder: Path, *, listed: bool, cap: int = 1) -> Chai
     folder.mkdir()
     campaign = create_campaign(
         "counted",
-        store.read_public([world.keys]),
+        directories.read_public([world.keys]),
         folder,
         mechanism="grr" if listed else "gcms",
         epsilon=2.0 if listed else 4.0,

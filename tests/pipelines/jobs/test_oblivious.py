@@ -12,9 +12,9 @@ import pytest
 
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import RetiredKey
+from keys.directories import campaign_key
 from keys.rotation import retire
-from keys.store import campaign_key
-from pipelines.handover.evaluator import Evaluator
+from pipelines.handover.evaluator_address import Evaluator
 from tests.support.jobs import Chain, done, found, new_campaign, refused, summary, write_lines
 
 LINES = ["alpha"] * 60 + ["beta"] * 40 + ["unlisted"] * 80 + ["größer"] * 80 + ["seldom"]
@@ -53,7 +53,7 @@ class Site:
     """An evaluator over HTTP, with one key; it notes what it was asked.
 
     Attributes:
-        answer: status, media type and body of every answer; None: what its key makes of the question.
+        answer: status, media type and body of every answer; None: what its key makes of the evaluation.
     """
 
     def __init__(self, made: Chain) -> None:
@@ -129,7 +129,7 @@ def test_the_evaluator_is_asked_over_http_for_what_was_opened_and_sees_none_of_i
     assert found(tmp_path / "found") == ["größer", "unlisted"]
     campaign = made.campaign
     opened = summary(tmp_path / "found")["bins"]["found"]
-    # One random question before anything is opened, then all of it at once.
+    # One random evaluation before anything is opened, then all of it at once.
     assert [len(body) // ELEMENT_BYTES for _, _, body in site.asked] == [1, opened]
     for path, headers, _ in site.asked:
         assert path == f"/v1/campaigns/o/evaluations?fingerprint={campaign.fingerprint.hex()}"
@@ -164,7 +164,7 @@ def test_an_evaluator_that_is_not_there_writes_nothing(made: Chain, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_that_fails_after_the_first_question_writes_nothing(
+def test_one_that_fails_after_the_first_evaluation_writes_nothing(
     made: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Evaluator, "require", lambda *_: None)

@@ -25,8 +25,8 @@ from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
 from pipelines.jobs.together import BatchJob, Outcome, on_engine, run_together
 from pipelines.ledger.balance import OverLimit
-from pipelines.ledger.records import Charge
-from pipelines.ledger.report import describe, set_limit
+from pipelines.ledger.charges import Charge
+from pipelines.ledger.overview import describe, set_limit
 from pipelines.outputs import dead_letter_files
 from pipelines.outputs.staging import Writer
 from pipelines.outputs.summary import HopSummary

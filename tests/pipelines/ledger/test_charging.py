@@ -26,11 +26,11 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import Authentication, Senders, told_in
 from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.ledger.balance import OverLimit, balance, require_room
+from pipelines.ledger.charges import Charge, Limit, charge_key, stamp, utc_now
 from pipelines.ledger.charging import charging, cost_of
 from pipelines.ledger.draws import draw_path
 from pipelines.ledger.file import VERSION, LedgerError, opened, put, read_charges, writing
-from pipelines.ledger.records import Charge, Limit, charge_key, stamp, utc_now
-from pipelines.ledger.report import WholeLedger, check, describe, set_limit
+from pipelines.ledger.overview import WholeLedger, check, describe, set_limit
 from pipelines.outputs.account import Charged
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import HopSummary

@@ -12,11 +12,11 @@ from hushcount.errors import FormatError, HushcountError
 from pipelines.audit.doctor import examine
 from pipelines.ledger.file import opened
 from pipelines.ledger.following import Followed, follow, followed, id_of
+from pipelines.log.ledger_check import name_ledger
 from pipelines.log.log import Logs
 from pipelines.schedule import advancing
 from pipelines.schedule.attempts import Attempt, Made
-from pipelines.schedule.charges import name_ledger
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect

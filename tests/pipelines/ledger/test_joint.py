@@ -15,11 +15,11 @@ from hushcount.privacy.statement import window_of
 from hushcount.senders import Senders
 from pipelines.audit.foresight import _passes
 from pipelines.ledger.balance import OverLimit, balance, require_room, spent
+from pipelines.ledger.charges import Charge, Limit, stamp
 from pipelines.ledger.charging import release_of
 from pipelines.ledger.file import opened, read_limit, writing
-from pipelines.ledger.proofs import noted, proof_of, put_back
-from pipelines.ledger.records import Charge, Limit, stamp
-from pipelines.ledger.report import describe, set_limit
+from pipelines.ledger.overview import describe, set_limit
+from pipelines.ledger.stated_charges import noted, proof_of, put_back
 from pipelines.outputs.account import Account
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import FORWARDED, NOW, batch, charges, release

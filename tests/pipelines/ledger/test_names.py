@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.ledger.charges import Charge
 from pipelines.ledger.draws import draw_path
 from pipelines.ledger.file import opened, read_charges
-from pipelines.ledger.records import Charge
-from pipelines.ledger.report import check, set_limit
+from pipelines.ledger.overview import check, set_limit
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import batch
 from tests.support.jobs import done, new_campaign, refused

@@ -19,11 +19,11 @@ from hushcount.errors import UsageError
 from hushcount.privacy.composition import Loss
 from pipelines.ledger import own_time
 from pipelines.ledger.balance import OverLimit
+from pipelines.ledger.charges import Limit, stamp
 from pipelines.ledger.charging import charging
 from pipelines.ledger.file import opened, put, read_charges, read_limit, read_newest, writing
+from pipelines.ledger.overview import check, describe, set_limit
 from pipelines.ledger.own_time import FAR, believed, confirm
-from pipelines.ledger.records import Limit, stamp
-from pipelines.ledger.report import check, describe, set_limit
 from pipelines.outputs.account import Spent
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import NOW, batch, release, upstream

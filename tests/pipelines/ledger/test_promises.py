@@ -18,9 +18,9 @@ from hushcount.privacy.composition import Loss
 from hushcount.privacy.statement import statement
 from hushcount.senders import Senders
 from pipelines.ledger.balance import OverLimit, balance, require_room
+from pipelines.ledger.charges import Charge, Limit, stamp
 from pipelines.ledger.charging import Charging, charging, cost_of
-from pipelines.ledger.records import Charge, Limit, stamp
-from pipelines.ledger.report import check, describe, set_limit
+from pipelines.ledger.overview import check, describe, set_limit
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import NOW, batch, made, upstream
 from tests.support.jobs import done, new_campaign, refused

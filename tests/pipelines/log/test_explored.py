@@ -20,18 +20,19 @@ from hushcount.collection.windows import window_at, window_start
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.settings import Deployment
-from pipelines.log import changes
-from pipelines.log.calendar import Calendar, Times
-from pipelines.log.closing import Listed, Rule, segments_of
+from pipelines.log import effects
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.entry_files import Entry
-from pipelines.log.facts import Head
+from pipelines.log.facts import Head, Times
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
+from pipelines.log.segments import segments_of
 from pipelines.outputs.counts import HopCounts, StreamCounts
 from pipelines.schedule.advancing import _finished, _given_back
-from pipelines.schedule.intake import closed_next
-from tests.pipelines.log.test_closing import FILE, OF_BOTH
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Listed, Rule
+from pipelines.windows.intake import closed_next
+from tests.pipelines.windows.test_closing import FILE, OF_BOTH
 from tests.support.decisions import CAMPAIGN, HOUR, MINUTE, START, deployment_in
 
 RULE = Rule(Calendar((Times(None, HOUR, 2 * HOUR),)), 10 * MINUTE, frozenset(), {FILE: OF_BOTH})
@@ -223,13 +224,13 @@ def test_no_segment_is_in_two_batches_and_what_ended_one_is_final(tmp_path: Path
 
 def test_the_search_finds_a_log_that_keeps_its_first_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the rule itself if nothing refuses to write and read such entries."""
-    real = changes.Changes.add
+    real = effects.Effects.add
 
-    def add(state: changes.Changes, entry: Entry, here: Head) -> None:
-        with suppress(KeyError, changes.Undecidable):
+    def add(state: effects.Effects, entry: Entry, here: Head) -> None:
+        with suppress(KeyError, effects.Undecidable):
             real(state, entry, here)
 
-    monkeypatch.setattr(changes.Changes, "add", add)
+    monkeypatch.setattr(effects.Effects, "add", add)
     found = [faults_in(explore(tmp_path / str(seed), Hasty, seed)) for seed in range(SEEDS)]
     assert set[str]().union(*found) == {TWICE, ENDED, ORDER}
 

@@ -14,14 +14,14 @@ from pydantic import TypeAdapter
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.errors import FormatError
+from pipelines.handover.hops import HopName
 from pipelines.log import entries as log
-from pipelines.log.changes import published
+from pipelines.log.effects import published
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold, merged
 from pipelines.log.folding import Folding
-from pipelines.log.hops import HopName
 from pipelines.outputs.summary import digest_of_json
 from tests.support.decisions import (
     CAMPAIGN,

@@ -13,11 +13,11 @@ from hushcount.errors import FormatError
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.log import log as log_module
-from pipelines.log.closing import GIVEN_UP
 from pipelines.log.entries import Adopted, Confirmed, Decision, Held, Opened, Restored
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log
+from pipelines.log.segments import GIVEN_UP
 from tests.support.decisions import (
     CAMPAIGN,
     HOUR,

@@ -10,7 +10,7 @@ import pytest
 
 from keys.listing import read_listing
 from keys.rotation import retire, rotate
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from tests.support.collecting import DAY, collect
 from tests.support.jobs import done, refused
 from tests.support.site import Site, account_at, values

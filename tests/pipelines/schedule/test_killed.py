@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pipelines.files import storage
+from pipelines.handover.hops import table_of
 from pipelines.log.fold import Fold
-from pipelines.log.hops import table_of
 from pipelines.log.log import Logs
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under

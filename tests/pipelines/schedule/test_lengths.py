@@ -16,9 +16,9 @@ from pipelines.ledger.clock import shown
 from pipelines.log.entries import Closed, Decision
 from pipelines.log.facts import Head
 from pipelines.log.log import Logs
-from pipelines.schedule.calendar import calendar_of
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from pipelines.windows.rules import calendar_of
 from tests.support.collecting import DAY, START, add_copies, collect, window_name
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of
 

@@ -13,8 +13,8 @@ import pytest
 from pipelines.deployment.settings import WindowsPart
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
-from pipelines.log.stored import oldest_open, stored_files
 from pipelines.schedule.run import run
+from pipelines.windows.stored import oldest_open, stored_files
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, new_campaign
 from tests.support.site import FLOOR, Site, at, values

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.deployment.settings import Deployment
 from pipelines.files import moving, storage
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.log.entries import Decision, Deleting, Finished
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY

@@ -18,10 +18,10 @@ from pipelines.handover.batch_file import BatchFile
 from pipelines.log.entry_files import digest_of
 from pipelines.log.facts import Batched
 from pipelines.log.fold import Fold
-from pipelines.schedule import hops as hops_module
 from pipelines.schedule import run as run_module
+from pipelines.schedule import tasks as tasks_module
+from pipelines.schedule.done import Done
 from pipelines.schedule.lease import AnotherRun, leased
-from pipelines.schedule.report import Done
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, files_under, refused, summary
 from tests.support.site import FLOOR, Site, account_at, at, values
@@ -260,14 +260,14 @@ def test_an_error_of_one_batch_that_nobody_thought_of_stops_no_other_and_repeats
 ) -> None:
     collect(site.store, site.campaign, values(100), day=0)
     collect(site.store, site.campaign, values(100), day=4)
-    real, first = hops_module.batch_file, site.batch(0)
+    real, first = tasks_module.batch_file, site.batch(0)
 
     def stumbling(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
         if made.batch.name == first:
             raise TypeError("cannot count alpha")
         return real(deployment, fold, campaign, made)
 
-    monkeypatch.setattr(hops_module, "batch_file", stumbling)
+    monkeypatch.setattr(tasks_module, "batch_file", stumbling)
     finished = site.run(5.1, sure=True)
     (problem,) = finished.problems
     assert problem.startswith(f"words/{first}: TypeError at pipelines/schedule/advancing.py:")

@@ -13,24 +13,24 @@ import pytest
 from rich.console import Console
 
 from hushcount.errors import UsageError
-from keys.store import active_key
+from keys.directories import active_key
 from pipelines.audit.doctor import examine
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.engine.runner import Engine
+from pipelines.handover.hops import HopName
 from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.log.fold import Fold
-from pipelines.log.hops import HopName
 from pipelines.log.log import Logs
 from pipelines.outputs.summary import digest_of_json
 from pipelines.schedule import attempts, stating
 from pipelines.schedule.attempts import attempt, carry_out
+from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.hops import Task
-from pipelines.schedule.report import Done
 from pipelines.schedule.run import run
+from pipelines.schedule.tasks import Task
 from pipelines.schedule.work import Vouched
 from tests.support.collecting import collect
 from tests.support.jobs import done

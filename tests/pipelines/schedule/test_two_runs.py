@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ledger.proofs import key_in
+from pipelines.ledger.stated_charges import key_in
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule import publishing

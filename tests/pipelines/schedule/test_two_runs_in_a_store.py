@@ -14,7 +14,7 @@ from pipelines.jobs import together
 from pipelines.jobs.analyze import AnalyzeSteps
 from pipelines.jobs.together import Where
 from pipelines.outputs.received_summary import folder_of
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from tests.support.collecting import collect
 from tests.support.site import Site, account_at, values
 from tests.support.stub_store import StubStore

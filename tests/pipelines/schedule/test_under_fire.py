@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from pipelines.asking.items import items_table
-from pipelines.asking.sources import from_store
 from pipelines.audit.doctor import examine
-from pipelines.handover.names import Batch
+from pipelines.handover.paths import Batch
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.summary import make_summary
+from pipelines.questions.items import items_table
+from pipelines.questions.sources import from_store
 from tests.support import site as support_site
 from tests.support.collecting import collect
 from tests.support.records import spoil

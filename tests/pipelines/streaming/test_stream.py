@@ -21,8 +21,8 @@ from pipelines.jobs import together
 from pipelines.jobs.together import BatchJob
 from pipelines.outputs.counting import take_counts
 from pipelines.streaming import order_book, ordering
-from pipelines.streaming.job import carried_by, stream
 from pipelines.streaming.order_book import MOST_NUMBER, OrderBook, OrderFile
+from pipelines.streaming.stream import carried_by, stream
 from pipelines.streaming.watch import _LISTED_EVERY, WatchOrders, _Tracker
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import files_under

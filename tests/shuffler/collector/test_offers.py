@@ -94,7 +94,7 @@ def test_a_get_that_offers_is_answered_and_so_are_the_next_ones(subtests: pytest
             assert answers.count(b'{"alive": true}') == 4
 
 
-def test_questions_are_answered_whatever_offer_comes_with_them(subtests: pytest.Subtests, evaluator: Running) -> None:
+def test_evaluations_are_made_whatever_offer_comes_with_them(subtests: pytest.Subtests, evaluator: Running) -> None:
     for offer, chunked in product(OFFERS, [False, True]):
         with subtests.test(offer=offer, chunked=chunked), connect(evaluator) as connection:
             questions = asked("one", "two")

@@ -9,7 +9,7 @@ from hushcount.client import Client
 from hushcount.policy import Policy
 from hushcount.senders import KEY
 from pipelines.deployment.settings import Deployment
-from pipelines.schedule.report import Done
+from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import Site, make_site, running, wait_for
 from tests.support.jobs import cli, found, refused, summary

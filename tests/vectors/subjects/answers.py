@@ -9,8 +9,8 @@ import json
 from itertools import product
 from typing import Any
 
-from hushcount.delivery.answers import verdict
 from hushcount.delivery.exchange import Reply
+from hushcount.delivery.verdicts import verdict
 
 _STATUSES = (
     100,

@@ -1,5 +1,5 @@
 /**
- * Questions to an evaluator by RFC 9497, mode VOPRF, ristretto255-SHA512: a module of its own, which only a page with an
+ * Evaluations by RFC 9497, mode VOPRF, ristretto255-SHA512: a module of its own, which only a page with an
  * oblivious campaign loads.
  *
  * The evaluator sees blinded elements, each uniform whatever the value. Its proof shows that it used the key of the
@@ -22,8 +22,8 @@ const { voprf } = ristretto255_oprf;
 /** Return so many random bytes, a multiple of 8. */
 export type Random = (count: number) => Uint8Array;
 
-/** One question for several inputs of the function, and what makes their outputs of the answer. */
-export interface Questions {
+/** One evaluation for several inputs of the function, and what makes their outputs of the answer. */
+export interface Evaluations {
   /** 32 bytes for each input. */
   readonly blinded: Uint8Array;
   /**
@@ -40,13 +40,13 @@ export interface PendingDiscovery {
   /** A sealed report with nothing to discover, which goes in its place if no answer comes. */
   readonly blank: Uint8Array;
   /** 32 bytes for the evaluator. They are uniform whatever the value is. */
-  readonly question: Uint8Array;
+  readonly evaluation: Uint8Array;
   /** Return the sealed report. Throws Unanswered if the answer's length, element or proof is wrong. */
   finish(answer: Uint8Array): Promise<Uint8Array>;
 }
 
 /** Blind inputs; undefined stands for a random one. */
-export function questionsOf(inputs: readonly (Uint8Array | undefined)[], random: Random): Questions {
+export function evaluationsOf(inputs: readonly (Uint8Array | undefined)[], random: Random): Evaluations {
   const asked = inputs.map((given) => {
     const input = given ?? random(INPUT_BYTES);
     return { input, ...voprf.blind(input, (count = 0) => random(count)) };
@@ -95,12 +95,12 @@ export function obliviousOf(publicKey: Uint8Array, hash: typeof blake2b): Oblivi
   return async (reports, value) => {
     const told = await reports.toldOf(value);
     const input = told === undefined ? undefined : concatBytes(reports.campaign.binding("discovery"), new TextEncoder().encode(told));
-    const questions = questionsOf([input], (count) => reports.octets(count));
+    const evaluations = evaluationsOf([input], (count) => reports.octets(count));
     return {
       blank: await reports.discoveryReport(null),
-      question: questions.blinded,
+      evaluation: evaluations.blinded,
       finish: async (answer) => {
-        const [output = NOTHING] = questions.finish(answer, publicKey);
+        const [output = NOTHING] = evaluations.finish(answer, publicKey);
         // Sealed anew without a value too: neither the time that it takes nor the store then tells of one.
         return reports.discoveryReport(value, nameOf(output, hash));
       },

@@ -38,7 +38,7 @@ export interface Delivery {
   /** Before this moment nothing is sent, because of failures, in milliseconds since 1970; undefined: no failure. */
   readonly heldUntil: number | undefined;
   /**
-   * Discovery reports that go without their values, because nobody answered their questions, by reason. They are sent or
+   * Discovery reports that go without their values, because their evaluations did not come, by reason. They are sent or
    * waiting like all others.
    */
   readonly blank: Readonly<Record<string, number>>;
@@ -54,7 +54,7 @@ export interface Delivering {
   readonly making: Making;
   readonly leaving: Leaving;
   readonly log: EventLog;
-  /** When it began to ask questions, in milliseconds since 1970. */
+  /** When it began to ask for evaluations, in milliseconds since 1970. */
   readonly asked: number;
 }
 

@@ -12,9 +12,9 @@ export interface Event {
    * fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses it. waits: a plain value waits for a
    * campaign file. queued: reports wait to be sent. sent: the collector has them. again: they are sent again later.
    * remade: made anew under the present campaign file. dropped: given up; with the reason
-   * "left_with_page" if it left with a page in an earlier window, and most probably arrived. answered: the evaluator answered the question
-   * of a discovery report. not_answered: it is asked again later. blank: nobody answered it, and the report goes without
-   * its value; with the reason "equivocation" if the answer was not made with the campaign's evaluator key. forgotten:
+   * "left_with_page" if it left with a page in an earlier window, and most probably arrived. answered: the evaluation
+   * of a discovery report came. not_answered: it is asked for again later. blank: it did not come, and the report goes
+   * without its value; with the reason "equivocation" if the answer was not made with the campaign's evaluator key. forgotten:
    * deleted at the opt-out.
    */
   readonly what:

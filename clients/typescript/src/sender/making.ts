@@ -5,7 +5,7 @@ import type { PendingDiscovery } from "../discovery/oblivious.js";
 import { own } from "../own.js";
 import type { Asked, Stream } from "../trust/asked.js";
 import type { Arrivals } from "./arrivals.js";
-import type { Asking } from "./asking.js";
+import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
 

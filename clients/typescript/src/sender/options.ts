@@ -31,14 +31,14 @@ export interface SenderOptions {
    */
   readonly keepValues?: boolean;
   /**
-   * Each report waits a random time up to this long, at most a day; by default 600 seconds. So does the question of a
+   * Each report waits a random time up to this long, at most a day; by default 600 seconds. So does the evaluation of a
    * discovery report, in an oblivious campaign, and the report again after it is answered.
    */
   readonly delaySeconds?: number;
   /** The evaluator's address, for an oblivious campaign; by default the collector answers. */
   readonly evaluator?: string;
   /**
-   * How long a question to the evaluator is asked again if nobody answers, at most a day; by default 3600 seconds. Then, or
+   * How long an evaluation is asked for again if nobody answers, at most a day; by default 3600 seconds. Then, or
    * if the page ends before, the discovery report goes without its value.
    */
   readonly answerWithinSeconds?: number;

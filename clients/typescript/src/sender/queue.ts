@@ -237,7 +237,7 @@ function isLeased({ key, waiting }: Queued, now: number): boolean {
 }
 
 /**
- * Return whether a report is due. A question waits a delay and then for its answer, at most a day each, and its report
+ * Return whether a report is due. An evaluation waits a delay and then for its answer, at most a day each, and its report
  * another delay.
  */
 function isDue({ due, blank }: Waiting, now: number): boolean {

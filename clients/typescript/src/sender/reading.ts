@@ -22,7 +22,7 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
       const campaign = await openCampaign(file, designs);
       const maker = await openMaker({ ...rest, campaign, policy, answers: new Answers(store) });
       // As all that a page loads, before there is a value.
-      if (campaign.evaluatorKey !== undefined) await part(import("./asking.js"));
+      if (campaign.evaluatorKey !== undefined) await part(import("./evaluations.js"));
       return maker;
     },
   };

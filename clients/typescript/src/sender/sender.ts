@@ -11,14 +11,14 @@ import { Answers } from "../store/answers.js";
 import type { Store } from "../store/store.js";
 import { Policy } from "../trust/policy.js";
 import { Arrivals } from "./arrivals.js";
-import type { Asking } from "./asking.js";
+import type { Asking } from "./evaluations.js";
 import { deliver, type Delivery } from "./deliverer.js";
 import { EventLog, type Event } from "./events.js";
 import { heldUntil, resume } from "./hold.js";
 import { addressOf } from "./http.js";
 import { inTurn } from "./in-turn.js";
 import { Leaving } from "./leaving.js";
-import { loadAsking } from "./load-asking.js";
+import { loadAsking } from "./load-evaluations.js";
 import { make, type Maker, type Making } from "./making.js";
 import { numbersOf, type SenderOptions } from "./options.js";
 import { followPage } from "./page.js";
@@ -277,7 +277,7 @@ export class Sender {
   async #leave(): Promise<void> {
     if (this.#tokens === undefined || this.#optedOut) return;
     const target = { ...this.#target, ...this.#tokens };
-    // Questions end with the page. It may live on: then the answers are in time.
+    // Evaluations end with the page. It may live on: then the answers are in time.
     this.#asking?.ask(target, true).catch(() => undefined);
     if (isAhead(this.#heldUntil, Date.now(), LONGEST_WAIT)) return;
     const sent = await this.#leaving.send(target, this.#making.arrivals);

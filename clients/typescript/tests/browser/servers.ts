@@ -29,7 +29,7 @@ export async function startSite(collector: string): Promise<Site> {
   return listening(server);
 }
 
-/** A collector that counts what it is sent; `preflights` are the questions of browsers before. */
+/** A collector that counts what it is sent; `preflights` are the evaluations of browsers before. */
 export interface CollectorSite extends Site {
   readonly collector: FakeCollector;
   readonly preflights: IncomingMessage[];

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from hushcount.results import COLUMNS, FOLDER, read, schema
-from pipelines.jobs.tables import csv_bytes
+from pipelines.jobs.table_files import csv_bytes
 from tests.pipelines.jobs.data_set.conftest import HALF
 from tests.support.collecting import window_name
 from tests.support.site import Site

@@ -13,7 +13,7 @@ import pytest
 from hushcount.collection.windows import window_start
 from hushcount.errors import FormatError
 from hushcount.results import FOLDER, read, schema
-from pipelines.dashboard.page import page_of
+from pipelines.monitoring.dashboard import page_of
 from tests.pipelines.jobs.data_set.conftest import HALF
 from tests.support.collecting import DAY, collect, window_name
 from tests.support.jobs import cli, done, estimates, refused, summary

@@ -1,0 +1,232 @@
+/**
+ * Evaluations that a page asks for: a module of its own, which only an oblivious campaign needs.
+ *
+ * The sealed blank of each value is in the queue; its evaluation, and the value, are in this page's memory alone. There is
+ * one evaluation for each value, asked at a random time, whatever the value is. The finished report takes the place of its
+ * blank. So exactly one discovery report leaves for each value, also if the page goes or no answer comes.
+ */
+
+import type { Budget } from "../budget/budget.js";
+import { ELEMENT_BYTES, PROOF_BYTES, type PendingDiscovery } from "../discovery/oblivious.js";
+import { DeliveryError, Unanswered } from "../errors.js";
+import type { freshBytes } from "../maths/words.js";
+import { own } from "../own.js";
+import type { Store } from "../store/store.js";
+import type { EventLog } from "./events.js";
+import type { Answer, send } from "./http.js";
+import type { Leaving } from "./leaving.js";
+import type { Maker } from "./making.js";
+import type { Target } from "./posting.js";
+import type { Queue, Queued, Waiting } from "./queue.js";
+import type { isAhead, pause, randomTime } from "./timing.js";
+import type { verdict } from "./verdict.js";
+
+const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
+const OCTETS = "application/octet-stream";
+
+/** What the page has already. */
+export interface Tools {
+  readonly send: typeof send;
+  readonly verdict: typeof verdict;
+  readonly pause: typeof pause;
+  readonly randomTime: typeof randomTime;
+  readonly isAhead: typeof isAhead;
+  readonly longestWait: number;
+  readonly freshBytes: typeof freshBytes;
+}
+
+/** What the evaluations of a page work with; times are in milliseconds. */
+export interface Circumstances extends Tools {
+  readonly store: Store;
+  /** The address of the campaign at its evaluator. */
+  readonly evaluator: string;
+  readonly budget: Budget;
+  readonly queue: Queue;
+  readonly leaving: Leaving;
+  readonly log: EventLog;
+  readonly delay: number;
+  /** How long an evaluation is asked again if nobody answers. */
+  readonly answerWithin: number;
+}
+
+/** An evaluation whose blank is made; `at` is when it is asked, `until` when that may go, in milliseconds since 1970. */
+interface Begun {
+  readonly pending: PendingDiscovery;
+  readonly at: number;
+  readonly until: number;
+}
+
+/** An evaluation whose blank is in the queue. */
+interface Evaluation extends Begun {
+  readonly row: Queued;
+}
+
+/** What became of an evaluation: a finished report, or the reason why there is none. */
+interface Outcome {
+  readonly body?: Uint8Array;
+  readonly reason?: string;
+  /** The evaluation is asked again, not before so many milliseconds. */
+  readonly again?: boolean;
+  readonly wait?: number;
+}
+
+/** The evaluations of one page that wait for an answer. */
+export class Asking {
+  readonly #given: Circumstances;
+  readonly #open = new Set<Evaluation>();
+  /** By their blanks: one that cannot be queued is forgotten, and its evaluation with it. */
+  readonly #begun = new WeakMap<Waiting, Begun>();
+  #failures = 0;
+  /** After a failure nothing is asked for a while; evaluations end with the page, so does this. */
+  #heldUntil = 0;
+
+  constructor(given: Circumstances) {
+    this.#given = given;
+  }
+
+  /** Hold nothing back any more: the device is online again. */
+  resume(): void {
+    this.#heldUntil = 0;
+  }
+
+  /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
+  async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
+    const { delay, answerWithin, randomTime, freshBytes } = this.#given;
+    const pending = await maker.pendingDiscovery(value);
+    const at = Date.now() + randomTime(delay);
+    const until = at + answerWithin;
+    const { fingerprint } = maker.campaign;
+    const waiting = { fingerprint, stream: "discovery", body: pending.blank, ...kept } as const;
+    const blank = own<Waiting>({ ...waiting, due: until + randomTime(delay), blank: freshBytes(8).join("-") });
+    this.#begun.set(blank, { pending, at, until });
+    return blank;
+  }
+
+  /** Note reports that were queued: the evaluations of blanks among them are asked from now on. */
+  add(rows: readonly Queued[]): void {
+    for (const row of rows) {
+      const begun = this.#begun.get(row.waiting);
+      if (begun !== undefined) this.#open.add({ ...begun, row });
+    }
+  }
+
+  /** When the next evaluation is asked, in milliseconds since 1970; infinity without any. */
+  next(): number {
+    const now = Date.now();
+    return Math.max(Math.min(...[...this.#open].map(({ at }) => this.#later(at, now))), this.#later(this.#heldUntil, now));
+  }
+
+  /**
+   * Ask what is due, or all if `early`; return how many reports go without their value, by reason.
+   *
+   * An evaluation that fails is asked again after a pause, with the same bytes, until its time is up. That does not keep one
+   * from being asked whose time went by while the page slept.
+   *
+   * @param target says whose evaluations they are.
+   * @param last one that fails now has no other time: its blank goes.
+   */
+  async ask(target: Target, early: boolean, last = false): Promise<Readonly<Record<string, number>>> {
+    const blanks: Record<string, number> = {};
+    if (await this.#given.budget.optedOut()) this.#open.clear();
+    const settle = async (evaluation: Evaluation, outcome: Outcome): Promise<void> => {
+      const reason = await this.#settle(evaluation, outcome);
+      if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
+    };
+    // What comes later, or is due later, has its turn in the next call.
+    const now = Date.now();
+    const open = [...this.#open];
+    const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
+    if (this.#later(this.#heldUntil, now) <= now) {
+      // Another call may have taken it.
+      const taken = due.filter((evaluation) => this.#open.delete(evaluation));
+      await Promise.all(
+        taken.map(async (evaluation) => {
+          const outcome = await this.#ask(target, evaluation, early);
+          if (outcome !== undefined) await settle(evaluation, outcome);
+        }),
+      );
+    }
+    for (const evaluation of open) {
+      if ((last || this.#later(evaluation.until, now, 2) <= now) && this.#open.delete(evaluation)) await settle(evaluation, { reason: "no_answer" });
+    }
+    return blanks;
+  }
+
+  /** Return a kept time; 0 if it is further ahead than so many of the longest waits, as after a clock was set back. */
+  #later(time: number, now: number, waits = 1): number {
+    const { isAhead, longestWait } = this.#given;
+    return isAhead(time, now, waits * longestWait) ? time : 0;
+  }
+
+  /** Return the evaluations whose blanks are still in the queue: one that is sent or deleted is not asked for. */
+  #waiting(open: readonly Evaluation[]): Promise<readonly Evaluation[]> {
+    return this.#given.store.change(
+      open.map(({ row }) => row.key),
+      (found) => ({ result: open.filter((_, place) => found[place]?.length === 1) }),
+    );
+  }
+
+  /** Ask for one evaluation; undefined: it is asked for again. */
+  async #ask(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome | undefined> {
+    const { log, pause } = this.#given;
+    const outcome = own(await this.#answered(target, evaluation, keepalive));
+    const { again = false, wait = 0, reason } = outcome;
+    if (!again) {
+      this.#failures = 0;
+      return outcome;
+    }
+    this.#open.add(evaluation);
+    // Evaluations that fail together are one failure.
+    const now = Date.now();
+    if (this.#later(this.#heldUntil, now) <= now) {
+      this.#failures += 1;
+      this.#heldUntil = now + pause(this.#failures, wait);
+    }
+    log.add("not_answered", 1, reason, "discovery");
+    return undefined;
+  }
+
+  async #answered({ fetcher, evaluatorToken }: Target, { pending, row }: Evaluation, keepalive: boolean): Promise<Outcome> {
+    const url = `${this.#given.evaluator}/evaluations?fingerprint=${row.waiting.fingerprint}`;
+    const headers = { "Content-Type": OCTETS, "Client-Token": evaluatorToken };
+    const body = pending.evaluation;
+    try {
+      const answer = await this.#given.send(fetcher, { url, headers, body, keepalive, mostBytes: ANSWER_BYTES });
+      return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
+    } catch (error) {
+      if (error instanceof DeliveryError) return { reason: "no_answer", again: true };
+      // Not asked again: an evaluator with another key, which could mark a client, may do so until it likes the moment.
+      if (error instanceof Unanswered) return { reason: "equivocation" };
+      throw error;
+    }
+  }
+
+  /** Return why there is no answer of the right form; undefined if there is one. */
+  #refusalOf(answer: Answer): Outcome | undefined {
+    const { status, media, body } = answer;
+    if (status === 200) {
+      if (media !== OCTETS) return { reason: "no_evaluator", again: true };
+      return body.length === ANSWER_BYTES ? undefined : { reason: "wrong_length", again: true };
+    }
+    const { fate, reason: said, wait } = this.#given.verdict(answer, 1);
+    const reason = said === "" || said === "no_collector" ? "no_evaluator" : said;
+    // An evaluator that does not know the campaign file may be about to read it.
+    const again = fate === "again" || fate === "refused" || fate === "sent" || reason === "unknown_fingerprint";
+    return again ? { reason, again, wait } : { reason };
+  }
+
+  /** Put the finished report in the place of its blank, or let that go, at a random time; return why it goes. */
+  async #settle(evaluation: Evaluation, outcome: Outcome): Promise<string | undefined> {
+    const { queue, leaving, log, delay, randomTime } = this.#given;
+    const { row } = evaluation;
+    const { blank: _, ...waiting } = row.waiting;
+    const { body = waiting.body, reason: why } = own(outcome);
+    const rows = await queue.replace(row, [own({ ...waiting, body, due: Date.now() + randomTime(delay) })]);
+    leaving.add(rows);
+    const reason = why ?? (rows.length === 0 ? "too_late" : undefined);
+    // The blank of an evaluation with an answer was there when it was asked; another tab has sent or deleted this one.
+    if (rows.length === 0 && reason === "no_answer") return undefined;
+    log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
+    return reason;
+  }
+}

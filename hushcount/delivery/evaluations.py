@@ -1,0 +1,135 @@
+"""Ask the evaluator for the names of discovery reports, and put the finished reports in the place of their blanks."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from hushcount.budget import Budget
+from hushcount.delivery.events import TellEvent
+from hushcount.delivery.exchange import NoAnswer
+from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
+from hushcount.delivery.open_evaluations import OpenEvaluation, OpenEvaluations
+from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
+from hushcount.delivery.queue import Queue
+from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import Verdict, evaluation_verdict
+from hushcount.delivery.waiting import Settled
+from hushcount.delivery.waits import random_seconds
+from hushcount.discovery.making import finish_all
+from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
+
+EQUIVOCATION = "equivocation"
+"""The reason when an answer was not made with the campaign's evaluator key: another key could mark the client."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asker:
+    """Asks for the open evaluations of this process; threads may share it.
+
+    What is asked, how often, and when does not depend on values: there is one evaluation for each report. So requests
+    are not padded; their sizes tell how many reports were made, which the collector counts anyway.
+
+    Args:
+        site: the evaluator.
+        queue: where the blanks are.
+        evaluations: of this process.
+        budget: says whether the person opted out.
+        delay: each finished report waits a random time up to so many seconds, so that it tells no more of the time of
+            use than its evaluation did.
+        tell: is told each step.
+    """
+
+    site: Site
+    queue: Queue
+    evaluations: OpenEvaluations
+    budget: Budget
+    delay: float
+    tell: TellEvent
+
+    def ask(self, early: bool) -> Counter[str]:
+        """Ask what is due, or all if `early`, and return how many reports go without their value, by reason.
+
+        One that fails is asked for again after a pause, with the same bytes, until its time is up. One that is
+        asked for early has no other time: its blank goes.
+        """
+        blank: Counter[str] = Counter()
+        if self.evaluations.next_due() is None:
+            # As in every campaign without an evaluator: its queue is not opened for that.
+            return blank
+        most = MOST_EVALUATIONS
+        while held_until(self.queue, time.time(), EVALUATOR) is None and not self.budget.opted_out:
+            taken = self.evaluations.take(time.time(), most, early)
+            if not taken:
+                break
+            try:
+                taken = self._still_waiting(taken, blank)
+                verdict = self._settle(taken, blank) if taken else Verdict("sent")
+            except BaseException:
+                # The disk is full, or the user interrupts: they wait for the next call.
+                self.evaluations.add(taken)
+                raise
+            if verdict.fate == "smaller":
+                most = max(1, len(taken) // 2)
+            elif verdict.fate == "again":
+                hold(self.queue, time.time(), verdict.wait, EVALUATOR)
+                self.tell("not_answered", verdict.reason, len(taken), "discovery")
+        if self.budget.opted_out:
+            self.evaluations.clear()
+        self._give_up(self.evaluations.take_late(time.time(), early), "no_answer", blank)
+        return blank
+
+    def next_due(self) -> float | None:
+        """Return when there may be something to ask, in seconds since 1970; None without an evaluation."""
+        due = self.evaluations.next_due()
+        return None if due is None else max(due, held_until(self.queue, time.time(), EVALUATOR) or 0.0)
+
+    def _still_waiting(self, taken: list[OpenEvaluation], blank: Counter[str]) -> list[OpenEvaluation]:
+        """Return the evaluations whose blanks nobody has sent or deleted, and let nobody send them meanwhile."""
+        there = self.queue.renew([one.claim for one in taken], time.time() + self.queue.lease)
+        self._lost(there.count(False), "too_late", blank)
+        return [one for one, waits in zip(taken, there, strict=True) if waits]
+
+    def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
+        """Ask in one exchange, and do with the evaluations what the answer says."""
+        body = b"".join(one.pending.evaluation for one in taken)
+        reports: list[bytes] = []
+        try:
+            place = f"evaluations?fingerprint={taken[0].fingerprint}"
+            reply = posted(self.site, self.queue, place, body, EVALUATOR_TOKEN)
+            verdict = evaluation_verdict(reply, len(taken))
+            if verdict.fate == "sent":
+                reports = finish_all([one.pending for one in taken], reply.body)
+        except NoAnswer as failure:
+            verdict = Verdict("again", failure.failure)
+        except Unanswered:
+            # Not asked again: an evaluator that answers with another key may do so until it likes the moment.
+            verdict = Verdict("dropped", EQUIVOCATION)
+        if verdict.fate in ("again", "smaller"):
+            self.evaluations.add(taken)
+            return verdict
+        release(self.queue, EVALUATOR)
+        if not reports:
+            self._give_up(taken, verdict.reason, blank)
+            return verdict
+        settled = [Settled(one.claim, self._due(), report) for one, report in zip(taken, reports, strict=True)]
+        answered = self.queue.settle(settled)
+        if answered:
+            self.tell("answered", "", answered, "discovery")
+        self._lost(len(taken) - answered, "too_late", blank)
+        return verdict
+
+    def _give_up(self, evaluations: list[OpenEvaluation], reason: str, blank: Counter[str]) -> None:
+        """Let the blanks go, at the times at which finished reports would."""
+        if evaluations:
+            self.queue.settle([Settled(one.claim, self._due()) for one in evaluations])
+            self._lost(len(evaluations), reason, blank)
+
+    def _lost(self, number: int, reason: str, blank: Counter[str]) -> None:
+        if number and not self.budget.opted_out:
+            blank[reason] += number
+            self.tell("blank", reason, number, "discovery")
+
+    def _due(self) -> float:
+        return time.time() + random_seconds(self.delay)

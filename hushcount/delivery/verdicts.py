@@ -1,0 +1,101 @@
+"""What the answer to a batch means for its reports: sent, to be sent again, to be made anew, or given up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hushcount.delivery.exchange import Reply
+from hushcount.delivery.waits import LONGEST_WAIT
+from hushcount.discovery.oblivious import ELEMENT_BYTES, PROOF_BYTES
+from hushcount.errors import FormatError
+from hushcount.formats.reading import parse_object
+
+MOST_REFUSALS = 200
+"""By others than the collector, of one report. With the pauses between them they take about six days."""
+Fate = Literal["sent", "again", "refused", "smaller", "closed", "dropped"]
+_PROBLEM_BYTES = 1 << 14
+_PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
+_LATER = frozenset({408, 425, 429})
+_FATES: Mapping[str, Fate] = {"epoch_closed": "closed", "unknown_fingerprint": "closed", "epoch_not_begun": "again"}
+_EVALUATOR_FATES: Mapping[str, Fate] = {"unknown_fingerprint": "again", "too_many_evaluations": "smaller"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a batch.
+
+    Attributes:
+        fate: sent: on the collector's disk. again: send the same bytes later. refused: the same, but not for ever,
+            because the answer is not the collector's. smaller: the batch has too many bytes or reports. closed: the
+            collector takes no reports of this campaign file. dropped: no attempt would succeed.
+        reason: the other side's name of the problem, or ours; letters, digits and underscores only.
+        wait: seconds that the other side asked for, a day at most.
+        at: when it was sent by the collector's clock, in seconds since 1970; None if the answer does not say it.
+    """
+
+    fate: Fate
+    reason: str = ""
+    wait: float = 0.0
+    at: float | None = None
+
+
+def verdict(reply: Reply, reports: int) -> Verdict:
+    """Return what an answer to a batch of so many reports means: vectors/v1/answers.json has every case.
+
+    Only a collector's own refusal, which names its problem, gives reports up at once. A page of a hotel's network or a
+    proxy says nothing about them, except 413: whoever says it, this many bytes do not pass.
+    """
+    return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
+
+
+def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
+    """Return what an evaluator's answer to so many evaluations means.
+
+    "sent" says that it has the right length; its proof is still to be checked. An evaluator that does not know the
+    campaign file may be about to read it; one that takes no more evaluations of this client may take some.
+    """
+    if reply.status != 200:
+        refusal = _refusal(reply, evaluations, "no_evaluator")
+        fate = _EVALUATOR_FATES.get(refusal.reason, refusal.fate)
+        # Who is not the evaluator may be gone before the evaluation's time is up.
+        later = fate == "refused" or (fate == "smaller" and evaluations == 1)
+        return replace(refusal, fate="again" if later else fate)
+    if _media_type(reply) != "application/octet-stream":
+        return Verdict("again", "no_evaluator")
+    wanted = evaluations * ELEMENT_BYTES + PROOF_BYTES
+    return Verdict("sent") if len(reply.body) == wanted else Verdict("again", "wrong_length")
+
+
+def _refusal(reply: Reply, number: int, unnamed: str) -> Verdict:
+    problem = _problem(reply)
+    if reply.status in _LATER or reply.status >= 500:
+        return Verdict("again", problem or f"status_{reply.status}", _seconds(reply.headers.get("retry-after", "")))
+    if reply.status == 413:
+        return Verdict("smaller" if number > 1 else "dropped", problem or "too_long")
+    if reply.status < 400 or not problem:
+        return Verdict("refused", unnamed)
+    return Verdict(_FATES.get(problem, "dropped"), problem)
+
+
+def _problem(reply: Reply) -> str:
+    """Return the name in the problem details of RFC 9457; empty if the answer names no problem."""
+    if _media_type(reply) != "application/problem+json" or len(reply.body) > _PROBLEM_BYTES:
+        return ""
+    try:
+        kind = parse_object(reply.body, "the answer").get("type")
+    except FormatError:
+        return ""
+    match = _PROBLEM.fullmatch(kind) if isinstance(kind, str) else None
+    return "" if match is None else match[1]
+
+
+def _media_type(reply: Reply) -> str:
+    return reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of Retry-After, a day at most. A date is ignored: it would need two clocks that agree."""
+    return min(float(text), LONGEST_WAIT) if re.fullmatch("[0-9]+", text) else 0.0

@@ -1,1 +1,0 @@
-"""Which results a question is about, and its answers as tables."""

@@ -1,0 +1,106 @@
+"""What follows from the answers: the mechanism, the spans of time, and the limit of the ledger."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import UsageError
+from hushcount.oracles.catalogue import CATALOGUE
+from hushcount.planning.planner import Candidate, Task, make_plan
+from hushcount.privacy.amplification import amplify
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.queries import discovery_answer, shuffled_answer
+from hushcount.privacy.statement import statement
+from hushcount.senders import Senders
+from pipelines.commands.init.wizard import Answers
+from pipelines.ledger.charging import cost_of
+
+_DAY = timedelta(days=1)
+_LEAST_GRACE = 2 * _DAY
+_KEPT = 30 * _DAY
+_RENEWED = 30
+_SKETCHES = tuple(name for name, oracle in CATALOGUE.items() if oracle.open_domain and oracle.seeded)
+_SKETCH_MIB = 64.0
+
+
+@dataclass(frozen=True)
+class Spans:
+    """How long reports are collected, waited for and kept.
+
+    Attributes:
+        grace: so long a stream below its minimum batch waits for later windows, two of them at least.
+        kept: what retention keeps: late reports are compared with earlier ones for twice the grace period and a window.
+    """
+
+    window: timedelta
+    grace: timedelta
+    kept: timedelta
+
+    @classmethod
+    def of(cls, window: timedelta) -> Spans:
+        """Return those that fit a window."""
+        grace = max(_LEAST_GRACE, 2 * window)
+        return cls(window, grace, max(_KEPT, 2 * grace + window))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the ledger lets all releases of some days cost one client."""
+
+    epsilon: float
+    delta: float
+    renew_days: int
+
+
+def mechanism_for(answers: Answers) -> Candidate:
+    """Return the mechanism of the least error for these answers; UsageError if none is possible.
+
+    In an open domain it is one with a sketch: a batch in which discovery found nothing is counted all the same, and
+    values that are found later can be asked of its tally.
+    """
+    task = Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES)
+    if answers.known is not None:
+        task = Task(len(answers.known.items) + 1)
+    try:
+        return make_plan(task, answers.epsilon, answers.clients).chosen
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def budget_for(campaign: Campaign, window: timedelta) -> Budget:
+    """Return a budget for a tenth more than the windows of its days, each with the fewest reports: at its dearest.
+
+    It bounds what a fault may cost, and promises nobody much.
+    """
+    days = max(_RENEWED, math.ceil(window / _DAY))
+    # A change of epochs makes two batches of one window.
+    windows = math.ceil(1.1 * (timedelta(days=days) / window)) + 1
+    stated = statement(campaign, campaign.shuffle.minimum_batch, Senders("client-token"))
+    counts = cost_of(stated, "analyze")
+    # Where shuffling so few gains nothing it costs no delta either; shuffling more may.
+    each = [Loss(counts.epsilon, max(counts.delta, campaign.shuffle.delta))]
+    if campaign.discovery is not None:
+        each.append(cost_of(stated, "discover"))
+    epsilon, delta = (windows * sum(getattr(one, name) for one in each) for name in ("epsilon", "delta"))
+    return Budget(_upward(epsilon), _upward(delta), days)
+
+
+def shuffled_guarantee(campaign: Campaign, clients: int) -> dict[str, Any]:
+    """Return what hushcount privacy --campaign answers for so many reports."""
+    gained = amplify(campaign.require_frequency(), clients, campaign.shuffle.delta)
+    return shuffled_answer(gained, campaign.shuffle.minimum_batch)
+
+
+def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:
+    """Return what hushcount privacy --campaign --discovery answers; None without discovery."""
+    return None if campaign.keep_rule is None else discovery_answer(campaign.keep_rule)
+
+
+def _upward(value: float) -> float:
+    """Return a number in three digits that is more than the value by more than what sums are rounded by."""
+    scale = 10.0 ** (2 - math.floor(math.log10(value)))
+    return float(f"{math.ceil(value * (1.0 + 1e-9) * scale) / scale:.6g}")

@@ -1,0 +1,183 @@
+"""Write a deployment into a new directory, whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.signatures import signature_path
+from hushcount.delivery.site import Site
+from hushcount.errors import UsageError
+from hushcount.formats.whole_files import write_new
+from hushcount.oracles.parameters import Parameters
+from hushcount.policy import terms_of
+from keys import directories, vouching
+from pipelines.commands.init.planned import Budget, Spans, budget_for
+from pipelines.commands.init.texts import app_text, deployment_text, site_of
+from pipelines.commands.init.units import User, units
+from pipelines.commands.init.wizard import Answers
+from pipelines.deployment.publish import publish
+from pipelines.deployment.settings import Deployment
+from pipelines.jobs.new_campaign import create_campaign
+from pipelines.ledger.overview import set_limit
+
+_DAYS = 365
+_PRIVATE = 0o077
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and as whom the services run.
+
+    Attributes:
+        directory: of the deployment, an absolute path.
+        host, port: where the collector listens.
+        user: whose processes they are.
+    """
+
+    directory: Path
+    host: str
+    port: int
+    user: User
+
+    @property
+    def site(self) -> str:
+        """The address for a client on this machine."""
+        return site_of(self.host, self.port)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether no other machine reaches it, so that clients take plain http."""
+        try:
+            Site(self.site)
+        except UsageError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How reports are made and released: the planned mechanism, and the fewest reports of a release."""
+
+    mechanism: str
+    parameters: Parameters
+    minimum_batch: int
+
+
+def require_new(directory: Path) -> None:
+    """Check that a directory can be made, or is empty.
+
+    Raises:
+        UsageError: it cannot be named in a unit, or something is there, or the directory that it is to be in is not.
+    """
+    if not str(directory).isprintable():
+        raise UsageError(f"directory is {str(directory)!r}, must have a name of printable characters")
+    if not directory.parent.is_dir():
+        raise UsageError(f"directory is {directory}, but {directory.parent} is no directory: make it first")
+    if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"directory {directory} is not empty: hushcount init writes a new one, give another name")
+
+
+def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
+    """Write all files of a deployment, publish its first epoch, and set the limit of its ledger.
+
+    The directory appears with its last file; if this ends before, by an exception or a signal that can be caught,
+    nothing is left of it. What a killed process left goes with the next try. All is for its user alone.
+
+    Returns:
+        The campaign, and what its ledger allows.
+
+    Raises:
+        UsageError: it cannot be written, or appeared meanwhile.
+    """
+    # Directories of keys, campaigns and the ledger are made by what makes them for everybody.
+    mask = os.umask(_PRIVATE)
+    try:
+        with _whole(place.directory) as partial:
+            made = _written(partial, place, answers, choice, test_value)
+            if not place.user.is_caller:
+                for path in (partial, *partial.rglob("*")):
+                    os.chown(path, place.user.uid, place.user.gid)
+            return made
+    finally:
+        os.umask(mask)
+
+
+def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
+    directories.create(folder / "keys", _DAYS)
+    directories.create(folder / "operator-keys", _DAYS, ("operator",))
+    path, spans = folder / "campaign.json", Spans.of(answers.window)
+    campaign = create_campaign(
+        answers.id,
+        directories.read_public([folder / "keys"]),
+        folder,
+        mechanism=choice.mechanism,
+        epsilon=answers.epsilon,
+        dictionary=answers.dictionary,
+        settings=choice.parameters,
+        shuffle={"minimum_batch": choice.minimum_batch, "delta": answers.delta},
+        discovery=None if answers.discovery is None else {"epsilon": answers.discovery, "delta": answers.delta},
+    )
+    campaign.write(path)
+    signature = vouching.sign_campaign(directories.active_key(folder / "operator-keys", "operator"), campaign)
+    budget = budget_for(campaign, answers.window)
+    operator = directories.verify_keys(folder / "operator-keys", "operator")
+    texts = {
+        signature_path(path).name: signature.text(),
+        "policy.json": terms_of(campaign, operator, answers.known).text(),
+        "deployment.toml": deployment_text(answers.id, spans, place.host, place.port, listed=answers.known is not None),
+        "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
+        **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},
+    }
+    # A service may write there only if they are there when it starts.
+    for name in ("systemd", "store", "journal"):
+        (folder / name).mkdir()
+    for name, text in texts.items():
+        write_new(folder / name, text, 0o644)
+    publish(Deployment.read(folder / "deployment.toml"), path)
+    set_limit(folder / "ledger.db", campaign.id, budget.epsilon, budget.delta, budget.renew_days)
+    return campaign, budget
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """Yield a hidden directory beside the target, which gets its name if the block ends without an exception."""
+    try:
+        _sweep(target)
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.init")
+        partial.mkdir(mode=0o700)
+        descriptor = os.open(partial, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(f"cannot make {target} in {target.parent}: {error.strerror}") from None
+    try:
+        # Nobody sweeps away what is locked.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield partial
+        try:
+            # Fails, as a whole, if anything has been put there.
+            os.rename(partial, target)
+        except OSError as error:
+            raise UsageError(f"cannot make {target}: {error.strerror}; nothing was written") from None
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed processes left of the same directory: it holds keys that nobody uses."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.init"):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left)
+            finally:
+                os.close(descriptor)

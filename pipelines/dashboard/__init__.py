@@ -1,1 +1,0 @@
-"""One page of a whole deployment: what its campaigns counted, and how they fare."""

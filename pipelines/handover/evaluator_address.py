@@ -1,0 +1,181 @@
+"""Where the evaluator of an oblivious campaign is asked: at its address, or with its key on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.public_keys import EvaluatorKeyPart
+from hushcount.delivery.exchange import post_octets
+from hushcount.delivery.site import Site
+from hushcount.delivery.verdicts import evaluation_verdict
+from hushcount.discovery.oblivious import Ask, Unanswered, evaluations_of
+from hushcount.errors import HushcountError, RetiredKey, UsageError
+from hushcount.formats.client_files import read_private
+
+if TYPE_CHECKING:
+    # A worker that reveals loads this module, and has no code of the services that a deployment file configures.
+    from pipelines.deployment.settings import Deployment
+
+_TOKEN = re.compile("[\x21-\x7e]{16,256}")
+_MOST_TOKEN_BYTES = 1024
+_ADDRESSES = ("https://", "http://")
+_TOO_MANY = ("too_many_evaluations", "too_many_evaluations_at_once")
+_ENV, _SECRET = "env:", "gcp-secret://"
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """An evaluator. Carries references only, so that a job's graph may hold it.
+
+    Args:
+        source: its address, as in https://collector.example.com; or, on a machine that holds its key, a key directory,
+            env:NAME or gcp-secret://NAME.
+        token: where the bearer token is that an address asks for: a private file, env:NAME or gcp-secret://NAME.
+    """
+
+    source: str
+    token: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_address:
+            # Refused now rather than after the reports are opened.
+            Site(self.source)
+        elif self.token is not None:
+            raise UsageError(f"evaluator is {self.source}, no address: a key is asked without a token, leave it out")
+
+    @property
+    def is_address(self) -> bool:
+        """Whether it is asked over HTTP."""
+        return self.source.startswith(_ADDRESSES)
+
+    def ask(self, campaign: Campaign) -> Ask:
+        """Return what asks a campaign's evaluations.
+
+        It raises Unanswered if the evaluator does not answer, and RetiredKey if its key was destroyed.
+
+        Raises:
+            UsageError: the token or the key cannot be read, or the source has no key of the campaign.
+            RetiredKey: the key was destroyed.
+        """
+        if self.is_address:
+            shown = None if self.token is None else read_token(self.token)
+            return partial(_post, Site(self.source, app_token=shown), campaign)
+        # Whoever asks at an address has no key, and may have no package of them.
+        from keys.directories import campaign_key
+
+        try:
+            reference = campaign_key(self.source, "evaluator", campaign.keys.evaluator)
+        except RetiredKey as retired:
+            raise _destroyed(campaign) from retired
+        return reference.read_evaluator().evaluate
+
+    def require(self, campaign: Campaign) -> None:
+        """Ask about random bytes: a release must not be drawn, or a batch opened, that nobody can verify.
+
+        Raises:
+            Unanswered, UsageError, RetiredKey: as `ask`, and what that returns.
+        """
+        evaluation = evaluations_of([None])
+        evaluation.finish(self.ask(campaign)(evaluation.blinded), public_key(campaign))
+
+
+def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
+    """Return the evaluator that options name, or None."""
+    if source is None and token is not None:
+        raise UsageError("a token for the evaluator was given, and no evaluator: give its address too")
+    return None if source is None else Evaluator(source, token)
+
+
+def evaluator_here(deployment: Deployment) -> Evaluator | None:
+    """Return the evaluator that a deployment's analyzer asks, or None."""
+    part = deployment.file.analyzer
+    if part.evaluator is None:
+        return None
+    if part.evaluator.startswith(_ADDRESSES):
+        token = part.evaluator_token
+        return Evaluator(part.evaluator, None if token is None else str(deployment.key_source(token)))
+    return Evaluator(str(deployment.key_source(part.evaluator)), part.evaluator_token)
+
+
+def namer(campaign: Campaign, evaluator: Evaluator | None) -> Evaluator | None:
+    """Return the evaluator that names an oblivious campaign's values; None: the hash key in the campaign file does.
+
+    Raises:
+        UsageError: no evaluator is named and one is needed, or the file withholds the hash key.
+    """
+    if not campaign.is_oblivious:
+        campaign.require_whole()
+        return None
+    if evaluator is None:
+        raise UsageError(
+            f"campaign {campaign.id} is oblivious, and no evaluator is named that can name its values: give "
+            "--evaluator, its address or its key directory; for hushcount run, set evaluator under [analyzer]"
+        )
+    return evaluator
+
+
+def public_key(campaign: Campaign) -> bytes:
+    """Return the evaluator's public key in an oblivious campaign."""
+    return bytes.fromhex(_key(campaign).key)
+
+
+def read_token(reference: str) -> str:
+    """Return the bearer token in a private file, env:NAME or gcp-secret://NAME; no error shows a part of it."""
+    text = read_secret_text(reference, "token")
+    if not _TOKEN.fullmatch(text):
+        raise UsageError(f"evaluator token {reference} holds no token: it must be 16 to 256 visible ASCII characters")
+    return text
+
+
+def read_secret_text(reference: str, what: str) -> str:
+    """Return the text in a private file, env:NAME or gcp-secret://NAME without space around it; empty: none is there.
+
+    Raises:
+        UsageError, HushcountError: it cannot be read; the error shows no part of it.
+    """
+    if reference.startswith(_ENV):
+        text = os.environ.get(reference.removeprefix(_ENV), "")
+    elif reference.startswith(_SECRET):
+        from keys import gcp
+
+        text = gcp.read_secret(gcp.secret_name(reference))
+    else:
+        raw = read_private(Path(reference), what, _MOST_TOKEN_BYTES)
+        text = "" if raw is None else raw.decode("ascii", "replace")
+    return text.strip()
+
+
+def _post(site: Site, campaign: Campaign, blinded: bytes) -> bytes:
+    path = f"/v1/campaigns/{campaign.id}/evaluations?fingerprint={campaign.fingerprint.hex()}"
+    who = f"the evaluator {site.address}"
+    try:
+        reply = post_octets(site, path, blinded)
+    except HushcountError as failure:
+        raise Unanswered(f"{who} did not answer, so that no found value can be verified: {failure}") from None
+    if reply.status == 200:
+        return reply.body
+    problem = evaluation_verdict(reply, 1).reason
+    if problem == "key_destroyed":
+        raise _destroyed(campaign)
+    cure = ": set its most_evaluations_verifier to more than the values of a batch" if problem in _TOO_MANY else ""
+    raise Unanswered(f"{who} refused, so that no found value can be verified: status {reply.status}, {problem}{cure}")
+
+
+def _destroyed(campaign: Campaign) -> RetiredKey:
+    id = _key(campaign).id
+    said = (
+        f"the evaluator key {id} of campaign {campaign.id} epoch {campaign.epoch} was destroyed: what was released of "
+        "it can never be verified"
+    )
+    return RetiredKey(said, id)
+
+
+def _key(campaign: Campaign) -> EvaluatorKeyPart:
+    (key,) = campaign.keys.evaluator
+    return key

@@ -1,0 +1,90 @@
+"""The hops of a batch: their order, whose job each is, what each reads and writes, and which outputs there are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hushcount import results
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.epochs import folder_name
+from pipelines.deployment.settings import Deployment, Party
+from pipelines.files import storage
+from pipelines.handover.paths import Batch
+from pipelines.outputs.staging import SUMMARY
+
+if TYPE_CHECKING:
+    from keys.roles import SigningRole
+
+
+HopName = Literal["shuffle", "release", "discover", "analyze"]
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A job of a batch.
+
+    Attributes:
+        input: the hop whose output it reads; None: segments, which collectors wrote.
+        stream: that a batch must have for the hop to run; None: any.
+        signer: role of the key that signs its output for another party; None: it has none.
+    """
+
+    name: HopName
+    party: Party
+    folder: str
+    input: HopName | None = None
+    stream: Stream | None = None
+    signer: SigningRole | None = None
+
+
+_HOPS = (
+    Hop("shuffle", "shuffler", "shuffled", signer="shuffler"),
+    Hop("release", "aux-server", "released", input="shuffle", stream="discovery", signer="aux_signer"),
+    Hop("discover", "analyzer", "found", input="release", stream="discovery"),
+    Hop("analyze", "analyzer", "results", input="shuffle", stream="reports"),
+)
+CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
+"""The hops by name, in their order."""
+HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
+"""Those that write for another party; retention deletes what they wrote."""
+CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
+"""The hops that charge the ledger."""
+READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
+"""The hop that reads what the shuffler handed on of a stream."""
+
+
+def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
+    """Return the hops of a campaign's batches that these parties run, in their order."""
+    streams = {None, *campaign.streams}
+    return [hop.name for hop in _HOPS if hop.stream in streams and hop.party in parties]
+
+
+def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:
+    """Return the directory that a hop writes of a batch."""
+    return deployment.folder(CHAIN[hop].folder, batch.campaign, batch.name)
+
+
+def table_of(deployment: Deployment, batch: Batch) -> str:
+    """Return the path of the table of a batch's result, in the data set."""
+    return deployment.folder(results.FOLDER, results.file_name(batch.campaign, batch.window, folder_name(*batch.file)))
+
+
+def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tuple[Batch, str]]:
+    """Yield each batch with an output in a folder, and the path of its summary, sorted by name."""
+    for path, _ in storage.list_tree(deployment.folder(folder, campaign), f"*/{SUMMARY}"):
+        batch = Batch.named(campaign, path.split("/")[-2])
+        if batch is not None:
+            yield batch, path
+
+
+def all_outputs(deployment: Deployment, folder: str) -> dict[str, list[Batch]]:
+    """Return the batches with an output in a folder, by campaign, by one listing."""
+    found: dict[str, list[Batch]] = defaultdict(list)
+    for path, _ in storage.list_tree(deployment.folder(folder), f"*/*/{SUMMARY}"):
+        campaign, name = path.split("/")[-3:-1]
+        if (batch := Batch.named(campaign, name)) is not None:
+            found[campaign].append(batch)
+    return found

@@ -1,0 +1,129 @@
+"""report.html: one self-contained page with the chart, the found items, the counts of every hop and the statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hushcount.campaigns.campaign import Campaign
+from pipelines.console.job_results import detection, other_explained
+from pipelines.console.tables import by_reason
+from pipelines.jobs.found import COMBINED_SAYS, Found, facts_of, same_batch
+from pipelines.outputs.counts import BinCounts, StreamCounts
+from pipelines.outputs.summary import HopSummary, TableFacts
+from pipelines.pages.figures import Block, Figure, Panel, Prose, Row, Span
+from pipelines.pages.page import render as page_of
+
+_CHART_ITEMS = 40
+_TABLE_ITEMS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """Content of the page: the table of estimates and what discovery found, if there are any."""
+
+    campaign: Campaign
+    summary: HopSummary
+    table: pa.Table | None
+    found: Found | None
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML without any reference to another file or host."""
+    privacy = page.summary.stated
+    blocks = (_estimates(page), *_found(page), _hops(page))
+    panel = Panel("result", "", privacy.plain, privacy.sentences, blocks)
+    title = f"{page.campaign.id}, epoch {page.campaign.epoch}"
+    return page_of(title, (), [panel], f"Campaign fingerprint {page.campaign.fingerprint.hex()}")
+
+
+def _estimates(page: Page) -> Block:
+    estimates = page.summary.estimates
+    if page.table is None or estimates is None or estimates.table is None:
+        says = "The domain is open: ask the tally for items with hushcount estimate."
+        return Prose("estimates", "Estimates", (says,))
+    table = page.table.sort_by([("count", "descending")])
+    rows = tuple(map(_counted, table.slice(0, _TABLE_ITEMS).to_pylist()))
+    other = estimates.other
+    outside = []
+    if other:
+        error = f"{other['standard_error']:,.0f}"
+        outside.append(f"Outside the dictionary (\u201cother\u201d): {other['count']:,.0f} \u00b1 {error}.")
+    if estimates.explained is not None:
+        outside.append(other_explained(estimates.explained))
+    legend = (_legend(estimates.table), *outside)
+    return Figure("estimates", "Estimates", legend, "intervals", _heads(table), rows, most=_CHART_ITEMS)
+
+
+def _legend(table: TableFacts) -> str:
+    rate, expected = table.false_positive_rate, table.false_positive_rate * table.items
+    false = f"about {expected:,.0f} of them" if expected >= 1.0 else f"{expected:.2g} of them on average"
+    return (
+        f"The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
+        f"{100 * table.confidence:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
+        f"for all {table.items:,} together. The largest of many noisy estimates tend to be too large: read the thin "
+        f"lines for items picked by their size. The darker bars, \u201cdetected all\u201d in the table, mark the "
+        f"{table.detected_all:,} items that are {detection(table)} In the table \u201cdetected\u201d marks "
+        f"the {table.detected:,} items detected, each looked at alone: each item that nobody holds is marked with "
+        f"a probability of {100 * rate:g} % at most, {false} if nobody held any."
+    )
+
+
+def _heads(table: pa.Table) -> tuple[str, ...]:
+    return tuple(name.replace("_", " ") for name in table.column_names)
+
+
+def _counted(row: dict[str, Any]) -> Row:
+    """Return a row of the table: the item, its numbers, and whether it is detected, alone and among all."""
+    item, *numbers, detected, among_all = row.values()
+    marks = ("yes" if mark else "" for mark in (detected, among_all))
+    drawn = Span(row["count"], row["low"], row["high"], row["low_all"], row["high_all"], among_all)
+    return Row(item, (*(f"{number:,.0f}" for number in numbers), *marks), drawn)
+
+
+def _found(page: Page) -> Iterator[Block]:
+    found = page.found
+    if found is None:
+        return
+    title = f"Found: {len(found.items):,} values that nobody listed"
+    facts = facts_of(page.campaign, found.summary.senders)
+    apart = "" if page.summary.estimates is None else page.summary.estimates.apart or ""
+    if found.counts is None or facts is None:
+        yield Prose("found", title, _sentences([apart]), tuple(sorted(found.items)))
+        return
+    both = COMBINED_SAYS if "combined" in found.counts.column_names else apart
+    rows = tuple(map(_found_row, found.counts.slice(0, _TABLE_ITEMS).to_pylist()))
+    says = _sentences([facts.says, both])
+    yield Figure("found", title, says, "intervals", _heads(found.counts), rows, most=_CHART_ITEMS)
+
+
+def _sentences(texts: Iterable[str]) -> tuple[str, ...]:
+    said = " ".join(texts).strip()
+    return (said,) if said else ()
+
+
+def _found_row(row: dict[str, Any]) -> Row:
+    """Return a row of found counts: errors of a few reports need a decimal."""
+    item, *numbers = row.values()
+    cells = tuple("" if number is None else f"{number:,.1f}" for number in numbers)
+    return Row(item, cells, Span(row["count"], row["low"], row["high"]))
+
+
+def _hops(page: Page) -> Figure:
+    chain = (*page.summary.upstream, page.summary)
+    lines: list[tuple[str, str, StreamCounts | BinCounts]]
+    lines = [(hop.hop, name, counts) for hop in chain for name, counts in hop.streams.items()]
+    if page.found is not None and page.found.summary.bins is not None and same_batch(page.found, page.summary):
+        released = next(hop for hop in page.found.summary.upstream if hop.hop == "release")
+        lines.append(("release", "discovery", released.streams["discovery"]))
+        bins = page.found.summary.bins
+        lines.append(("discover", "kept bins", bins))
+    rows = []
+    for hop, stream, counts in lines:
+        ends = (counts.kept, counts.found) if isinstance(counts, BinCounts) else (counts.received, counts.accepted)
+        rows.append(Row(hop, (stream, *(f"{number:,}" for number in ends), by_reason(counts.rejected))))
+    heads = ("hop", "stream", "received", "accepted", "rejected")
+    return Figure("hops", "Counts of every hop", (), "none", heads, tuple(rows))

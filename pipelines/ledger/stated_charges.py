@@ -1,0 +1,205 @@
+"""Charges as the summaries of their releases state them, for a ledger that was restored from an older copy.
+
+A summary is written after its charge, so what it states was charged. What a summary states of the limit was in force
+then: a ledger without a limit, which was lost, gets it back too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.errors import FormatError, HushcountError
+from hushcount.formats.models import Hex32
+from hushcount.formats.reading import validated
+from hushcount.privacy.statement import statement, window_of
+from hushcount.senders import Senders, told_in
+from pipelines.ledger.balance import committed
+from pipelines.ledger.charges import Charge, Limit, charge_key
+from pipelines.ledger.charging import cost_of, put_charge
+from pipelines.ledger.file import opened, put, read_charges, read_limit, writing
+from pipelines.ledger.own_time import advanced
+from pipelines.outputs.account import Admission, Hop, Unit
+
+_LEDGER, _ACCEPTED = "ledger", "accepted"
+
+
+def _moment(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("has no time zone")
+    return text
+
+
+_Moment = Annotated[str, StringConstraints(max_length=64), AfterValidator(_moment)]
+_Epsilon = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_Delta = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Charged(BaseModel):
+    """What is read of `pipelines.outputs.account.Charged`; summaries of older programs lack outline and draw."""
+
+    key: Hex32
+    hop: Hop
+    manifest: Hex32
+    epsilon: _Epsilon
+    delta: _Delta
+    local: _Epsilon | None
+    epoch_epsilon: _Epsilon | None
+    per: Unit
+    committed_at: _Moment
+    outline: Hex32 | None = None
+    draw: Hex32 | None = None
+
+
+class _Terms(BaseModel):
+    epsilon: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    delta: Annotated[float, Field(ge=0.0, lt=1.0)]
+    renew_days: Annotated[int, Field(ge=1)] | None
+    since: _Moment
+    composition: Admission
+
+
+class _Ledger(BaseModel):
+    charged: _Charged
+    limit: _Terms | None
+
+
+class _Release(BaseModel):
+    ledger: _Ledger
+    accepted: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A release that was charged.
+
+    Attributes:
+        charge: as it was charged, without its curve.
+        limit: of the campaign, at that time; None: there was none.
+        campaign: the campaign file.
+        senders: whose reports were released.
+    """
+
+    charge: Charge
+    limit: Limit | None
+    campaign: Campaign
+    senders: Senders
+
+    @property
+    def moment(self) -> datetime:
+        """When it was charged."""
+        return datetime.fromisoformat(self.charge.stamped)
+
+    def require_complete(self, name: str) -> None:
+        """Raise HushcountError if the summary of this name was written by a program that did not state the draw."""
+        if self.charge.hop == "discover" and self.charge.draw is None:
+            raise HushcountError(
+                f"the ledger lacks the charge of {name}, which an older Hushcount wrote without its draw: restore a "
+                "newer copy of the ledger"
+            )
+
+    @property
+    def with_curve(self) -> Charge:
+        """The charge with the curve that its job gave it, if it had one."""
+        charge = self.charge
+        if charge.hop != "analyze":
+            return charge
+        stated = statement(self.campaign, charge.reports, self.senders)
+        # Of two releases under one key only their cost is known.
+        curve = (
+            window_of(self.campaign, self.senders, charge.reports)
+            if cost_of(stated, "analyze") == charge.loss
+            else None
+        )
+        return replace(charge, window=curve)
+
+
+def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return those parts of a summary that prove its charge; None if it states none."""
+    ledger = summary.get(_LEDGER)
+    if not isinstance(ledger, Mapping):
+        return None
+    kept = {_LEDGER: {name: ledger.get(name) for name in ("charged", "limit")}, _ACCEPTED: summary.get(_ACCEPTED)}
+    return kept | told_in(summary).data()
+
+
+def key_in(note: Mapping[str, Any]) -> str | None:
+    """Return the key in a note, unchecked; None: there is none."""
+    try:
+        return str(note[_LEDGER]["charged"]["key"])
+    except (LookupError, TypeError):
+        return None
+
+
+def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
+    """Return what a note proves.
+
+    Args:
+        note: as `noted` returned it; it may have been altered since.
+        campaign: the campaign file of the release.
+        name: of the summary, for errors.
+
+    Raises:
+        FormatError: it is no statement of a charge, or of another campaign file.
+    """
+    release = validated(_Release, note, name, "does not say what was charged")
+    said, terms, fingerprint = release.ledger.charged, release.ledger.limit, campaign.fingerprint.hex()
+    if said.key != charge_key(fingerprint, campaign.epoch, said.hop, said.manifest):
+        raise FormatError(f"{name} states a charge that is not of its campaign file: restore it")
+    charge = Charge(
+        said.key, campaign.id, fingerprint, campaign.epoch, said.hop, said.manifest, said.outline or "", "committed",
+        said.epsilon, said.delta, said.local, said.epoch_epsilon, said.per,
+        reports=release.accepted if said.hop == "analyze" else None,
+        reserved_at=said.committed_at, committed_at=said.committed_at, draw=said.draw,
+    )  # fmt: skip
+    limit = None if terms is None else Limit(campaign.id, **terms.model_dump())
+    return Proof(charge, limit, campaign, told_in(note))
+
+
+def by_time(proofs: Iterable[Proof]) -> list[Proof]:
+    """Return proofs, those of the oldest charges first."""
+    return sorted(proofs, key=lambda proof: proof.moment)
+
+
+def charged_keys(path: Path, campaign: str) -> set[str]:
+    """Return the keys of a campaign's charges; none if the ledger is missing."""
+    if not path.exists():
+        return set()
+    with opened(path) as connection:
+        # Asked before each release: whether a row was altered is looked at where it is read whole.
+        wanted = "SELECT key FROM charges WHERE campaign = ? AND state = 'committed'"
+        return {str(row["key"]) for row in connection.execute(wanted, (campaign,))}
+
+
+def put_back(path: Path, campaign: str, proofs: Iterable[Proof]) -> Limit | None:
+    """Charge releases that a ledger lacks, over its limit if need be: they were handed out.
+
+    Args:
+        path: the ledger, made if it is missing.
+        campaign: id of the campaign.
+        proofs: one for each key. A campaign without a limit gets that of the newest one.
+
+    Returns:
+        The limit that the ledger had.
+
+    Raises:
+        LedgerError, UsageError, FormatError: the ledger cannot be used.
+    """
+    ordered = by_time(proofs)
+    newest = ordered[-1]
+    with opened(path, create=True) as connection, writing(connection):
+        advanced(connection, newest.moment)
+        had = read_limit(connection, campaign)
+        if had is None and newest.limit is not None:
+            put(connection, newest.limit)
+        there = {charge.key for charge in committed(read_charges(connection, campaign))}
+        for proof in ordered:
+            if proof.charge.key not in there:
+                put_charge(connection, proof.with_curve, had or newest.limit)
+    return had

@@ -1,0 +1,176 @@
+"""The ledger beside the log: it is the one that the log names, and has the charges that the log says were made.
+
+A `done` entry repeats the charge of its release, so that a ledger that was restored, or lost, is brought up to date:
+before each release by what the logs of the parties here say of its campaign. Limits are of a campaign, so that the
+charges of others take no room from it. An entry is put only while its own charge stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from hushcount.errors import HushcountError
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
+from pipelines.handover.paths import Batch
+from pipelines.ledger.charges import Limit
+from pipelines.ledger.following import Followed, follow, id_of
+from pipelines.ledger.stated_charges import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
+from pipelines.log.entries import Charging
+from pipelines.log.fold import Fold
+from pipelines.log.log import Log, Logs
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What a ledger lacks of one campaign.
+
+    Attributes:
+        proofs: of the charges.
+        batches: names of the batches that were released.
+        faults: a sentence for each release of which it is not known how it is to be charged.
+    """
+
+    proofs: tuple[Proof, ...] = ()
+    batches: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """How many charges of which batches the ledger lacks."""
+        first, last = min(self.batches), max(self.batches)
+        of = f"batch {first}" if first == last else f"{len(set(self.batches)):,} batches from {first} to {last}"
+        return f"{len(self.proofs):,} charges, of {of}"
+
+
+def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
+    """Return what the ledger lacks of what the log says; raises HushcountError, OSError: the ledger cannot be read."""
+    charged = [
+        (name, hop, done)
+        for name, hops in sorted(fold.done.items())
+        for hop, done in hops.items()
+        if done.charge is not None
+    ]
+    if deployment.ledger is None or not charged:
+        return Lacking()
+    known = charged_keys(deployment.ledger, epochs.campaign)
+    proofs: dict[str, tuple[Proof, str]] = {}
+    faults = []
+    for name, hop, done in charged:
+        where = f"entry {done.entry.number} of the log, {hop} of {epochs.campaign}/{name}"
+        try:
+            note, batch = done.charge, Batch.named(epochs.campaign, name)
+            if note is None or batch is None or key_in(note) in known:
+                continue
+            if batch.file not in epochs.files:
+                raise HushcountError(f"{where} is of a campaign file that is not in {epochs.directory}: publish it")
+            proof = proof_of(note, epochs.campaigns[batch.file], where)
+            proof.require_complete(where)
+            proofs[proof.charge.key] = proof, name
+        except (HushcountError, OSError) as error:
+            faults.append(told(error))
+    found = proofs.values()
+    return Lacking(tuple(proof for proof, _ in found), tuple(name for _, name in found), tuple(faults))
+
+
+def require_named(deployment: Deployment, fold: Fold) -> None:
+    """Raise HushcountError if the log of a party names another ledger than the deployment does, or one that is lost."""
+    if fold.ledger is None:
+        return
+    if deployment.ledger is None:
+        raise HushcountError(f"releases are charged in ledger {fold.ledger}, and the deployment names none: name it")
+    id = id_of(deployment.ledger) if deployment.ledger.exists() else None
+    if id != fold.ledger:
+        raise HushcountError(
+            f"releases are charged in ledger {fold.ledger}, and {deployment.ledger} is {id or 'missing'}: name that "
+            "ledger, or restore it; if it is lost, hushcount run --ledger-was-lost charges in this one what the log "
+            "says"
+        )
+
+
+def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
+    """Let the log of a party that charges name the ledger, before it charges there.
+
+    Args:
+        was_lost: whether the operator says that the ledger which the log names is lost, and this one is in its place.
+
+    Raises:
+        HushcountError: the log names another ledger: a run that charged in two would exceed the limit.
+    """
+    if deployment.ledger is None:
+        return
+    if not was_lost:
+        require_named(deployment, log.read())
+    log.decide(partial(_naming, deployment, id_of(deployment.ledger, create=True), was_lost), now)
+
+
+def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Charging | None:
+    if not was_lost:
+        # Another deployment may have named its own meanwhile.
+        require_named(deployment, fold)
+    return None if fold.ledger == id else Charging(ledger=id)
+
+
+def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
+    """Raise HushcountError unless the charge that a summary states stands in the ledger that the log names."""
+    # Also of a deployment without a ledger: another one may have named its own meanwhile.
+    require_named(deployment, fold)
+    note = noted(summary)
+    if deployment.ledger is None or note is None or (key := key_in(note)) is None:
+        return
+    if key not in charged_keys(deployment.ledger, fold.campaign):
+        raise HushcountError(
+            f"ledger {deployment.ledger} was restored while {fold.campaign} was released: nothing was handed out; run "
+            "again"
+        )
+
+
+def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
+    """Let the ledger note the newest entry that was read of each log here: an older copy of one is noticed then.
+
+    Of the shuffler's too, which charges nothing: else its segments could be released again from an older copy.
+    """
+    if deployment.ledger is not None:
+        entries = dict[str, Followed]()
+        for party in deployment.file.parties:
+            head = logs.of(party, campaign).head
+            if head.digest is not None:
+                entries[party] = Followed(head.generation, head.number, head.digest)
+        follow(deployment.ledger, campaign, entries)
+
+
+def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[str]:
+    """Charge what the ledger lacks, and return a sentence for whatever the operator should know.
+
+    Call it before anything is released; raises HushcountError, OSError: the ledger cannot be used.
+    """
+    found = lacking(deployment, epochs, fold)
+    says = list(found.faults)
+    if found.proofs and deployment.ledger is not None:
+        then = by_time(found.proofs)[-1].limit
+        had = put_back(deployment.ledger, epochs.campaign, found.proofs)
+        says.append(
+            f"{epochs.campaign}: {deployment.ledger} lacked {found.says}; they are charged now{_of_limit(had, then)}"
+        )
+    return says
+
+
+def _of_limit(had: Limit | None, then: Limit | None) -> str:
+    """Return what to add on the limit that a ledger had, if another one was in force at the newest release."""
+    if then is None or (had is not None and _terms(had) == _terms(then)):
+        return ""
+    if had is None:
+        return f", and its limit is ({then.epsilon:g}, {then.delta:g}) again"
+    return (
+        f"; its limit is ({had.epsilon:g}, {had.delta:g}), and was ({then.epsilon:g}, {then.delta:g}) at the last of "
+        "these releases: hushcount ledger set if it is to be that"
+    )
+
+
+def _terms(limit: Limit) -> tuple[float, float, int | None, str]:
+    return limit.epsilon, limit.delta, limit.renew_days, limit.composition

@@ -1,0 +1,55 @@
+"""The segments that manifests list, as logs and windows speak of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.epochs import FINGERPRINT_DIGITS
+from hushcount.collection.manifests import Manifest
+from hushcount.collection.windows import Window, window_start
+from hushcount.senders import Authentication
+from pipelines.log.entries import TakenManifest
+
+File = tuple[int, str]
+"""Epoch and first digits of the fingerprint of a campaign file."""
+GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
+"""Why segments of a restored log are dropped."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment that a manifest lists.
+
+    Attributes:
+        path: in the folder of segments.
+        window: in which its reports came.
+        records, bytes, digest: of its file.
+    """
+
+    path: str
+    file: File
+    window: Window
+    stream: Stream
+    records: int
+    bytes: int
+    digest: str
+    authentication: Authentication
+
+
+def window_of(manifest: Manifest | TakenManifest) -> Window:
+    """Return the window of a manifest, as its collector ended it."""
+    start = window_start(manifest.window)
+    return Window(start, start + timedelta(seconds=manifest.seconds))
+
+
+def segments_of(path: str, manifest: Manifest | TakenManifest) -> tuple[Segment, ...]:
+    """Return the segments that a manifest lists; `path` is its own, in the folder of segments."""
+    folder, window, way = path.rpartition("/")[0], window_of(manifest), manifest.authentication
+    file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
+    return tuple(
+        Segment(f"{folder}/{stream}/{part.name}", file, window, stream, part.records, part.bytes, part.digest, way)
+        for stream, parts in manifest.segments.items()
+        for part in parts
+    )

@@ -1,1 +1,0 @@
-"""What `hushcount run` says in numbers, for an operator's monitoring."""

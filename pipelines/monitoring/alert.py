@@ -1,0 +1,142 @@
+"""What an alert tells: what changed in the newest window of a campaign, compared with the windows before.
+
+In a window in which nothing changed, there is an alert with a probability of at most `false_alarms`: p-values are
+corrected for all that is looked at (Bonferroni), for rises and falls together. Fisher's exact test confirms what the
+normal law finds, because the normal law is not good enough for one in ten million.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hushcount.errors import UsageError
+from hushcount.items import canonical
+from hushcount.questions.comparing import compared
+from hushcount.questions.counted import Group
+from pipelines.deployment.alerting import AlertsPart
+from pipelines.log.entries import Told
+from pipelines.monitoring.receivers import Message
+from pipelines.questions.changes import Change, changed
+from pipelines.questions.selection import declared_groups, each_item
+from pipelines.questions.sentences import of_change, plain
+from pipelines.questions.sides import Sides, of_windows
+from pipelines.questions.sources import Source
+
+_MOST = 1000
+"""Changes of one alert; the next window tells more."""
+_SAID, _LISTED = 3, 20
+"""Changes of which a sentence is said, and numbers are given."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What changed in a window.
+
+    Attributes:
+        before: how many windows before it were added up.
+        changes: at least one, the most certain first.
+    """
+
+    campaign: str
+    window: str
+    before: int
+    changes: tuple[Change, ...]
+
+    @cached_property
+    def told(self) -> Told:
+        """What the log says once a receiver took it: digests in place of names, which clients may have chosen."""
+        return Told(window=self.window, up={about(one): one.difference > 0.0 for one in self.changes})
+
+    @property
+    def message(self) -> Message:
+        """It as it is sent. The id follows from campaign, window and changes: every run that finds these has it."""
+        said = "; ".join(of_change(one) for one in self.changes[:_SAID])
+        more = len(self.changes) - _SAID
+        rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
+        return Message(
+            f"alert_{_digest(self.campaign, self.window, json.dumps(self.told.up, sort_keys=True))}",
+            f"{self.campaign}: window {self.window} against the {self.before} before: {said}{rest}",
+            {
+                "campaign": self.campaign,
+                "window": self.window,
+                "windows_before": self.before,
+                "number": len(self.changes),
+                "changes": plain([vars(one) for one in self.changes[:_LISTED]]),
+            },
+        )
+
+
+def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, bool]]) -> Alert | None:
+    """Return what changed in the newest of some windows and is news; None: nothing.
+
+    Args:
+        told: by window, what a receiver was told of it, as `Told.up`.
+    """
+    windows = source.windows
+    if len(windows) < 2:
+        return None
+    sides = of_windows(source, against=len(windows) - 1)
+    found = [one for one in surely_changed(sides, watched(sides, part), part) if _is_news(one, windows, told)]
+    return Alert(source.name, windows[-1], len(windows) - 1, tuple(found[:_MOST])) if found else None
+
+
+def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
+    """Return what is looked at: items and groups that are named, or each item; without what not every result counted.
+
+    A deployment may name items that only one of its campaigns has.
+    """
+    if not (part.items or part.groups):
+        try:
+            return each_item(sides.sources)
+        except UsageError:
+            # Two dictionaries without a common item, or nothing found yet in an open domain.
+            return ()
+    named = [Group(item, (item,)) for item in map(canonical, part.items)]
+    named += [group for group in declared_groups(sides.after) if group.name in part.groups]
+    results = [one for side in sides.sources for one in side.counted]
+    lacking = {item for one in results for group in named for item in one.lacks(group.items)}
+    kept = ((group.name, tuple(item for item in group.items if item not in lacking)) for group in named)
+    return tuple(Group(name, items) for name, items in kept if items)
+
+
+def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> list[Change]:
+    """Return the changes that are significant together, and large enough, the most certain first."""
+    before, after = (one.counted for one in sides.sources)
+    if not groups or not all(sum(one.reports for one in side) for side in (before, after)):
+        return []
+    likely = [
+        (one, group)
+        for one, group in zip(changed(before, after, groups), groups, strict=True)
+        if one.p_bonferroni <= part.false_alarms and _factor(one) >= 1.0 + part.least_change
+    ]
+    if not likely:
+        return []
+    exact = compared(before, after, [group for _, group in likely]).largest_p_value() * len(groups)
+    sure = [replace(one, p_bonferroni=float(p)) for (one, _), p in zip(likely, exact, strict=True)]
+    return sorted((one for one in sure if one.p_bonferroni <= part.false_alarms), key=lambda one: one.p_bonferroni)
+
+
+def _factor(one: Change) -> float:
+    """Return by which factor a share changed, up or down; infinite if the smaller one is estimated as 0 or less."""
+    smaller, larger = sorted((one.before, one.after))
+    return math.inf if smaller <= 0.0 else larger / smaller
+
+
+def _is_news(one: Change, windows: Sequence[str], told: Mapping[str, Mapping[str, bool]]) -> bool:
+    """Return whether what was told last of it, in any of these windows, was not the same."""
+    last = [told[window][about(one)] for window in windows if about(one) in told.get(window, {})]
+    return last[-1:] != [one.difference > 0.0]
+
+
+def about(one: Change) -> str:
+    """Return what the log has in place of a name."""
+    return _digest(one.group)[:16]
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16, person=b"hushcount.alert").hexdigest()

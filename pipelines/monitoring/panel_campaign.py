@@ -1,0 +1,46 @@
+"""What every part of the page of a campaign reads: its results, and how windows are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from hushcount.privacy.guarantees import Statement
+from hushcount.privacy.statement import statement
+from pipelines.console.tables import window_names
+from pipelines.questions.sources import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A campaign with results, on a page.
+
+    Attributes:
+        source: its results.
+        key: distinguishes it on the page.
+    """
+
+    source: Source
+    key: str
+
+    @property
+    def name(self) -> str:
+        """The campaign's id."""
+        return self.source.name
+
+    @cached_property
+    def windows(self) -> Mapping[str, str]:
+        """A short name of each window."""
+        return window_names(self.source.windows)
+
+    @cached_property
+    def newest(self) -> Source:
+        """The results of the newest window: several if its reports are of two epochs."""
+        return self.source.of(self.source.windows[-1:])
+
+    @cached_property
+    def stated(self) -> Statement:
+        """What the newest result says about one person."""
+        newest = self.source.counted[-1]
+        return statement(newest.campaign, newest.reports, newest.tally.senders)

@@ -1,0 +1,90 @@
+"""Risers and fallers between windows, and differences between campaigns: significant ones first, with their power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from hushcount.errors import UsageError
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.pages.figures import Block, Choice, Figure, Panel, Prose, Row, Span
+from pipelines.questions.changes import Change, by_chance, changed
+from pipelines.questions.selection import each_item
+from pipelines.questions.sentences import of_changes
+from pipelines.questions.sides import USUAL, Sides, of_windows
+
+_ROWS = 60
+_DRAWN = 24
+_MOST_PAIRS = 15
+_HEADS = (
+    "item", "before", "after", "difference", "from", "to", "ratio", "p, adjusted", "significant",
+    "20 % would be seen with",
+)  # fmt: skip
+
+
+def changes_of(shown: Shown) -> Iterator[Block]:
+    """Yield what rose and fell in the newest window: against the one before, and against several."""
+    windows, heading = shown.source.windows, "Risers and fallers"
+    if len(windows) < 2:
+        yield Prose(f"{shown.key}-changes", heading, ("One window has results: a change needs two.",))
+        return
+    newest = shown.windows[windows[-1]]
+    figures = []
+    for number in dict.fromkeys((1, min(USUAL, len(windows) - 1))):
+        against = shown.windows[windows[-2]] if number == 1 else f"the {number} windows before it"
+        title = f"{heading}: {newest} against {against}"
+        figures.append((f"{shown.key}-changes-{number}", title, of_windows(shown.source, against=number)))
+    try:
+        made = tuple(_drawn(*figure, ("the earlier windows", "the newest")) for figure in figures)
+    except UsageError as error:
+        yield Prose(f"{shown.key}-changes", heading, (f"{error}.",))
+        return
+    yield made[0] if len(made) == 1 else Choice(f"{shown.key}-changes", "Compare the newest window with", made)
+
+
+def comparison(campaigns: Sequence[Shown]) -> Panel | None:
+    """Return a panel with each pair of campaigns in their newest windows; None of a single campaign."""
+    pairs = list(combinations(campaigns, 2))
+    if not pairs:
+        return None
+    figures: list[Figure] = []
+    refused: list[str] = []
+    for number, (one, other) in enumerate(pairs[:_MOST_PAIRS]):
+        title = f"{one.name} and {other.name}"
+        try:
+            sides, names = Sides(one.newest, other.newest, (one.name, other.name)), (one.name, other.name)
+            figures.append(_drawn(f"pair-{number}", title, sides, names))
+        except UsageError as error:
+            refused.append(f"{title}: {error}.")
+    if len(pairs) > _MOST_PAIRS:
+        refused.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs are not shown: ask hushcount ask compare for them.")
+    blocks: list[Block] = [Choice("pairs", "Compare in their newest windows", tuple(figures))] if figures else []
+    if refused:
+        blocks.append(Prose("not-compared", "Not compared", tuple(refused)))
+    plain = tuple(f"{one.name}: {sentence}" for one in campaigns for sentence in one.stated.plain)
+    return Panel("compare", "Compare campaigns", plain, (), tuple(blocks))
+
+
+def _drawn(key: str, title: str, sides: Sides, names: tuple[str, str]) -> Figure:
+    """Return a figure of the changes of all items between two sides: what looks least like chance first."""
+    found = changed(sides.before.counted, sides.after.counted, each_item(sides.sources))
+    rows = by_chance(found)
+    number = sum(one.significant for one in rows)
+    head = sorted(rows[: min(max(number, 8), _DRAWN)], key=lambda one: -one.difference)
+    says = (
+        f"Share in {names[1]} less share in {names[0]}, with 95 % intervals. A triangle up is a significant rise, down "
+        "a fall; a circle is not significant.",
+        *(f"{said[:1].upper()}{said[1:]}." for said in of_changes(found)),
+    )
+    listed = (*head, *rows[len(head) : _ROWS])
+    return Figure(
+        key, title, says, "intervals", _HEADS, tuple(map(_row, listed)), "share", "difference of shares", signed=True,
+        most=len(head),
+    )  # fmt: skip
+
+
+def _row(one: Change) -> Row:
+    shares = [f"{share:.2%}" for share in (one.before, one.after, one.difference, one.low, one.high)]
+    said = "yes" if one.significant else ""
+    cells = (*shares, f"{one.ratio:.3g}", f"{one.adjusted:.2g}", said, f"{one.seen_20:.0%}")
+    return Row(one.group, cells, Span(one.difference, one.low, one.high, strong=one.significant))

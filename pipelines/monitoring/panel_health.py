@@ -1,0 +1,82 @@
+"""How a campaign fares: its reports by hop, what does not add up, and its privacy budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.audit.foresight import budget
+from pipelines.audit.reconcile import Account, account_of
+from pipelines.audit.view import View
+from pipelines.console.tables import by_reason, window_names
+from pipelines.ledger import overview
+from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
+
+_HEADS = ("window", "hop and stream", "received", "went on", "rejected")
+_COLLECTED = "collected"
+
+
+def hops_of(view: View, key: str, last: int) -> Figure:
+    """Return what each hop received in the last windows, and each difference as a sentence."""
+    account = account_of(view)
+    rows = [*columns_of(account, last)]
+    says = (
+        *(f"DIFFERENCE {difference}" for difference in account.differences),
+        *(f"Given up: {says}" for says in account.given_up),
+        *(f"Waits: {one.says}" for one in account.waiting),
+        "Reports of each window: what went on, with what was rejected above it. Each row has a scale of its own. "
+        f"{'Red: numbers differ.' if account.differences else 'All numbers agree.'}",
+    )
+    return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows))
+
+
+def columns_of(account: Account, last: int) -> Iterator[Row]:
+    """Yield a row for each stream and hop of the last windows; it is wrong if its numbers do not add up."""
+    known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
+    windows = sorted(known)[-last:]
+    short = window_names(windows)
+    for counts in account.windows:
+        if counts.window in short:
+            wrong = sum(counts.states.values()) != counts.received
+            aside = counts.states.get("quarantined", 0)
+            told = (f"{_COLLECTED} {counts.stream}", f"{counts.received:,}", f"{counts.received - aside:,}")
+            column = Column(told[0], counts.window, short[counts.window], counts.received - aside, aside, wrong)
+            yield Row(short[counts.window], (*told, by_reason(counts.states)), column, wrong)
+    for hop in account.hops:
+        window = hop.batch.split("-")[0]
+        if window in short:
+            rejected = sum(hop.rejected.values())
+            # A sentence about a batch begins with its name.
+            named = any(said.startswith((f"{hop.batch} {hop.hop}:", f"{hop.batch}: ")) for said in account.differences)
+            wrong = hop.received != hop.accepted + rejected or named
+            band = f"{hop.hop} {hop.stream}"
+            column = Column(band, window, short[window], hop.accepted, rejected, wrong)
+            numbers = (f"{hop.received:,}", f"{hop.accepted:,}", by_reason(hop.rejected))
+            yield Row(short[window], (band, *numbers), column, wrong)
+
+
+def budget_of(view: View, key: str) -> Block:
+    """Return what of its limit the campaign has spent, and for how many windows it lasts."""
+    heading, ledger = "Privacy budget", view.deployment.ledger
+    says = [f"{_capital(finding.says)}." for finding in budget(view)]
+    described = overview.describe(ledger, view.campaign) if ledger is not None and ledger.exists() else None
+    account = None if described is None else described.accounts.get(view.campaign)
+    if account is not None and account.limit is not None and account.spent.epsilon is None:
+        says.append(f"No bound states what is spent at the limit's delta, {account.limit.delta:g}.")
+    if account is None or account.limit is None or account.spent.epsilon is None:
+        return Prose(f"{key}-budget", heading, tuple(says) or ("No ledger keeps what releases cost.",))
+    spent, limit = account.spent.epsilon, account.limit.epsilon
+    renews = "never" if account.renews is None else account.renews
+    says.append(
+        f"{spent:.4g} of epsilon {limit:g} at delta {account.limit.delta:g} is spent by {account.spent.releases:,} "
+        f"releases; it renews: {renews}."
+    )
+    rows = (
+        Row("spent", (f"{spent:.4g}",), Part(round(spent, 4))),
+        Row("left", (f"{max(limit - spent, 0.0):.4g}",), Part(round(max(limit - spent, 0.0), 4))),
+    )
+    heads = ("epsilon", "amount")
+    return Figure(f"{key}-budget", heading, tuple(says), "parts", heads, rows, axis="epsilon")
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,73 @@
+"""The share of every item and group in every window, packed so that a browser can search ten thousand of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hushcount.arrays import IntArray
+from hushcount.errors import UsageError
+from hushcount.oracles.estimates import Estimate, Levels
+from hushcount.questions.counted import Counted, Group
+from pipelines.monitoring.panel_campaign import Shown
+from pipelines.pages.figures import Block, Prose, Trend
+from pipelines.pages.series import Series
+from pipelines.questions.selection import declared_groups
+
+_FIRST = 5
+_REPEATED = (
+    "Clients repeat their answers: windows of one epoch have much the same errors, and their mean is no more exact "
+    "than one of them."
+)
+
+
+def trend_of(shown: Shown) -> Block:
+    """Return the figure of all items that the campaign follows; sentences if it follows none by name."""
+    key, heading, source = f"{shown.key}-trend", "Items over windows", shown.source
+    items, groups = source.followed, declared_groups(source)
+    if not items:
+        return Prose(key, heading, ("The domain is open and no item is known by its name: name items to follow.",))
+    results, confidence = source.counted, Levels().confidence
+    names = (*items, *(f"group {group.name}" for group in groups))
+    count, low, high = (np.full((len(names), len(results)), np.nan) for _ in range(3))
+    largest = np.full(len(names), -np.inf)
+    for number, result in enumerate(results):
+        for rows, estimate in _estimates(result, items, groups):
+            count[rows, number] = estimate.count
+            low[rows, number], high[rows, number] = estimate.interval(confidence)
+            detected = estimate.detected(1.0 - confidence, count.size)
+            largest[rows] = np.fmax(largest[rows], np.where(detected, estimate.count / result.reports, -np.inf))
+    order = np.argsort(-largest[: len(items)], kind="stable")[:_FIRST]
+    # Without a detected item, the first ones show what is drawn.
+    first = tuple(int(place) for place in order if np.isfinite(largest[place])) or tuple(range(min(len(items), 2)))
+    windows = [shown.windows[one.window] for one in results]
+    labels = tuple(
+        name if windows.count(name) == 1 else f"{name} epoch {one.campaign.epoch}"
+        for name, one in zip(windows, results, strict=True)
+    )
+    reports = tuple(one.reports for one in results)
+    says = (
+        f"The share of reports that hold an item, with {100 * confidence:g} % intervals of each window alone: among "
+        "many windows some intervals miss. The largest detected items are drawn first; search for others.",
+        *(["Groups that the deployment names are found as \u201cgroup NAME\u201d."] if groups else []),
+        *([_REPEATED] if any(one.campaign.memory for one in results) else []),
+    )
+    return Trend(key, heading, says, Series(names, labels, reports, count, low, high, first))
+
+
+def _estimates(result: Counted, items: Sequence[str], groups: Sequence[Group]) -> Iterator[tuple[IntArray, Estimate]]:
+    """Yield the rows of items that a result counted, and of groups whose items it all counted, with their estimates."""
+    lacking = set(result.lacks(items))
+    rows = np.array([place for place, item in enumerate(items) if item not in lacking], dtype=np.int64)
+    if rows.size:
+        yield rows, result.estimate([items[place] for place in rows])
+    whole = [place for place, group in enumerate(groups) if not result.lacks(group.items)]
+    if not whole:
+        return
+    try:
+        sums = result.sums([groups[place] for place in whole])
+    except UsageError:
+        # The figure of groups says why.
+        return
+    yield np.array(whole, dtype=np.int64) + len(items), sums

@@ -1,0 +1,159 @@
+"""Who takes alerts: a webhook or a program. One attempt ends within ten seconds, whatever the receiver does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hushcount.delivery.exchange import NoAnswer, Reply, Request, exchange
+from hushcount.delivery.site import Site
+from hushcount.errors import HushcountError, UsageError
+from pipelines.deployment.alerting import SECONDS, AlertsPart, site_of
+from pipelines.deployment.settings import Deployment
+from pipelines.monitoring.webhook_signature import Secret, read_secret
+
+_MOST_ANSWER_BYTES = 1 << 14
+_TURN = 0.5
+"""Seconds beyond its own limit that an exchange is waited for: the name of a host may take long to resolve."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is sent.
+
+    Attributes:
+        id: the same at every attempt: who gets it twice drops it.
+        says: a sentence.
+        data: the same for machines.
+    """
+
+    id: str
+    says: str
+    data: Mapping[str, Any]
+
+    @property
+    def text(self) -> bytes:
+        """It for a program: the sentence, and the id in a line of its own."""
+        return f"{self.says}\n{self.id}\n".encode()
+
+    @property
+    def json(self) -> bytes:
+        """It for a webhook, in ASCII."""
+        data = {"id": self.id, "says": self.says, **self.data}
+        return json.dumps({"type": "hushcount.alert", "data": data}, allow_nan=False).encode()
+
+
+class Undelivered(HushcountError):
+    """An attempt failed: the message may or may not have arrived.
+
+    `down`: the receiver did not answer at all, and further messages would fail as well.
+    """
+
+    def __init__(self, message: str, *, down: bool) -> None:
+        super().__init__(message)
+        self.down = down
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address that takes signed posts. Its path may be a secret and is shown nowhere."""
+
+    site: Site
+    path: str = field(repr=False)
+    secret: Secret
+
+    @property
+    def name(self) -> str:
+        return f"the webhook at {self.site.host}"
+
+    def send(self, message: Message) -> None:
+        headers = {"Content-Type": "application/json", "User-Agent": "hushcount"}
+        headers |= self.secret.headers(message.id, int(time.time()), message.json)
+        reply = _exchanged(self.site, Request("POST", self.path, headers, message.json))
+        if reply.status // 100 != 2:
+            why = ": it sends us elsewhere, which is not followed" if reply.status // 100 == 3 else ""
+            # What is wrong with one message may not be wrong with the next; a busy or broken receiver is.
+            down = reply.status // 100 == 5 or reply.status in (408, 429)
+            raise Undelivered(f"{self.name} answered with status {reply.status}{why}", down=down)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the operator's that reads a message from its input, and ends with status 0 if it took it."""
+
+    command: tuple[str, ...]
+    directory: Path
+    seconds: float = SECONDS
+
+    @property
+    def name(self) -> str:
+        return f"the program {self.command[0]}"
+
+    def send(self, message: Message) -> None:
+        try:
+            child = subprocess.Popen(  # noqa: S603  # the operator's own words; no text of an alert is among them
+                self.command, cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise Undelivered(f"{self.name} cannot be started: {error.strerror}", down=True) from None
+        try:
+            child.communicate(message.text, self.seconds)
+        except subprocess.TimeoutExpired:
+            raise Undelivered(f"{self.name} did not end in {self.seconds:g} s", down=True) from None
+        finally:
+            if child.poll() is None:
+                _end(child)
+        if child.returncode:
+            raise Undelivered(f"{self.name} ended with status {child.returncode}", down=False)
+
+
+Receiver: TypeAlias = Webhook | Program
+"""Who takes alerts; its name is without a secret."""
+
+
+def receiver_of(deployment: Deployment, part: AlertsPart) -> Receiver:
+    """Return who takes the alerts of a deployment; UsageError: the secret cannot be read, or there is no program."""
+    if part.webhook is not None and part.secret is not None:
+        return Webhook(*site_of(part.webhook), read_secret(str(deployment.key_source(part.secret))))
+    name = part.command[0]
+    if shutil.which(str(deployment.base / name) if "/" in name else name) is None:
+        raise UsageError(f"alerts.command begins with {name!r}, must be a program that this user may run: correct it")
+    return Program(part.command, deployment.base)
+
+
+def _exchanged(site: Site, request: Request) -> Reply:
+    """Exchange on a thread of its own, so that nothing, not even the resolver, takes longer than is allowed."""
+    replies: list[Reply] = []
+    failures: list[str] = []
+
+    def work() -> None:
+        try:
+            replies.append(exchange(site, request, _MOST_ANSWER_BYTES))
+        except NoAnswer as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(site.seconds + _TURN)
+    if replies:
+        return replies[0]
+    late = f"no answer of {site.host} port {site.port}: it did not answer in time"
+    raise Undelivered(failures[0] if failures else late, down=True)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a program and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,96 @@
+"""At the end of a run: tell what changed, and put into the log that it was told."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timezone
+from functools import partial
+
+from hushcount.errors import HushcountError, UsageError
+from pipelines.audit.view import Finding
+from pipelines.deployment.alerting import AlertsPart
+from pipelines.deployment.campaigns import Epochs, read_published
+from pipelines.deployment.settings import Deployment
+from pipelines.files.storage_errors import told
+from pipelines.log.entries import Told
+from pipelines.log.fold import Fold
+from pipelines.log.log import Logs
+from pipelines.monitoring.alert import alert_of
+from pipelines.monitoring.receivers import Message, Receiver, Undelivered, receiver_of
+from pipelines.questions.sides import USUAL
+from pipelines.questions.sources import Source, places_of
+from pipelines.schedule.done import Done
+
+
+def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None) -> None:
+    """Tell what changed in the newest window of each campaign, and add to the report of the run what failed.
+
+    What reached nobody is told by a later run, as long as that window is the newest. Without [alerts] nothing is told,
+    nor of a campaign that the run stopped: its log must get no entry. After a receiver did not answer, nothing more is
+    sent in this run.
+
+    Args:
+        logs: as the run has read them.
+    """
+    part, moment = deployment.file.alerts, now or datetime.now(timezone.utc)
+    if part is None:
+        return
+    campaigns: list[Epochs] = []
+    try:
+        receiver = receiver_of(deployment, part)
+        campaigns, _ = read_published(deployment.campaigns)
+    except Exception as error:
+        # Whatever it is: the run was done and recorded, and must still say so.
+        done.problems.append(f"alerts: {told(error)}")
+    for epochs in campaigns:
+        if epochs.campaign in done.stopped:
+            continue
+        try:
+            _tell(deployment, epochs, part, receiver, logs, moment)
+        except Undelivered as error:
+            done.problems.append(f"{epochs.campaign}: an alert reached nobody: {error}; the next run tries again")
+            if error.down:
+                return
+        except Exception as error:
+            # Whatever it is: the alerts of other campaigns are more urgent than its cause.
+            done.problems.append(f"{epochs.campaign}: no alert can be given: {told(error)}")
+
+
+def _tell(
+    deployment: Deployment, epochs: Epochs, part: AlertsPart, receiver: Receiver, logs: Logs, now: datetime
+) -> None:
+    source = Source(epochs.campaign, tuple(places_of(deployment, epochs, 1 + USUAL)), deployment, epochs)
+    log = logs.of("analyzer", epochs.campaign)
+    alert = alert_of(source, part, log.read().told)
+    if alert is not None:
+        receiver.send(alert.message)
+        # A run that is killed here sends the same again.
+        log.decide(partial(_unless_told, alert.told), now)
+
+
+def _unless_told(told: Told, fold: Fold) -> Told | None:
+    """Return what the log lacks; None: another run has told it."""
+    return None if told.up.items() <= fold.told.get(told.window, {}).items() else told
+
+
+def check(deployment: Deployment, *, sends: bool = False) -> list[Finding]:
+    """Say whether alerts can be sent, by what is on this machine, or by a test that is sent.
+
+    Raises:
+        UsageError: a test is to be sent, and there is no [alerts].
+    """
+    part = deployment.file.alerts
+    if part is None:
+        if sends:
+            raise UsageError(
+                f"deployment file {deployment.path} has no table [alerts]: add it, or leave out --test-alert"
+            )
+        return []
+    try:
+        receiver = receiver_of(deployment, part)
+        if sends:
+            says = "this is a test, which hushcount doctor --test-alert sent"
+            receiver.send(Message(f"test_{uuid.uuid4().hex}", says, {}))
+    except (HushcountError, OSError) as error:
+        return [Finding("alerts", "bad", told(error))]
+    return [Finding("alerts", "good", f"{'a test went' if sends else 'go'} to {receiver.name}")]

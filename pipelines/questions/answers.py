@@ -1,0 +1,133 @@
+"""Questions as commands answer them: the whole answer for machines, a table of 80 columns and sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.console import RenderableType
+
+from hushcount.errors import UsageError
+from hushcount.questions.counted import Group
+from pipelines.console.answer import Answer
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.jobs.table_files import put_table, require_table
+from pipelines.questions import answer_tables, sentences
+from pipelines.questions.changes import CONFIDENCE, SCHEMA, by_chance, changed
+from pipelines.questions.selection import Chosen, counted_in_all, each_item, read_groups
+from pipelines.questions.sides import Sides
+from pipelines.questions.sources import Source, from_folders, from_store
+
+
+def source_of(
+    config: Path | None,
+    campaigns: Sequence[str],
+    directories: Sequence[str] | None,
+    last: int | None = None,
+    window: str | None = None,
+) -> Source:
+    """Return what options name: one campaign of a deployment, or result folders.
+
+    Raises:
+        UsageError, NotYet: both or neither are given, several campaigns of a deployment, or as `from_store`,
+            `from_folders`.
+    """
+    if directories:
+        require_folders(config)
+        if window is not None:
+            raise UsageError("--window chooses from a store, and --result gives folders: give one of the two")
+        return from_folders(list(map(Path, campaigns)), directories)
+    if len(campaigns) != 1:
+        raise UsageError(f"--campaign is {' and '.join(map(ascii, campaigns))}, must be one: compare asks two")
+    return from_store(deployment_of(config), campaigns[0], last, window)
+
+
+def deployment_of(config: Path | None) -> Deployment:
+    """Return the deployment of --config; UsageError if it is not given."""
+    if config is None:
+        raise UsageError("nothing to ask: give --config and the id of a campaign, or --result and its campaign file")
+    return Deployment.read(config)
+
+
+def require_folders(config: Path | None) -> None:
+    """Raise UsageError if --config is given beside --result."""
+    if config is not None:
+        raise UsageError("--config and --result are both given: ask a store or result folders")
+
+
+def require_free(out: str | None) -> None:
+    """Raise UsageError unless --out can be written: before anything is read."""
+    if out is not None:
+        require_table(out)
+        if storage.exists(out):
+            raise UsageError(f"output {out} already exists: give another")
+
+
+def answer(
+    question: str,
+    sources: Sequence[Source],
+    table: pa.Table,
+    people: Iterable[RenderableType],
+    says: Sequence[str],
+    out: str | None,
+) -> Answer:
+    """Return an answer, and write its table to `out`.
+
+    Args:
+        question: the command.
+        table: all of it.
+        people: what shows the table.
+        says: sentences about how sure it is.
+    """
+    if out is not None:
+        put_table(out, table)
+    windows = list(dict.fromkeys(window for source in sources for window in source.windows))
+    data: dict[str, Any] = {
+        "question": question,
+        "campaigns": list(dict.fromkeys(source.name for source in sources)),
+        "windows": windows,
+        "confidence": CONFIDENCE,
+        "rows": sentences.plain(table.to_pylist()),
+        "says": list(says),
+    }
+    return Answer(data, [*people, *(f"  {one}" for one in says)])
+
+
+def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:
+    """Return the groups to ask all results for, by what they all counted, and what to say of items left out.
+
+    Without a choice it is each item that all results counted.
+
+    Raises:
+        UsageError: as `read_groups` and `counted_in_all`.
+    """
+    if chosen.is_nothing and chosen.separator is None:
+        return each_item(sources), []
+    results = [one for source in sources for one in source.counted]
+    groups, lost = counted_in_all(read_groups(sources, chosen, together=False), results)
+    return groups, list(sentences.of_left_out(lost))
+
+
+def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
+    """Return what differs between two sides: first what is significant, the largest difference first."""
+    groups, left_out = groups_of(sides.sources, chosen)
+    found = changed(sides.before.counted, sides.after.counted, groups)
+    found = found if chosen.names else tuple(by_chance(found))
+    # Of a list, people see what is significant, or what is nearest to it.
+    shown = found[: show if chosen.names else min(show, max(sum(one.significant for one in found), 3))]
+    of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
+    reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]
+    of += f", {sides.windows}" if sides.windows else ""
+    title = f"{of}: shares of the {reports[0]} of {sides.names[0]} and the {reports[1]} of {sides.names[1]}"
+    results = [one for source in sides.sources for one in source.counted]
+    says = [
+        *sentences.of_marked(len(found), shown),
+        *sentences.of_changes(found),
+        *left_out,
+        *sentences.of_results(results),
+    ]
+    table = pa.Table.from_pylist([vars(one) for one in found], SCHEMA)
+    return answer(question, sides.sources, table, [answer_tables.differences(title, shown, sides.heads)], says, out)

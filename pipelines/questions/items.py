@@ -1,0 +1,192 @@
+"""hushcount ask item: the counts of items over the windows of a campaign, each with its error.
+
+Every window's tally stays. In an open domain an item that was discovered later is estimated from the earlier tallies
+too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch, or, in a campaign
+with counts, with its discovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hushcount.campaigns.campaign import Campaign
+from hushcount.discovery.found_counts import count_estimates
+from hushcount.errors import UsageError
+from hushcount.items import canonical
+from hushcount.oracles.estimates import Levels
+from hushcount.questions.counted import Counted
+from hushcount.senders import Senders
+from pipelines.files import storage
+from pipelines.jobs import results
+from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
+from pipelines.questions.sources import Place, Source
+
+SCHEMA = pa.schema(
+    [
+        ("window", pa.string()),
+        ("epoch", pa.int64()),
+        ("item", pa.string()),
+        ("reports", pa.int64()),
+        ("count", pa.float64()),
+        ("standard_error", pa.float64()),
+        ("collision_error", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("low_all", pa.float64()),
+        ("high_all", pa.float64()),
+        ("detected", pa.bool_()),
+        ("detected_all", pa.bool_()),
+        ("backfilled", pa.bool_()),
+        ("repeated", pa.bool_()),
+    ]
+)
+"""Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
+
+Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
+epoch of a pool share the bias by collisions, so a difference of two of them cancels it; windows of two epochs or pools
+do not. Where clients repeat their answers, windows of one epoch have much the same errors: a difference of two has no
+more error than if they were independent, a mean over windows no less than one window.
+"""
+
+COUNTED = pa.schema([*SCHEMA, ("source", pa.string()), ("combined", pa.float64()), ("combined_error", pa.float64())])
+"""Where a window has counts of discovered values.
+
+`source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
+there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance, if the
+result of the window did so: not in an oblivious campaign.
+"""
+
+
+def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
+    """Return one row for each window, epoch and item, the oldest window first: a window may have two epochs' reports.
+
+    Args:
+        items: which; empty: all that the campaign follows.
+        levels: confidence of the intervals, for each row alone and for all together.
+
+    Raises:
+        UsageError: an item is in no result, or none is known by name.
+    """
+    items = list(dict.fromkeys(map(canonical, items)))
+    wanted = items or list(source.followed)
+    if not wanted:
+        raise UsageError(f"{source.name} has no dictionary, and no item is known by its name: name items by --item")
+    rows = item_rows(source, wanted, levels)
+    missing = set(items) - {row["item"] for row in rows}
+    if missing:
+        raise UsageError(
+            f"item {min(missing)!r} was counted in none of these windows: correct its name, or find it among those of "
+            "hushcount ask top and new"
+        )
+    counts = any(_has_counts(place.campaign) for place in source.places)
+    return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
+
+
+def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
+    """Return the rows of `items_table` with `detected_all`, those of each window and epoch by count, largest first."""
+    table = items_table(source, items, levels)
+    order = [("window", "ascending"), ("epoch", "ascending"), ("count", "descending"), ("item", "ascending")]
+    return table.filter(table["detected_all"]).sort_by(order)
+
+
+def most_frequent(table: pa.Table) -> list[str]:
+    """Return the items that are detected in a window, among all rows, by the largest share that they were seen with."""
+    largest: dict[str, float] = {}
+    for row in table.to_pylist():
+        if row["detected_all"]:
+            largest[row["item"]] = max(row["count"] / row["reports"], largest.get(row["item"], 0.0))
+    return sorted(largest, key=lambda item: -largest[item])
+
+
+def item_rows(source: Source, wanted: Sequence[str], levels: Levels | None = None) -> list[dict[str, Any]]:
+    """Return the rows of `items_table` as dicts; none of an item that is in no result."""
+    looks = len(source.places) * len(wanted)
+    return [
+        row
+        for place, counted in zip(source.places, source.counted, strict=True)
+        for row in _rows(place, counted, list(wanted), source.first_seen, levels or Levels(), looks)
+    ]
+
+
+def _rows(
+    place: Place, counted: Counted, wanted: list[str], first_seen: Mapping[str, str], levels: Levels, looks: int
+) -> list[dict[str, Any]]:
+    path = storage.join(place.directory, FOUND)
+    counts = read_counts(path) if _has_counts(place.campaign) and storage.exists(path) else None
+    rows = _estimated(counted, wanted, levels, looks)
+    if counts is not None:
+        rows = _with_found(place, wanted, rows, counts, counted.tally.senders, levels, looks)
+    shared = {
+        "window": place.window,
+        "epoch": place.campaign.epoch,
+        "reports": counted.reports,
+        "repeated": place.campaign.memory,
+    }
+    return [
+        {
+            **row,
+            **shared,
+            # A value that discovery counted was there.
+            "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
+        }
+        for row in rows
+    ]
+
+
+def _has_counts(campaign: Campaign) -> bool:
+    return campaign.discovery is not None and campaign.discovery.counts
+
+
+def _with_found(
+    place: Place,
+    wanted: list[str],
+    rows: list[dict[str, Any]],
+    counts: pa.Table,
+    senders: Senders,
+    levels: Levels,
+    looks: int,
+) -> list[dict[str, Any]]:
+    """Return the rows of a window with what discovery counted: combined with estimates, and values without any."""
+    if rows and place.campaign.dictionary is None:
+        if not was_combined(storage.join(place.directory, FOUND)):
+            return rows
+        weighed = combined(counts, pa.Table.from_pylist(rows), unbiased_of(place.campaign, senders))
+        both = {row["item"]: row for row in weighed.to_pylist()}
+        shown = ("combined", "combined_error")
+        return [{**row, **{name: both.get(row["item"], {}).get(name) for name in shown}} for row in rows]
+    law, asked = count_law_of(place.campaign, senders), {*wanted} - {row["item"] for row in rows}
+    asked_for = counts.filter(pa.array([item in asked for item in counts["item"].to_pylist()], pa.bool_()))
+    if law is None or not len(asked_for):
+        return rows
+    here, drawn = asked_for.to_pylist(), shown_counts(asked_for, law, storage.join(place.directory, FOUND))
+    alone, together = (count_estimates(law, drawn, 1.0 - (1.0 - levels.confidence) / among) for among in (1, looks))
+    said = {"collision_error": 0.0, "detected": True, "detected_all": True, "source": "discovery"}
+    return [
+        *rows,
+        *(
+            {
+                "item": row["item"],
+                "count": alone.count[number],
+                "standard_error": alone.standard_error[number],
+                "low": alone.low[number],
+                "high": alone.high[number],
+                "low_all": together.low[number],
+                "high_all": together.high[number],
+                **said,
+            }
+            for number, row in enumerate(here)
+        ),
+    ]
+
+
+def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
+    """Return the rows of the items that a result has: without a sketch, only those that were asked for then."""
+    lacking = set(counted.lacks(wanted))
+    names = tuple(item for item in wanted if item not in lacking)
+    if not names:
+        return []
+    table = results.estimate_table(names, counted.estimate(names), levels, looks)
+    return [{**row, "source": "estimate"} for row in table.to_pylist()]

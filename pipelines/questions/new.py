@@ -1,0 +1,100 @@
+"""hushcount ask new: what discovery found, when, and how often it was seen since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from hushcount.errors import UsageError
+from hushcount.oracles.estimates import Levels
+from pipelines.deployment.settings import Deployment
+from pipelines.epochs.tracked_items import found_items, read_decisions
+from pipelines.files import storage
+from pipelines.handover.hops import outputs
+from pipelines.jobs.found import FOUND
+from pipelines.outputs.received_summary import folder_of
+from pipelines.questions.items import item_rows
+from pipelines.questions.sources import Source
+
+SCHEMA = pa.schema(
+    [
+        ("item", pa.string()),
+        ("first_seen", pa.string()),
+        ("last_seen", pa.string()),
+        ("listed", pa.bool_()),
+        ("decision", pa.string()),
+        ("window", pa.string()),
+        ("epoch", pa.int64()),
+        ("source", pa.string()),
+        ("reports", pa.int64()),
+        ("count", pa.float64()),
+        ("standard_error", pa.float64()),
+        ("collision_error", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("low_all", pa.float64()),
+        ("high_all", pa.float64()),
+        ("repeated", pa.bool_()),
+    ]
+)
+"""One row for each discovered value and window with a count of it, from its discovery on; without any, one row.
+
+`first_seen` and `last_seen` are windows; `listed`: the newest dictionary has it. `decision` of the operator: approved,
+rejected or waiting; "" if none is wanted, as without [next_epoch.CAMPAIGN]. `source`: "estimate",
+or "discovery" for the noisy count that discovery released; from `window` on null in a row without counts. Counts and
+errors in users; columns that end in "_all" hold for all rows together.
+"""
+
+
+def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
+    """Return the discovered values of a campaign, those found last first, with the columns SCHEMA.
+
+    Raises:
+        UsageError: result folders were given: only a store says when a value was found.
+    """
+    if source.deployment is None or source.epochs is None or source.tracked is None:
+        raise UsageError("new asks a store when a value was found: give --config and the id of the campaign")
+    if not any(campaign.discovery for campaign in source.epochs.campaigns.values()):
+        raise UsageError(
+            f"campaign {source.name} discovers no values, must be one with --discovery-epsilon (hushcount campaign new)"
+        )
+    decisions, listed = read_decisions(source.epochs.directory), set(source.epochs.listed)
+    seen = {one.item: (one.first_seen or "", one.last_seen or "") for one in source.tracked.discovered}
+    waits = set(seen) - listed
+    given = {one.item for one in source.tracked.items if one.source == "given"}
+    for window, items in _found(source.deployment, source):
+        for item in items:
+            if item not in given:
+                first, last = seen.get(item, (window, window))
+                seen[item] = min(first or window, window), max(last, window)
+    decided = {**dict.fromkeys(decisions.approved, "approved"), **dict.fromkeys(decisions.rejected, "rejected")}
+    counts: dict[str, list[dict[str, Any]]] = {}
+    for row in item_rows(source, list(seen), levels) if seen else ():
+        if row["window"] >= seen[row["item"]][0]:
+            counts.setdefault(row["item"], []).append(row)
+    rows = [
+        {
+            **row,
+            "item": item,
+            "first_seen": seen[item][0],
+            "last_seen": seen[item][1],
+            "listed": item in listed,
+            "decision": decided.get(item, "waiting" if item in waits else ""),
+        }
+        for item in sorted(sorted(seen), key=lambda one: seen[one][0], reverse=True)
+        for row in counts.get(item, [{}])
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def _found(deployment: Deployment, source: Source) -> Iterator[tuple[str, list[str]]]:
+    """Yield each window of the source with the values that discovery found in it."""
+    windows = set(source.windows)
+    for batch, path in outputs(deployment, "found", source.name):
+        if batch.window in windows:
+            directory = path.rpartition("/")[0]
+            # A batch with a retired key has a summary only.
+            if storage.exists(storage.join(folder_of(directory, batch=batch.name), FOUND)):
+                yield batch.window, found_items(directory)

@@ -1,0 +1,207 @@
+"""Which items a question is of: named ones, a glob, a prefix, a file, a declared group, or every level of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.errors import UsageError
+from hushcount.items import canonical
+from hushcount.questions.counted import Counted, Group
+from hushcount.questions.paths import by_prefix
+from hushcount.questions.selecting import CHOICES, Choice, select
+from pipelines.jobs.results import read_names
+from pipelines.questions.sources import Source
+
+ALL = "all listed items"
+_NAMED = 3
+"""Items that the name of a sum repeats."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a question names; each choice is a group, and by itself.
+
+    Attributes:
+        items: by their names.
+        declared: names of groups of the deployment (`[analyzer.groups]`).
+        glob, prefix: that items of the dictionary match, or begin with.
+        file: of items, one a line or a .csv with the column item.
+        everything: all items of the dictionary.
+        separator: between the levels of items that are paths; each node is a group. Of all items that are chosen
+            otherwise; of the dictionary if nothing is.
+        depth: of the deepest level.
+        from_right: the last part of a path is the top, as of domains.
+    """
+
+    items: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    glob: str | None = None
+    prefix: str | None = None
+    file: str | None = None
+    everything: bool = False
+    separator: str | None = None
+    depth: int = 1
+    from_right: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[str] | None,
+        declared: Sequence[str] | None,
+        *others: str | bool | int | None,
+    ) -> Chosen:
+        """Return the choice of options, in the order of the fields."""
+        return cls(tuple(items or ()), tuple(declared or ()), *others)  # type: ignore[arg-type]  # as the fields are
+
+    @property
+    def names(self) -> bool:
+        """Whether the rows of an answer were named, and keep that order."""
+        return not self.is_nothing and self.separator is None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no item is chosen."""
+        return not (self.items or self.declared or self.glob or self.prefix or self.file or self.everything)
+
+
+def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) -> tuple[Group, ...]:
+    """Return the groups that a question names, in the order of `Chosen`.
+
+    A glob and a prefix choose from the items that every dictionary of the sources has, so that both sides of a
+    comparison add up the same items.
+
+    Args:
+        sources: at least one; the groups that the first one's deployment names are known.
+        together: `items` are one group; otherwise one each.
+
+    Raises:
+        UsageError: a group is unknown or empty, a file cannot be read, or there is no dictionary to choose from.
+    """
+    listed = common_items(sources)
+    if chosen.separator is None:
+        return tuple(_groups(sources[0], chosen, listed, together))
+    if chosen.is_nothing:
+        if listed is None:
+            raise UsageError(
+                f"--by-prefix {chosen.separator!a} sums what a dictionary lists, and this campaign has none: choose "
+                "items by --file"
+            )
+        items = listed
+    else:
+        groups = _groups(sources[0], chosen, listed, together)
+        items = tuple(dict.fromkeys(item for group in groups for item in group.items))
+    return by_prefix(items, chosen.separator, chosen.depth, from_right=chosen.from_right)
+
+
+def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
+    """Return the items that all dictionaries of the results have, in the newest one's order; None in an open domain."""
+    dictionaries = {id(one.dictionary): one.dictionary for source in sources for one in source.counted}
+    newest = sources[-1].dictionary
+    if newest is None or None in dictionaries.values():
+        return None
+    others = [one for one in dictionaries.values() if one is not None and one is not newest]
+    return tuple(item for item in newest.items if all(item in one for one in others))
+
+
+def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
+    """Return a group of each item that every result can be asked for: those listed, or in an open domain followed.
+
+    Raises:
+        UsageError: there is none.
+    """
+    items: Sequence[str] | None = common_items(sources)
+    if items is None:
+        items = tuple(dict.fromkeys(item for source in sources for item in source.followed))
+        results = [one for source in sources for one in source.counted]
+        lacking = {item for one in results for item in one.lacks(items)}
+        items = [item for item in items if item not in lacking]
+    if not items:
+        raise UsageError("no item was counted in all of these results: name items, or ask other results")
+    return tuple(Group(item, (item,)) for item in items)
+
+
+def declared_groups(source: Source) -> tuple[Group, ...]:
+    """Return the groups that the deployment names; none that choose nothing in this campaign.
+
+    Without a dictionary a glob or a prefix chooses nothing: the groups are of all campaigns of the deployment.
+    """
+    listed = common_items([source])
+    found = ((name, _select(choice, listed or (), source.base)) for name, choice in source.choices.items())
+    return tuple(Group(name, items) for name, items in found if items)
+
+
+def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple[tuple[Group, ...], dict[str, int]]:
+    """Return groups with the items that every result counted, and how many items each one lost, by its name.
+
+    Raises:
+        UsageError: no item of a group was counted in all of them.
+    """
+    lacking = {item for one in results for group in groups for item in one.lacks(group.items)}
+    kept, lost = [], {}
+    for group in groups:
+        items = tuple(item for item in group.items if item not in lacking)
+        if not items:
+            raise UsageError(
+                f"item {group.items[0]!a} was not counted in all of these results: correct its name, leave it out, or "
+                "ask other results"
+            )
+        if len(items) < len(group.items):
+            lost[group.name] = len(group.items) - len(items)
+        kept.append(Group(group.name, items) if group.name in lost else group)
+    return tuple(kept), lost
+
+
+def _groups(source: Source, chosen: Chosen, listed: Sequence[str] | None, together: bool) -> Iterator[Group]:
+    items = tuple(dict.fromkeys(map(canonical, chosen.items)))
+    if together and items:
+        more = f" + {len(items) - _NAMED:,} more" if len(items) > _NAMED + 1 else ""
+        yield Group(" + ".join(items[:_NAMED] if more else items) + more, items)
+    else:
+        yield from (Group(item, (item,)) for item in items)
+    for name in dict.fromkeys(chosen.declared):
+        if name not in source.choices:
+            there = ", ".join(sorted(source.choices)) or "none"
+            raise UsageError(f"group is {name!a}, must be one of [analyzer.groups] of the deployment: {there}")
+        yield _group(name, source.choices[name], listed, source.base)
+    if chosen.glob is not None:
+        yield _group(chosen.glob, _choice(glob=chosen.glob), listed, Path())
+    if chosen.prefix is not None:
+        yield _group(f"{chosen.prefix}*", _choice(prefix=chosen.prefix), listed, Path())
+    if chosen.file is not None:
+        yield _group(Path(chosen.file).name, _choice(file=chosen.file), listed, Path())
+    if chosen.everything:
+        if not listed:
+            raise UsageError("--all sums what a dictionary lists, and this campaign has none: choose items by --file")
+        yield Group(ALL, tuple(listed))
+
+
+def _choice(**given: str) -> Choice:
+    """Return the choice of an option; UsageError as a deployment file gets it."""
+    from pydantic import ValidationError
+
+    from hushcount.formats.models import explain
+
+    ((name, value),) = given.items()
+    try:
+        return CHOICES.validate_python({"one": given})["one"]
+    except ValidationError as error:
+        raise UsageError(explain(error, f"--{name} {value!a}").rstrip(".")) from None
+
+
+def _group(name: str, choice: Choice, listed: Sequence[str] | None, base: Path) -> Group:
+    items = _select(choice, listed, base)
+    if not items and choice.file is not None:
+        raise UsageError(f"file {choice.file!a} holds no item, must hold at least 1, one a line")
+    if not items:
+        way = "glob" if choice.glob is not None else "prefix"
+        raise UsageError(
+            f"{way} {choice.glob or choice.prefix!a} matches none of the {len(listed or ()):,} listed items"
+        )
+    return Group(name, items)
+
+
+def _select(choice: Choice, listed: Sequence[str] | None, base: Path) -> tuple[str, ...]:
+    read: Mapping[str, Sequence[str]] = {} if choice.file is None else {choice.file: read_names(base / choice.file)}
+    return select(listed, choice, read)

@@ -1,0 +1,213 @@
+"""How sure an answer is, in plain sentences: what it was corrected for, and what it would have seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushcount.campaigns.dictionary import other_item
+from hushcount.estimating import estimated
+from hushcount.questions.collisions import pool_of
+from hushcount.questions.counted import Counted
+from pipelines.epochs.tracked_items import shown
+from pipelines.questions.changes import CONFIDENCE, Change
+from pipelines.questions.sources import Source
+
+_EACH = 3
+"""Rows about which a sentence is said of each."""
+_SEEN = 0.8
+
+
+def percent(share: float, signed: bool = False) -> str:
+    """Return a share as per cent, in three digits: 12.3%, 0.00123%."""
+    if not math.isfinite(share):
+        return "no bound"
+    digits = 1 if abs(share) >= 0.001 else 3
+    text = f"{100 * share:+.{digits}f}" if signed else f"{100 * share:.{digits}f}"
+    return f"{text}%"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio in three digits."""
+    return "no bound" if not math.isfinite(value) else f"{value:.3g}"
+
+
+def of_results(results: Sequence[Counted]) -> Iterator[str]:
+    """Say what holds for every count of these results: repeated answers, pools."""
+    if any(one.campaign.memory for one in results):
+        yield (
+            "clients repeat their answers: windows of one epoch have much the same errors, so that their mean is no "
+            "more exact than one of them, and their difference no less exact than stated"
+        )
+    if any(pool_of(one.campaign.require_frequency()) is not None for one in results):
+        yield (
+            "items share cells of fixed hash functions: the errors have the collisions in them, which more reports do "
+            "not average away"
+        )
+
+
+def of_other(results: Sequence[Counted]) -> Iterator[str]:
+    """Say how many reports of each result are in no row: "other", which a dictionary does not list."""
+    for one in results:
+        if one.dictionary is None:
+            yield "the domain is open: only items that are known by name are in rows"
+            continue
+        mechanism = one.campaign.require_frequency()
+        other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
+        share, half = float(other.count[0]) / one.reports, float(other.error[0]) / one.reports
+        yield (
+            f'"other", values that the dictionary of epoch {one.campaign.epoch} does not list: {percent(share)} ± '
+            f"{percent(half)} of the reports"
+        )
+
+
+def of_found(source: Source) -> Iterator[str]:
+    """Say where the values are that discovery found and the dictionary lacks: no row has them."""
+    found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
+    if found and source.dictionary is not None:
+        yield "values that discovery found and no dictionary lists yet are in no row: see hushcount ask new"
+
+
+def of_looks(rows: int, *, are_shown: bool = True) -> str:
+    """Say what holds for all rows of a table together; people may see the columns of that, or only --json and --out."""
+    what = (
+        "intervals for all rows, and what is called detected,"
+        if are_shown
+        else "the intervals low_all to high_all, and detected_all, in --json and --out"
+    )
+    return (
+        f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): of either, the probability "
+        f"that even one is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
+    )
+
+
+def chance(probability: float) -> str:
+    """Return how probable a result is where nothing differs; so small a tail as 1e-9 is no law's to tell."""
+    return "below 1e-6" if probability < 1e-6 else f"{probability:.2g}"
+
+
+def _seen(probability: float) -> str:
+    if probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
+
+
+def of_change(one: Change) -> str:
+    """Say how a share differs, and how likely chance alone makes any that is looked at differ so much."""
+    return (
+        f"{shown(one.group)} is {'up' if one.difference > 0.0 else 'down'} from {percent(one.before)} to "
+        f"{percent(one.after)} of reports, by {percent(one.difference, signed=True)} ({percent(one.low, signed=True)} "
+        f"to {percent(one.high, signed=True)}, 95 %); the probability that chance does so much to any that is looked "
+        f"at is {chance(one.p_bonferroni)}"
+    )
+
+
+def of_changes(found: Sequence[Change]) -> Iterator[str]:
+    """Say which changes are significant, what they were corrected for, and what would have been seen."""
+    many = len(found)
+    up, down = (sum(one.significant and sign * one.difference > 0.0 for one in found) for sign in (1, -1))
+    if many == 1:
+        yield f"{'significant' if found[0].significant else 'not significant'}: {of_change(found[0])}"
+    else:
+        said = (
+            f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, "
+            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be chance"
+            if up + down
+            else f"none of {many:,} differences is significant"
+        )
+        yield f"{said}, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval holds by itself"
+    if many <= _EACH:
+        for one in found:
+            more = (
+                "no rise would have been seen for sure"
+                if not math.isfinite(one.least_seen)
+                else f"a rise by {100 * (one.least_seen - 1.0):.3g} % with probability {_SEEN:g}"
+            )
+            yield (
+                f"a change of 20 % in {shown(one.group)} would have been seen with probability {_seen(one.seen_20)}; "
+                f"{more}"
+            )
+    else:
+        often = sum(one.seen_20 >= _SEEN for one in found)
+        yield (
+            f"a change of 20 % would have been seen with probability {_SEEN:g} or more in {often:,} of the {many:,} "
+            "rows; in the others it may well go unseen"
+        )
+
+
+def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
+    """Say which groups have items that not every result counted."""
+    for name, many in list(lost.items())[:_EACH]:
+        items = "item" if many == 1 else "items"
+        yield f"{shown(name)} is without {many:,} {items} that not all of these results counted"
+    if len(lost) > _EACH:
+        yield f"{len(lost) - _EACH:,} more groups are without some of their items"
+
+
+def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
+    """Say which of so many changes are shown, and what marks them."""
+    if len(shown) < many:
+        yield f"{len(shown):,} of {many:,} rows, those least like chance first"
+    if any(one.significant for one in shown):
+        yield "* significant"
+
+
+def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
+    """Say which items are shown, and what marks their counts; `table` of `items_table`."""
+    if any(table["backfilled"].to_pylist()):
+        yield "* estimated from a tally from before the item was discovered"
+    counted = "source" in table.column_names
+    if counted and "discovery" in table["source"].to_pylist():
+        yield "+ the noisy count that discovery released, where no dictionary had the item yet"
+    if counted and table["combined"].null_count < table.num_rows:
+        yield "estimates of discovered values are combined with the noisy counts that discovery released"
+    if of_all:
+        items = len(set(table["item"].to_pylist()))
+        detected = {row["item"] for row in table.select(["item", "detected_all"]).to_pylist() if row["detected_all"]}
+        yield (
+            f"{len(shown):,} of {len(detected):,} items that are detected in a window, of {items:,}: any of them "
+            f"wrongly with a probability of 5 % at most, for all {table.num_rows:,} counts looked at together "
+            "(Bonferroni)"
+        )
+
+
+def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iterator[str]:
+    """Say which sums are shown, of levels of paths the largest, and that some lack items; `table` of `sums_table`."""
+    if shown < groups:
+        yield f"the {shown:,} {'largest' if of_paths else 'first'} of {groups:,} sums"
+    if any(table["missing"].to_pylist()):
+        yield '% without items that the window did not count: where a dictionary lacks them, they are in "other"'
+
+
+def of_totals(table: pa.Table, show: int) -> Iterator[str]:
+    """Say what a total counts; `table` of `totals_table`."""
+    if show < table.num_rows:
+        yield f"{show:,} of {table.num_rows:,} totals"
+    yield (
+        "totals are of reports: a client that reports in each window counts once for each; an interval holds for its "
+        "row alone"
+    )
+
+
+def of_new(source: Source, table: pa.Table) -> Iterator[str]:
+    """Say what the counts of discovered values are, and what is missing; `table` of `new_table`."""
+    sources = table["source"].to_pylist()
+    if "discovery" in sources:
+        yield "+ the noisy count that discovery released, where no dictionary has the value"
+        if any(place.campaign.is_oblivious for place in source.places):
+            yield "it is a lower bound, besides noise: reports whose evaluation did not come went without their value"
+    if None in sources:
+        yield "a value without a count was found by enough clients; it is counted once a dictionary lists it"
+    yield "a value that was not found is not rare for certain: the keep rule draws lots"
+
+
+def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows for JSON, which has no infinity: null instead."""
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in rows
+    ]

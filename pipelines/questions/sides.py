@@ -1,0 +1,113 @@
+"""The two sides of a change or a comparison: windows of one campaign, windows of two, or two results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushcount.errors import UsageError
+from pipelines.deployment.settings import Deployment
+from pipelines.questions.answer_tables import short_names
+from pipelines.questions.sources import Source, from_folders, from_store
+
+USUAL = 7
+"""So many windows before the newest one, added up, say what is usual: on the page and for alerts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Results to hold against each other, the name of each side, and the windows if both sides have the same ones."""
+
+    before: Source
+    after: Source
+    names: tuple[str, str]
+    heads: tuple[str, str] = ("before", "after")
+    windows: str = ""
+
+    @property
+    def sources(self) -> tuple[Source, Source]:
+        """Both."""
+        return self.before, self.after
+
+
+def of_windows(
+    source: Source, before: str | None = None, after: str | None = None, last: int = 1, against: int | None = None
+) -> Sides:
+    """Return windows of one campaign: those named, or the last against those before them.
+
+    Args:
+        before, after: names, as `Source.named` reads them; the window after is the newest if it is not named, and the
+            one before is the one before that.
+        last, against: without names, how many windows after, and how many before those; as many if not given.
+
+    Raises:
+        UsageError: a window has no results or is on both sides, or there are too few windows.
+    """
+    windows = source.windows
+    if before is not None or after is not None:
+        if last != 1 or against is not None:
+            raise UsageError(
+                "--from and --to name windows, --last and --against count them: give the ones or the others"
+            )
+        end = windows[-1] if after is None else source.named(after)
+        place = windows.index(end)
+        if before is None and not place:
+            raise UsageError(f"window {end} has none before it with results: name one by --from")
+        begin = windows[place - 1] if before is None else source.named(before)
+        if begin == end:
+            raise UsageError(f"window {end} is before and after, must be two: name another by --from or --to")
+        sides = [begin], [end]
+    else:
+        many = last if against is None else against
+        if len(windows) < last + many:
+            raise UsageError(
+                f"{source.name} has {len(windows)} windows with results, must have at least {last + many}: {last} "
+                f"after and {many} before; give smaller --last or --against"
+            )
+        sides = list(windows[-last - many : -last]), list(windows[-last:])
+    first, second = (_named(side, windows) for side in sides)
+    return Sides(source.of(sides[0]), source.of(sides[1]), (first, second))
+
+
+def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1, window: str | None = None) -> Sides:
+    """Return the last windows that two campaigns both have results of, or one window that both have.
+
+    Raises:
+        UsageError: not two campaigns, or too few windows that both have.
+    """
+    if len(campaigns) != 2 or len(set(campaigns)) != 2:
+        raise UsageError(
+            f"--campaign is {' and '.join(map(ascii, campaigns)) or 'not given'}, must be two different ones"
+        )
+    first, second = (from_store(deployment, campaign) for campaign in campaigns)
+    names = (first.name, second.name)
+    if window is not None:
+        sides = [one.of([one.named(window)]) for one in (first, second)]
+        return Sides(sides[0], sides[1], names, names, _named(sides[0].windows, sides[0].windows))
+    common = [one for one in first.windows if one in set(second.windows)]
+    if len(common) < last:
+        raise UsageError(
+            f"{first.name} and {second.name} have {len(common)} windows in common, must have at least {last}: run "
+            "hushcount run, or give a smaller --last"
+        )
+    return Sides(first.of(common[-last:]), second.of(common[-last:]), names, names, _named(common[-last:], common))
+
+
+def of_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sides:
+    """Return two results, the first one as the side before.
+
+    Raises:
+        UsageError: not two, or as `from_folders`.
+    """
+    if len(directories) != 2:
+        raise UsageError(f"--result is given {len(directories)} times, must be given twice: before and after")
+    both = from_folders(campaigns, directories)
+    sides = [both.of([directory]) for directory in directories]
+    return Sides(sides[0], sides[1], (directories[0], directories[1]))
+
+
+def _named(side: Sequence[str], windows: Sequence[str]) -> str:
+    short = short_names(windows)
+    first, last = short[side[0]], short[side[-1]]
+    return first if len(side) == 1 else f"{first} to {last}"

@@ -1,0 +1,152 @@
+"""Compare this machine's clock with the logs, manifests, the ledger, and the store's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import product
+
+from hushcount.errors import HushcountError
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN
+from pipelines.handover.parties import keys_of, others
+from pipelines.handover.statements import read
+from pipelines.ledger import own_time
+from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
+from pipelines.ledger.file import opened, read_newest
+from pipelines.log.entries import Confirmed
+from pipelines.log.fold import Fold
+from pipelines.log.log import Logs
+from pipelines.windows.closing import Listed
+from pipelines.windows.rules import calendar_of
+
+CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the clock and all else say of the time.
+
+    Attributes:
+        present: the moment to work by.
+        problems: a sentence for each witness that could not be asked.
+    """
+
+    clock: Clock
+    present: datetime
+    problems: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """A sentence on a clock that is far ahead: by how much, what was not done, and the cure."""
+        return (
+            f"{self.clock.says()}: nothing was deleted, given up or published by it, and all was done as at "
+            f"{shown(self.present)}; {CONFIRM}"
+        )
+
+    @property
+    def reached(self) -> datetime:
+        """The latest moment that is known to have come, or the one to work by, if that is later."""
+        return self.present if self.clock.reach is None else max(self.present, self.clock.reach)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the clock is right and so long ahead of the newest entry that a gap threatens."""
+        clock = self.clock
+        return clock.store is None and clock.trusted is not None and clock.bound / 2 < clock.ahead <= clock.bound
+
+
+def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
+    """Compare the clock with all that tells the time.
+
+    Args:
+        folds: of all campaigns: an entry is put at a trusted moment only.
+        listed: the manifests that no window has taken in. They are stamped with the time when they were written, not
+            with their windows: a collector whose clock jumped writes those of forty windows within a minute.
+        now: what the clock says.
+    """
+    windows, problems = deployment.windows, list[str]()
+    # As they were in force: a typo in the file must not let a clock be years ahead.
+    times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
+    clock = Clock(
+        now,
+        usual_bound(
+            max((one.length for one in times), default=windows.length),
+            max((one.grace for one in times), default=windows.grace),
+            windows.patience,
+        ),
+        max((fold.latest for fold in folds if fold.latest is not None), default=None),
+        (Witness("the newest manifest", tuple(one.written for one in listed)),),
+    )
+    with _asked("ledger", problems):
+        if deployment.ledger is not None and deployment.ledger.exists():
+            with opened(deployment.ledger) as connection:
+                newest = read_newest(connection)
+            ledger = Witness("the ledger", () if newest is None else (newest,))
+            clock = replace(clock, witnesses=(*clock.witnesses, ledger))
+    with _asked("store", problems):
+        clock = replace(clock, store=storage.store_time(deployment.folder("log")))
+    if clock.is_far and clock.store is None:
+        # Who reads what others hand on, and was down for long, has nothing else that tells the time.
+        with _asked("statements", problems):
+            stated = Witness("the newest statement of another party", tuple(_stated(deployment, folds)))
+            clock = replace(clock, witnesses=(*clock.witnesses, stated))
+    return Told(clock, clock.present, tuple(problems))
+
+
+def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
+    """Yield when parties elsewhere stated what a hop here must read, and has not: nobody else's word moves a clock."""
+    inputs = {hop.input for hop in CHAIN.values() if hop.party in deployment.file.parties}
+    for fold, party in product(folds, others(deployment)):
+
+        def unread(batch: str, hop: str, done: Container[str] = fold.done) -> bool:
+            return hop in inputs and batch not in done
+
+        said, _ = read(deployment, "statement", party, fold.campaign, keys_of(deployment, party), unread)
+        yield from (one.at for one in said.values())
+
+
+def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, *, confirmed: bool) -> Told:
+    """Return the time that a run works by, and note in the logs why a later run may trust it.
+
+    An entry says so if the operator confirms the clock. One does too if the clock is right and nothing was decided for
+    half the bound: else a month in which nothing comes would look like a jump.
+
+    Raises:
+        HushcountError, OSError: a log or the ledger cannot be written to.
+    """
+    now, trusted = time.clock.now, time.clock.trusted
+    if confirmed:
+        # Also one that is behind: whatever was stamped later was stamped by a wrong clock.
+        if time.clock.is_far or (trusted is not None and now < trusted):
+            _confirm(deployment, logs, folds, now)
+        return replace(time, clock=replace(time.clock, trusted=now, witnesses=(), store=None), present=now)
+    if time.is_quiet:
+        campaign = next(fold.campaign for fold in folds if fold.latest is not None)
+        least = time.present - time.clock.bound / 2
+        logs.shared(campaign).decide(
+            lambda fold: Confirmed() if fold.latest is None or fold.latest < least else None, time.present
+        )
+    return time
+
+
+def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: datetime) -> None:
+    """Let every log that has entries, or else the first one, and the ledger say that the clock is right."""
+    parties = [logs.of(party, fold.campaign) for fold in folds for party in deployment.file.parties]
+    for log in [log for log in parties if log.head.number] or parties[:1]:
+        log.decide(lambda _: Confirmed(), now)
+    if deployment.ledger is not None and deployment.ledger.exists():
+        own_time.believe(deployment.ledger)
+
+
+@contextmanager
+def _asked(name: str, problems: list[str]) -> Iterator[None]:
+    """Make a problem of a witness that cannot be asked."""
+    try:
+        yield
+    except (HushcountError, OSError) as error:
+        problems.append(f"{name}: {told(error)}")

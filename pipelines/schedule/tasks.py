@@ -1,0 +1,223 @@
+"""The hops of one batch, in their order: which is next, what it needs, and its job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.collection.windows import Window, window_start
+from hushcount.errors import RetiredKey
+from pipelines.deployment.settings import Deployment
+from pipelines.engine.runner import Engine
+from pipelines.files import storage
+from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
+from pipelines.handover.parties import keys_of, signer_of
+from pipelines.handover.paths import Batch
+from pipelines.handover.retired import RetiredBatch
+from pipelines.handover.upstream import read_upstream
+from pipelines.jobs.together import BatchJob
+from pipelines.log.fold import Fold
+from pipelines.outputs.received_summary import folder_of
+from pipelines.outputs.staging import Output
+from pipelines.schedule.handed import Stated, is_there
+from pipelines.schedule.inputs import batch_file
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch that is to be taken on, and with what.
+
+    Attributes:
+        path, campaign: its campaign file.
+        fold: of the campaign.
+        stated: what parties elsewhere state of its batches.
+    """
+
+    deployment: Deployment
+    campaign: Campaign
+    path: Path
+    batch: Batch
+    fold: Fold
+    engine: Engine
+    console: Console | None
+    stated: Stated = field(default_factory=dict)
+
+    def output(self, hop: HopName) -> str:
+        """Return where a hop's output lies."""
+        return output_of(self.deployment, hop, self.batch)
+
+    @property
+    def hops(self) -> list[HopName]:
+        """The hops that run here, in their order."""
+        return hop_names(self.campaign, self.deployment.file.parties)
+
+    @property
+    def known(self) -> datetime:
+        """A moment that has come whatever the clock says: the batch was made when its window had ended."""
+        made = self.fold.batches.get(self.batch.name)
+        # A party that reads no manifests knows when its window began, and not how long it was.
+        return window_start(self.batch.window) if made is None else made.window.end
+
+    @property
+    def window(self) -> Window:
+        """At whose end the batch was made; where no manifest says how long it was, as long as windows are now."""
+        start = window_start(self.batch.window)
+        return self.fold.known_windows.get(self.batch.window, Window(start, start + self.deployment.windows.length))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is next for a batch: a hop; `passes` if the batch lacks what it reads, so that it has nothing to do."""
+
+    hop: HopName
+    passes: bool
+
+
+def next_step(task: Task) -> Step | None:
+    """Return the next hop of a batch here; None: all are done, or its input is not there yet.
+
+    Raises:
+        UsageError, SignatureError: what was handed on cannot be read, or is another output than is stated.
+    """
+    done = task.fold.hops_of(task.batch.name)
+    for hop in (hop for hop in task.hops if hop not in done):
+        if hop == "shuffle":
+            return Step(hop, False)
+        streams = _streams(task)
+        if streams is None:
+            return None
+        if CHAIN[hop].stream not in streams:
+            return Step(hop, True)
+        source = CHAIN[hop].input
+        # Counts are shown beside what was found.
+        before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
+        if before is not None and not is_there(task.deployment, task.stated, before, task.batch):
+            return None
+        return Step(hop, False)
+    return None
+
+
+def _shuffle(task: Task, to: Output, _: RetiredKey | None) -> BatchJob:
+    from pipelines.jobs.shuffle import plan_shuffle
+
+    source = batch_file(task.deployment, task.fold, task.campaign, task.fold.batches[task.batch.name])
+    return plan_shuffle(task.path, source, to.out, signer=to.signer, writer=to.writer)
+
+
+def _release(task: Task, to: Output, retired: RetiredKey | None) -> BatchJob | RetiredBatch:
+    if retired is not None:
+        # The analyzer could not open a release: nothing is released, and nothing charged.
+        signed_by = keys_of(task.deployment, "shuffler")
+        return RetiredBatch(retired, task.campaign, "release", task.output("shuffle"), to, signed_by)
+    return _discovery(task, to, "aux-server", "shuffle", signer=to.signer)
+
+
+def _discover(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
+    from pipelines.handover.evaluator_address import evaluator_here
+
+    return _discovery(task, to, "analyzer", "release", evaluator=evaluator_here(task.deployment))
+
+
+def _discovery(
+    task: Task, to: Output, party: Literal["aux-server", "analyzer"], source: HopName, **more: Any
+) -> BatchJob | RetiredBatch:
+    from pipelines.jobs.discover import plan_discover
+
+    return plan_discover(
+        task.path, task.output(source), task.deployment.keys, to.out, party=party, writer=to.writer,
+        uncapped=task.deployment.file.uncapped_discovery, signed_by=keys_of(task.deployment, CHAIN[source].party),
+        ledger=task.deployment.ledger, known=task.known, **more,
+    )  # fmt: skip
+
+
+def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
+    from pipelines.jobs.analyze import plan_analyze
+    from pipelines.jobs.found import FOUND
+    from pipelines.jobs.groups import grouped_items
+
+    deployment, found = task.deployment, folder_of(task.output("discover"))
+    # A discovery of too few reports has a summary and no values.
+    values = task.output("discover") if storage.exists(storage.join(found, FOUND)) else None
+    return plan_analyze(
+        task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
+        nothing_found=task.campaign.discovery is not None and values is None,
+        grouped=grouped_items(deployment, task.campaign),
+        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, window=task.window,
+        writer=to.writer,
+    )  # fmt: skip
+
+
+PLANS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | RetiredBatch]] = {
+    "shuffle": _shuffle,
+    "release": _release,
+    "discover": _discover,
+    "analyze": _analyze,
+}
+
+
+def left(task: Task, hop: HopName) -> Iterator[HopName]:
+    """Yield the hop and those behind it that will run here."""
+    done, streams = task.fold.hops_of(task.batch.name), _streams(task)
+    wanted: Collection[str] = task.fold.batches[task.batch.name].segments if streams is None else streams
+    for one in task.hops[task.hops.index(hop) :]:
+        if one == hop or (one not in done and CHAIN[one].stream in wanted):
+            yield one
+
+
+def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
+    """Read every key that the hops need before the first of them runs, and return that the analyzer's was retired.
+
+    Then nothing is to be released, as if the evaluator that must verify it has destroyed its key. Without this check a
+    hop would spend what a later one cannot use. Keys of parties elsewhere cannot be read. The auxiliary server's own
+    hop reports its retired key: no later hop needs that.
+
+    Raises:
+        UsageError: one is missing or damaged, or cannot be used.
+        Unanswered: the evaluator of an oblivious campaign does not answer.
+    """
+    deployment, campaign, wanted = task.deployment, task.campaign, set(hops)
+    for hop in HANDED_ON.values():
+        signer = signer_of(deployment.sign_with, hop.signer) if hop.name in wanted and hop.signer else None
+        if signer is not None:
+            signer.read_signing()
+    if not {"release", "discover", "analyze"} & wanted:
+        return None
+    # The shuffler has no package of keys.
+    from keys.directories import campaign_key
+
+    namer = None
+    if "discover" in wanted:
+        from pipelines.handover import evaluator_address
+
+        namer = evaluator_address.namer(campaign, evaluator_address.evaluator_here(deployment))
+    if "release" in wanted:
+        with suppress(RetiredKey):
+            campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
+    if {"discover", "analyze"} & wanted:
+        try:
+            campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
+            # What is shuffled can wait for the evaluator; what is released cannot be taken back.
+            if namer is not None and "shuffle" not in wanted:
+                namer.require(campaign)
+        except RetiredKey as retired:
+            return retired
+    return None
+
+
+def _streams(task: Task) -> Collection[Stream] | None:
+    """Return the streams that the shuffler handed on of a batch; None: it has not handed it on yet."""
+    shuffled = task.fold.hops_of(task.batch.name).get("shuffle")
+    if shuffled is not None:
+        # It ran here, and its output may be deleted by now.
+        return shuffled.counts.streams
+    out = task.output("shuffle")
+    if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):
+        return None
+    return read_upstream(out, "shuffle", task.campaign, keys_of(task.deployment, "shuffler")).streams

@@ -1,0 +1,163 @@
+"""From what collectors left in the store to batches: list manifests, and close a window when it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import folder_name
+from hushcount.collection.manifests import Manifest
+from hushcount.errors import FormatError, UsageError
+from hushcount.formats.reading import LISTING_BYTES
+from pipelines.deployment.settings import Deployment
+from pipelines.files import storage
+from pipelines.files.block_files import header_of
+from pipelines.files.storage_errors import told
+from pipelines.handover.file_list import fault_of
+from pipelines.handover.upstream import placed_manifest
+from pipelines.log.entries import Closed, TakenManifest
+from pipelines.log.fold import Fold
+from pipelines.log.segments import Segment
+from pipelines.windows.closing import Listed, Rule, closing_of, next_window
+from pipelines.windows.stored import StoredFile, manifests_in
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What lies in the store that no closed window has taken in.
+
+    Attributes:
+        problems: a sentence for each manifest that cannot be taken.
+    """
+
+    listed: tuple[Listed, ...]
+    problems: tuple[str, ...]
+
+
+def _new_manifests(
+    deployment: Deployment, files: Sequence[StoredFile], known: Container[str]
+) -> Iterator[tuple[str, float, Manifest | Exception]]:
+    """Yield each manifest that is not known, or why it cannot be read.
+
+    Each comes with its path in the folder of segments, and the time at which the store had it.
+    """
+    root = deployment.folder("segments")
+    for relative, _, written in manifests_in(files):
+        if relative not in known:
+            path = storage.join(root, relative)
+            try:
+                data = storage.read_bytes(path, LISTING_BYTES)
+                manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
+            except Exception as error:
+                manifest = error
+            yield relative, written, manifest
+
+
+def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -> Intake:
+    """Return the manifests among a campaign's files that no closed window has taken in yet."""
+    listed: list[Listed] = []
+    problems = []
+    known = fold.files
+    for relative, written, manifest in _new_manifests(deployment, files, known):
+        if not isinstance(manifest, Manifest):
+            problems.append(f"{relative}: {told(manifest)}")
+            continue
+        one = Listed(relative, datetime.fromtimestamp(written, timezone.utc).replace(microsecond=0), manifest)
+        paths = {segment.path for segment in one.segments}
+        if known & paths:
+            problems.append(
+                f"{relative}: names a segment of another manifest: remove the wrong one of both, then list the "
+                "segments that are in no manifest with hushcount segments relist"
+            )
+            continue
+        known |= paths
+        listed.append(one)
+    return Intake(tuple(listed), tuple(problems))
+
+
+def closed_next(
+    deployment: Deployment,
+    fold: Fold,
+    listed: Sequence[Listed],
+    rule: Rule,
+    now: datetime,
+    before: datetime | None = None,
+) -> tuple[Closed, list[str]] | None:
+    """Return the entry that closes the next window, and a sentence for each segment that is put aside; or None.
+
+    None too if the window does not end `before` a moment.
+
+    Every segment that a batch would take is compared with its manifest: one that differs waits, or is dropped.
+    """
+    window = next_window(fold.closed, fold.waiting.values(), listed, rule, now)
+    if window is None or (before is not None and window.end >= before):
+        return None
+    good: set[str] = set()
+    faults: dict[str, str] = {}
+    for path, reason in fold.aside.items():
+        fault: str | None = reason
+        # One that nobody can read now stays aside, and stops no window.
+        with suppress(UsageError):
+            fault = fault_in(deployment, fold.waiting[path])
+        if fault is not None:
+            faults[path] = fault
+    while True:
+        closing = closing_of(window, fold.closed, fold.waiting.values(), listed, rule, faults, now, fold.restored)
+        taken = [one for streams in closing.batches.values() for segments in streams.values() for one in segments]
+        unseen = [segment for segment in taken if segment.path not in good]
+        if not unseen:
+            break
+        for segment in unseen:
+            if (fault := fault_in(deployment, segment)) is None:
+                good.add(segment.path)
+            else:
+                faults[segment.path] = fault
+    dropped = {segment.path: reason for segment, reason in closing.dropped.items()}
+    aside = {path: reason for path, reason in faults.items() if path not in dropped}
+    entry = Closed(
+        window=window.name,
+        seconds=int(window.length.total_seconds()),
+        manifests=tuple(taken_in(one) for one in closing.manifests),
+        batches={
+            folder_name(*file): {stream: tuple(one.path for one in segments) for stream, segments in streams.items()}
+            for file, streams in closing.batches.items()
+        },
+        aside=aside,
+        dropped=dropped,
+    )
+    return entry, said_aside({path: reason for path, reason in aside.items() if path not in fold.aside})
+
+
+def said_aside(aside: dict[str, str]) -> list[str]:
+    """Return a sentence for each segment that is put aside."""
+    said = "it was put aside, the rest went on; restore it"
+    return [f"{path} {reason}: {said}" for path, reason in sorted(aside.items())]
+
+
+def fault_in(deployment: Deployment, segment: Segment) -> str | None:
+    """Return how the file of a segment differs from what its manifest says; None: it does not."""
+    path = deployment.folder("segments", *segment.path.split("/"))
+    try:
+        if (fault := fault_of(path, segment.bytes, segment.digest)) is not None:
+            return fault
+        header = header_of(path)
+    except FormatError:
+        return "is no segment"
+    except (UsageError, FileNotFoundError):
+        if storage.exists(path):
+            raise
+        return "is missing"
+    # A shuffle refuses what is not as its manifest says, and with it all that others stored for its batch.
+    if (header.kind, header.records, header.file_bytes) != (ENVELOPES[segment.stream], segment.records, segment.bytes):
+        return "is another segment than its manifest says"
+    return None
+
+
+def taken_in(one: Listed) -> TakenManifest:
+    """Return a manifest as an entry has it."""
+    manifest = one.manifest
+    fields = {name: getattr(manifest, name) for name in TakenManifest.model_fields if name not in ("path", "written")}
+    return TakenManifest(path=one.path, written=one.written, **fields)

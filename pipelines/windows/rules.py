@@ -1,0 +1,83 @@
+"""The windows of a campaign: by its log, which follows what the deployment file says of them (docs/adr/0045)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from hushcount.collection.windows import duration_text
+from hushcount.errors import HushcountError
+from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.settings import Deployment
+from pipelines.ledger.clock import shown
+from pipelines.log.entries import Settings
+from pipelines.log.facts import Times
+from pipelines.log.fold import Fold
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Listed, Rule
+
+START_AGAIN = "give it the deployment file that runs here, and start it again"
+"""The cure of a collector that ends windows which the log does not have."""
+
+
+def calendar_of(deployment: Deployment, fold: Fold) -> Calendar:
+    """Return the windows that the log says; those of the deployment file, where it says none."""
+    return Calendar(fold.times or (Times(None, deployment.windows.length, deployment.windows.grace),))
+
+
+def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
+    """Return the rule by which the windows of a campaign close."""
+    collectors = frozenset(deployment.file.collectors)
+    return Rule(calendar_of(deployment, fold), deployment.windows.patience, collectors, epochs.campaigns)
+
+
+def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
+    """Return the entry that lets windows be as the deployment file says; None: they are, or will be.
+
+    What it says begins where the running window ends. Until then it can be taken back once.
+
+    Raises:
+        HushcountError: another change was announced, and has not begun.
+    """
+    windows = deployment.windows
+    new = Times(None, windows.length, windows.grace)
+    if fold.times:
+        calendar, newest = Calendar(fold.times), fold.times[-1]
+        if newest.same(new):
+            return None
+        moment = now if fold.closed is None else max(now, fold.closed)
+        present = calendar.at(moment)
+        if newest.begins is not None and newest.begins > moment and (newest.same(present) or not new.same(present)):
+            raise HushcountError(
+                f"windows is {_of(new)} in {deployment.path}, must be {_of(newest)} until {shown(newest.begins)}: "
+                "that was announced; change it then"
+            )
+        new = Times(calendar.window_at(moment).end, new.length, new.grace)
+    return Settings(begins=new.begins, seconds=_seconds(new.length), grace=_seconds(new.grace))
+
+
+def announced(fold: Fold, now: datetime) -> str:
+    """Return a sentence on windows that begin after a moment; empty: there are none."""
+    newest = fold.times[-1] if fold.times else None
+    if newest is None or newest.begins is None or newest.begins <= now:
+        return ""
+    return f"from {shown(newest.begins)} on windows have a {_of(newest)}"
+
+
+def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
+    """Yield a sentence for each manifest of a window that a collector with other settings ended."""
+    for one in listed:
+        if not calendar.has(one.window):
+            own = calendar.window_at(one.window.end - timedelta(seconds=1))
+            yield (
+                f"{one.path}: collector {one.manifest.collector} ended a window of {duration_text(one.window.length)}, "
+                f"and the log has no such window: {own.name} takes its reports; {START_AGAIN}"
+            )
+
+
+def _of(times: Times) -> str:
+    return f"length of {duration_text(times.length)} and a grace of {duration_text(times.grace)}"
+
+
+def _seconds(span: timedelta) -> int:
+    return int(span.total_seconds())

@@ -1,0 +1,87 @@
+"""What collectors left in the folder of segments: one listing for all campaigns, or only of open windows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from hushcount.collection.manifests import SUFFIX
+from hushcount.collection.windows import Window
+from pipelines.deployment.settings import Deployment, WindowsPart
+from pipelines.files import storage
+from pipelines.handover.paths import SegmentPath
+from pipelines.log.fold import Fold
+
+_MARGIN = timedelta(days=1)
+"""By so much more is listed: the clocks of collectors and of the store may differ."""
+_IN_WINDOW = 4
+"""So many names has the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
+
+
+class StoredFile(NamedTuple):
+    """A file in the folder of segments.
+
+    Attributes:
+        path: in that folder.
+        written: when the store had it, in seconds since 1970, by its own clock.
+    """
+
+    path: str
+    bytes: int
+    written: float
+
+
+Stored = Mapping[str, Sequence[StoredFile]]
+"""By campaign."""
+
+
+def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None) -> Stored:
+    """Return what lies in the folder of segments, also of campaigns that nobody knows. Read the logs first.
+
+    Args:
+        recent: folds of the campaigns of which windows are left out that no manifest can join in time; None: of none.
+    """
+    root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
+    first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in (recent or {}).items()}
+    for path, size, written in storage.list_from(root, 2, lambda place: first.get(place.partition("/")[0], "")):
+        relative = storage.relative(path, root)
+        found[relative.partition("/")[0]].append(StoredFile(relative, size, written))
+    return found
+
+
+def oldest_open(fold: Fold, windows: WindowsPart) -> str:
+    """Return the name of the oldest window that can still take a manifest in time; empty: any can.
+
+    Nothing older waits or is in a batch that is not shuffled. A manifest that comes later for an older window is too
+    late, and may be found by the next whole listing.
+    """
+    if fold.closed is None:
+        return ""
+    lengths = [*(one.window.length for one in fold.windows.values()), *(one.length for one in fold.times)]
+    longest = max([windows.length, *lengths])
+    grace = max([windows.grace, *(one.grace for one in fold.times)])
+    needed = [segment.window.start for segment in fold.waiting.values()]
+    needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
+    oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
+    name = Window(oldest, oldest + windows.length).name
+    # Of a young campaign nothing is left out.
+    return name if any(known < name for known in fold.windows) else ""
+
+
+def files_of(deployment: Deployment, campaign: str) -> Sequence[StoredFile]:
+    """Return what lies in a campaign's folder of segments."""
+    root = deployment.folder("segments")
+    listed = storage.list_from(storage.join(root, campaign), 1, lambda _: "")
+    return [StoredFile(storage.relative(path, root), size, written) for path, size, written in listed]
+
+
+def manifests_in(files: Sequence[StoredFile]) -> list[StoredFile]:
+    """Return the manifests among a campaign's files, sorted by path."""
+    return sorted(one for one in files if one.path.endswith(SUFFIX) and len(one.path.split("/")) == _IN_WINDOW)
+
+
+def segments_in(files: Sequence[StoredFile]) -> dict[SegmentPath, int]:
+    """Return the bytes of each segment among a campaign's files, sorted by path."""
+    return {segment: one.bytes for one in sorted(files) if (segment := SegmentPath.parse(one.path)) is not None}

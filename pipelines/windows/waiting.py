@@ -1,0 +1,126 @@
+"""What waits in the store, and when it is dropped: run, status and doctor say so before it happens."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Container
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from hushcount.campaigns.campaign import Stream
+from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.epochs import COLLECTION_FILE, folder_name
+from hushcount.errors import HushcountError
+from hushcount.formats.reading import MOST_SEGMENTS
+from pipelines.deployment.settings import Deployment
+from pipelines.files.block_files import header_of
+from pipelines.handover.paths import SegmentPath
+from pipelines.ledger.clock import shown
+from pipelines.log.fold import Fold
+from pipelines.log.segments import File, Segment
+from pipelines.windows.closing import Rule
+from pipelines.windows.stored import Stored, segments_in
+
+Verdict = Literal["warning", "bad"]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Acknowledged reports of one stream of one campaign file that no batch has taken though their window has closed.
+
+    Attributes:
+        reports: how many, of all closed windows.
+        window: the oldest of these; `oldest` reports are of it.
+        dropped: after when those are counted as too_late, in ISO 8601.
+        verdict: warning; bad, if only the present window can still take them, or none can.
+        says: a sentence with all of this, and what would prevent it.
+    """
+
+    epoch: int
+    stream: str
+    reports: int
+    window: str
+    oldest: int
+    dropped: str
+    verdict: Verdict
+    says: str
+
+
+def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
+    """Return what waits of a campaign."""
+    campaign = fold.campaign
+    numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
+    for path, segment in fold.waiting.items():
+        # What is put aside waits for its file, and for no window.
+        if path not in fold.aside:
+            numbers[segment.file, segment.stream].append(segment)
+    found = []
+    for ((epoch, fingerprint), stream), segments in sorted(numbers.items()):
+        first, total = min(one.window for one in segments), sum(one.records for one in segments)
+        oldest = sum(one.records for one in segments if one.window == first)
+        ends = rule.calendar.grace_ends(first)
+        file = rule.files.get((epoch, fingerprint))
+        taken = file is not None and stream in file.streams
+        if file is None:
+            why = f"their campaign file, {folder_name(epoch, fingerprint)}, is not published here: publish it"
+        elif not taken:
+            why = "their campaign file has no such stream: see which collector stored them"
+        else:
+            floor = file.shuffle.minimum_batch
+            if (missing := floor - total) > 0:
+                unless = f"at least {missing:,} more come by then"
+            elif _was_full(fold, segments):
+                unless = (
+                    "a window that closes by then takes them: the last batch took all the segments that it can, "
+                    f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
+                )
+            else:
+                unless = "a window that closes by then brings enough that can be forwarded"
+            why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
+        # The last window that takes them is the first that ends when their grace does, or later.
+        last = rule.calendar.window_at(ends - timedelta(seconds=1))
+        verdict: Verdict = "warning" if taken and now < last.start else "bad"
+        says = (
+            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.name} are dropped as "
+            f"too_late after {shown(ends)}{',' if taken else ':'} {why}"
+        )
+        found.append(Waiting(epoch, stream, total, first.name, oldest, ends.isoformat(), verdict, says))
+    return found
+
+
+def _was_full(fold: Fold, waiting: list[Segment]) -> bool:
+    """Return whether the newest batch listed all that it can, and so left these segments, enough for another batch.
+
+    It was offered them, and its own did not go back.
+    """
+    mine = [batch for batch in fold.batches.values() if batch.batch.file == waiting[0].file]
+    newest = max(mine, key=lambda batch: batch.window, default=None)
+    return (
+        newest is not None
+        and waiting[0].stream in newest.collected
+        and newest.window.end >= max(one.window.end for one in waiting)
+    )
+
+
+def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str]) -> dict[str, str]:
+    """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them."""
+    found = {campaign: [*segments_in(files)] for campaign, files in stored.items() if campaign not in campaigns}
+    return {campaign: _sentence(deployment, campaign, found[campaign]) for campaign in sorted(found) if found[campaign]}
+
+
+def _sentence(deployment: Deployment, campaign: str, segments: list[SegmentPath]) -> str:
+    numbers: Counter[str] = Counter()
+    unreadable = 0
+    for segment in segments:
+        try:
+            numbers[segment.stream] += header_of(deployment.folder("segments", str(segment))).records
+        except (HushcountError, OSError):
+            unreadable += 1
+    what = [f"{numbers[stream]:,} {stream}" for stream in ENVELOPES if numbers[stream]]
+    what += [f"{unreadable:,} segments that cannot be read"] if unreadable else []
+    return (
+        f"{campaign}: {' and '.join(what) or 'segments'} wait in {deployment.folder('segments', campaign)}, and no run "
+        f"takes them: {deployment.campaigns / campaign} has no {COLLECTION_FILE}; publish the campaign file there with "
+        "hushcount epoch publish, or remove them if they are of no campaign of yours"
+    )

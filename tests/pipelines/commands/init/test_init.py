@@ -1,0 +1,271 @@
+"""hushcount init by options: what it writes, for whom, whole or not at all, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipelines.commands.init.write
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import read_campaign_signature
+from hushcount.campaigns.dictionary import read_dictionary
+from hushcount.campaigns.signatures import signature_path
+from hushcount.errors import UsageError
+from hushcount.newest import Newest
+from hushcount.policy import Policy
+from pipelines.deployment.settings import Deployment
+from tests.support.jobs import cli, done, files_under, refused, write_lines
+
+ITEMS = [f"item-{number}" for number in range(40)]
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> tuple[object, ...]:
+    """Options that name a dictionary."""
+    return ("--dictionary", write_lines(tmp_path / "settings.txt", ITEMS))
+
+
+def verdicts(directory: Path) -> set[str]:
+    run = cli("doctor", "--config", directory / "deployment.toml", "--json")
+    assert run.status == 0, run.err
+    return {check["verdict"] for check in run.json}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--discovery-epsilon", 1), ("--window", "1h", "--id", "a.b-c"), ("--window", "40d", "--epsilon", 8)],
+    ids=["defaults", "discovery", "hours", "long"],
+)
+@pytest.mark.long(but=("defaults", "discovery"))
+def test_doctor_finds_nothing_to_do_before_the_first_window(
+    tmp_path: Path, listed: tuple[object, ...], options: tuple[object, ...]
+) -> None:
+    done("init", tmp_path / "usage", *listed, *options)
+    assert verdicts(tmp_path / "usage") == {"good"}
+
+
+def test_doctor_finds_nothing_to_do_without_a_dictionary(tmp_path: Path) -> None:
+    made = done("init", tmp_path / "usage", "--open-domain", "--json").json
+    assert made["discovery"]["epsilon"] == 1.0
+    assert verdicts(tmp_path / "usage") == {"good"}
+
+
+def test_clients_accept_the_campaign_by_the_policy_and_the_answer_is_what_privacy_says(
+    tmp_path: Path, listed: tuple[object, ...]
+) -> None:
+    home = tmp_path / "usage"
+    made = done("init", home, *listed, "--clients", "2e4", "--epsilon", 1.5, "--discovery-epsilon", 1, "--json").json
+    campaign = Campaign.read(home / "campaign.json")
+    signature = read_campaign_signature(signature_path(home / "campaign.json"))
+    assert Policy.read(home / "policy.json", Newest()).accept(campaign, signature) is not None
+    assert campaign.id == "usage"
+    assert (campaign.mechanism.name, campaign.mechanism.epsilon) == (made["mechanism"], 1.5)  # type: ignore[union-attr]
+    planned = done("plan", "--epsilon", 1.5, "--reports", "2e4", "--dictionary-size", len(ITEMS) + 1, "--json").json
+    assert made["mechanism"] == planned["chosen"]["mechanism"]
+    assert made["standard_error"] == planned["chosen"]["standard_error_users"]
+    asked = ("privacy", "--campaign", home / "campaign.json", "--json")
+    assert made["guarantee"] == done(*asked, "--reports", "2e4").json
+    assert made["discovery"] == done(*asked, "--discovery").json
+    limit = done("ledger", "show", "--ledger", home / "ledger.db", "--json").json["campaigns"][0]["limit"]
+    assert made["ledger"] == {name: limit[name] for name in ("epsilon", "delta", "renew_days")}
+
+
+def test_it_says_whom_the_promise_trusts_in_any_terminal(
+    tmp_path: Path, listed: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1).out
+    said, known = " ".join(shown.split()), read_dictionary(Path(str(listed[1])))
+    assert f"{len(known.text):,} bytes, {len(known.packed()):,} packed" in said
+    assert " 7.39 " in said
+    assert "for discovery" in said
+    # Commands are whole lines, to be pasted.
+    assert all(len(line) <= 80 for line in shown.splitlines() if str(tmp_path) not in line)
+    assert "\x1b" not in shown
+    alone = " ".join(done("init", tmp_path / "other", *listed).out.split())
+    assert "for discovery" not in alone
+
+
+def test_a_window_that_begins_with_no_day_is_said_to(tmp_path: Path, listed: tuple[object, ...]) -> None:
+    for length, says in (("7d", True), ("5h", True), ("1d", False), ("6h", False)):
+        home = tmp_path / length
+        shown = (
+            done("init", home, *listed, "--window", length).out,
+            cli("status", "--config", home / "deployment.toml").out,
+        )
+        assert [("Thursday, 1970-01-01" in " ".join(one.split())) for one in shown] == [says, says]
+
+
+# Files.
+
+
+def test_whatever_the_umask_only_the_owner_reads_it(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for mask in [0o000, 0o022, 0o777]:
+        with subtests.test(mask=mask):
+            before = os.umask(mask)
+            try:
+                done("init", tmp_path / "usage", "--open-domain")
+                assert os.umask(mask) == mask
+            finally:
+                os.umask(before)
+            modes = {
+                path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode)
+                for path in (tmp_path / "usage", *(tmp_path / "usage").rglob("*"))
+            }
+            folders = {name for name in modes if (tmp_path / name).is_dir()}
+            assert {modes[name] for name in folders} == {0o700}
+            assert {f"usage/{name}" for name in ("keys", "operator-keys", "store", "journal", "systemd")} < folders
+            secret = {name for name in modes if name.endswith((".key", "ledger.db"))}
+            assert len(secret) == 4
+            assert {modes[name] for name in secret} == {0o600}
+            assert all(modes[name] == 0o644 for name in modes.keys() - folders - secret if "/." not in name)
+        shutil.rmtree(tmp_path / "usage")
+
+
+def test_a_directory_that_is_not_empty_stays_as_it_is(tmp_path: Path) -> None:
+    home = tmp_path / "usage"
+    home.mkdir()
+    done("init", home, "--open-domain")
+    before = files_under(tmp_path)
+    refused("init", home, "--open-domain", says=[f"directory {home} "])
+    refused("init", home / "deployment.toml", "--open-domain", says=["deployment.toml"])
+    refused("init", tmp_path / "none" / "usage", "--open-domain", says=[f"{tmp_path / 'none'} "])
+    assert files_under(tmp_path) == before
+
+
+def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "usage").symlink_to(tmp_path / "disk")
+    assert (
+        done("init", tmp_path / "usage", "--id", "usage", "--open-domain", "--json").json["directory"].endswith("disk")
+    )
+    assert (tmp_path / "disk" / "deployment.toml").exists()
+
+
+def test_what_ends_halfway_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for stopped in [KeyboardInterrupt, OSError("disk full"), UsageError("no")]:
+        with subtests.test(stopped=stopped):
+
+            def stop(*_: object) -> None:
+                # All but the epoch and the limit of the ledger is there.
+                assert list(tmp_path.glob(".usage.*.init/operator-keys/operator-*.key"))
+                raise stopped  # noqa: B023  # called before the next one
+
+            monkeypatch.setattr(pipelines.commands.init.write, "publish", stop)
+            run = cli("init", tmp_path / "usage", "--open-domain")
+            assert run.status == (130 if stopped is KeyboardInterrupt else 2 if isinstance(stopped, UsageError) else 1)
+            assert run.out == ""
+            assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, sys
+import pipelines.commands.init.write
+number = int(sys.argv.pop(1))
+pipelines.commands.init.write.publish = lambda *_: os.kill(os.getpid(), number)
+from pipelines.entry import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["term", "kill"])
+@pytest.mark.long(but=("kill",))
+def test_a_killed_one_leaves_nothing_by_that_name_and_the_next_removes_the_rest(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    words = (int(number), "init", tmp_path / "usage", "--open-domain")
+    killed = subprocess.run([sys.executable, "-c", KILLED, *map(str, words)], check=False, capture_output=True)  # noqa: S603
+    assert killed.returncode == (-number if number == signal.SIGKILL else 130), killed.stderr
+    assert not (tmp_path / "usage").exists()
+    assert len(list(tmp_path.iterdir())) == (number == signal.SIGKILL)
+    done("init", tmp_path / "usage", "--open-domain")
+    assert [path.name for path in tmp_path.iterdir()] == ["usage"]
+
+
+def test_of_two_at_a_time_one_is_made_and_the_other_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, inner = pipelines.commands.init.write.publish, []
+
+    def twice(*given: Any) -> None:
+        monkeypatch.setattr(pipelines.commands.init.write, "publish", publish)
+        inner.append(done("init", tmp_path / "usage", "--open-domain", "--json").json)
+        publish(*given)
+
+    monkeypatch.setattr(pipelines.commands.init.write, "publish", twice)
+    refused("init", tmp_path / "usage", "--open-domain", says=[f" {tmp_path / 'usage'}"])
+    (made,) = inner
+    assert Campaign.read(tmp_path / "usage" / "campaign.json").fingerprint.hex() == made["fingerprint"]
+    assert [path.name for path in tmp_path.iterdir()] == ["usage"]
+
+
+# Who it is for.
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files to another user: that they are given was NOT tested")
+    yield pwd.getpwuid(65534).pw_name
+
+
+def test_root_may_name_the_user_of_the_services(tmp_path: Path) -> None:
+    with nobody() as name:
+        made = done("init", tmp_path / "usage", "--open-domain", "--user", name, "--json").json
+    owners = {path.stat().st_uid for path in (tmp_path / "usage", *(tmp_path / "usage").rglob("*"))}
+    assert owners == {65534}
+    assert all(command.startswith(f"sudo -u {name} hushcount ") for command in made["commands"])
+    assert f"User={name}\n" in (tmp_path / "usage" / "systemd" / "hushcount-run.service").read_text()
+
+
+# What cannot be.
+
+
+def test_what_cannot_be_is_one_sentence_and_nothing_is_written(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for options, says in [
+        ((), "--dictionary FILE, or --open-domain"),
+        (("--open-domain", "--dictionary", "a.txt"), "--dictionary or --open-domain"),
+        (("--open-domain", "--discovery-epsilon", 1, "--no-discovery"), "--discovery-epsilon or --no-discovery"),
+        (("--open-domain", "--id", "A"), "id is 'A'"),
+        (("--open-domain", "--id", "a\x1b[2Jb"), r"id is 'a\x1b[2Jb'"),
+        (("--open-domain", "--id", "../a"), "id is '../a'"),
+        (("--open-domain", "--id", "a" * 5000), "1 to 64"),
+        (("--dictionary", "no\nwhere.txt"), r"no\nwhere.txt'"),
+        (("--dictionary", "nowhere.txt"), "nowhere.txt"),
+        (("--dictionary", "/dev/zero"), "dictionary /dev/zero"),
+        (("--dictionary", f"{'a' * 5000}.gz"), "File name too long"),
+        (("--open-domain", "--clients", 999), " 1000"),
+        (("--open-domain", "--window", "1y"), "window is '1y'"),
+        (("--open-domain", "--window", "367d"), "window is '367d'"),
+        (("--open-domain", "--window", "9" * 5000), "9'..."),
+        (("--open-domain", "--host", "a b"), "host is 'a b'"),
+        (("--open-domain", "--host", "a\nb"), r"host is 'a\nb'"),
+        (("--open-domain", "--user", "no such\nuser"), r"user is 'no such\nuser'"),
+        (("--open-domain", "--user", "a\0b"), "user is "),
+    ]:
+        with subtests.test(options=options):
+            run = refused("init", tmp_path / "usage", *options, says=[says])
+            assert run.out == ""
+            assert run.err.count("\n") == 1
+            assert run.err.rstrip("\n").isprintable()
+            assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_no_unit_can_name_is_refused(tmp_path: Path) -> None:
+    refused("init", tmp_path / "a\nb", "--open-domain", says=["printable"])
+    refused("init", tmp_path / ("a" * 255), "--open-domain", "--id", "a", says=["File name too long"])
+    refused("init", tmp_path / "Usage of 2026", "--open-domain", says=["--id"])
+    made = done("init", tmp_path / "Usage of 2026", "--open-domain", "--id", "usage", "--json").json
+    assert "--config '" in made["commands"][0]
+    assert Deployment.read(tmp_path / "Usage of 2026" / "deployment.toml").windows.length.days == 1
