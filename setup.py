@@ -8,7 +8,6 @@ setup(
         "service",
         "shuffler",
         "shuffler.collector",
-        "shuffler.collector.http",
         "shuffler.collector.journals",
         "shuffler.collector.uploads",
         "shuffler.collector.windows",

@@ -6,7 +6,7 @@
     counting   keeps the counts of the present window on the disk, and holds the limits
     keys_here  the private keys of a key directory, opened while they are there
     campaigns  which campaign files may be asked about now
-    manifests, openapi, refusals, settings, metrics
+    manifests, refusals, settings, metrics
 
 It sees who asks and how much, never what about: an element is blinded, and no element, output or address is written.
 """

@@ -10,26 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 
 from evaluator.campaigns import AskedCampaign, AskedEpoch
-from evaluator.evaluator import Evaluator
+from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.manifests import Asker
-from evaluator.openapi import openapi
 from evaluator.refusals import NO_EVALUATOR, WRONG_EVALUATIONS
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS
-from service.about import tell
-from service.cors import shared_with
+from service.application import application_of
 from service.epochs import accepted, served_campaign
 from service.exchange import (
     BYTES,
     NOT_CACHED,
     PREFIX,
     App,
-    ClientGone,
     Receive,
     Scope,
     Send,
     answer,
-    answer_refused,
-    answered_preflight,
     body_length,
     header,
     not_found,
@@ -37,7 +32,9 @@ from service.exchange import (
     require_method,
     required_fingerprint,
 )
-from service.refusals import REFUSED_OUTSIDE, Refused
+from service.refusals import Headers, Refused
+from service.server import Kept
+from service.server import serve as serve_service
 
 _ANSWER = ((b"content-type", BYTES), *NOT_CACHED)
 _VERIFIER = b"verifier"
@@ -52,37 +49,29 @@ class _Place:
     asker: Asker = "clients"
 
 
+def serve(setup: EvaluatorSetup) -> None:
+    """Answer until SIGTERM or SIGINT; every answered question is counted on the disk when this returns.
+
+    Raises:
+        UsageError: the address, the directory of counts, the keys or the campaigns cannot be used.
+        HushcountError: another evaluator runs on the directory of counts, or its disk fails.
+    """
+    serve_service(
+        partial(Evaluator, setup), application, setup.settings, Kept("evaluator", "directory of counts", setup.counts)
+    )
+
+
 def application(evaluator: Evaluator) -> App:
     """Return the ASGI application of an evaluator that was started."""
-    settings = evaluator.setup.settings
-    origins = frozenset(settings.origins)
-    interface = partial(openapi, settings.authentication, verifier=evaluator.setup.verifier is not None)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        shared = shared_with(origins, header(scope, b"origin")) if origins and path.startswith(PREFIX) else ()
-        place = _Place()
-        try:
-            if not path.startswith(PREFIX):
-                await tell(evaluator, scope, send, interface, evaluator.setup.metrics_reader)
-            elif not await answered_preflight(scope, send, shared):
-                campaign, _, rest = path[len(PREFIX) :].partition("/")
-                if rest != "evaluations":
-                    raise not_found()
-                found = await _evaluate(evaluator, scope, receive, campaign, place)
-                await answer(send, 200, (*_ANSWER, *shared), found)
-        except Refused as refused:
-            evaluator.metrics.refused.labels(refused.reason.name).inc()
-            _count(evaluator, place, refused.reason.name)
-            await answer_refused(send, refused, shared)
-        except ClientGone:
-            outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
-            if outside is None:
-                evaluator.metrics.incomplete.inc()
-            else:
-                _count(evaluator, place, outside["reason"])
+    async def handle(scope: Scope, receive: Receive, send: Send, shared: Headers, place: _Place) -> None:
+        campaign, _, rest = scope["path"][len(PREFIX) :].partition("/")
+        if rest != "evaluations":
+            raise not_found()
+        found = await _evaluate(evaluator, scope, receive, campaign, place)
+        await answer(send, 200, (*_ANSWER, *shared), found)
 
-    return app
+    return application_of(evaluator, _Place, handle, partial(_count, evaluator))
 
 
 async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campaign: str, place: _Place) -> bytes:

@@ -1,14 +1,13 @@
 """What the project's HTTP services have in common: the collector and the evaluator stand on it (docs/adr/0035).
 
     server             listens, answers until a signal comes, and stops
+    application        tells whether a service is ready and its metrics; counts and answers refusals
     connection_limits  bounds what a connection may cost
     exchange           reads requests and writes answers: headers, bodies, problems, CORS
-    openapi            the parts that each interface's document has
     authentication     who may send, and what tells clients apart
     client_limit       how much one client may do in a window
     campaign_folders   the directory of campaigns, read again when a file there changes
     epochs             which campaign file a request may name now
-    about              tells whether the service is ready, and its metrics and interface
     cors               which pages of other origins may ask
     store              what a service does with the store
     threads            waits for threads, also when cancelled

@@ -127,7 +127,7 @@ def required_fingerprint(scope: Scope, made: str) -> str:
 
 def not_found() -> Refused:
     """Return the refusal of an address that is not there."""
-    return Refused(NOT_FOUND, "See /openapi.json for all addresses.")
+    return Refused(NOT_FOUND, "The addresses begin with /v1/campaigns/ID.")
 
 
 def require_method(scope: Scope, *methods: str) -> None:

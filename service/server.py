@@ -6,40 +6,84 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import uvicorn
+import uvloop
 
-from hushcount.errors import UsageError
+from hushcount.errors import HushcountError, UsageError
 from service.connection_limits import LimitedConfig, enforce_limits
 from service.exchange import App
 from service.metrics import ServiceMetrics
 from service.settings import ServicePart
+from service.window_folders import locked
 
 _LOG = logging.getLogger("hushcount.service")
 
 
 class Service(Protocol):
-    """What answers requests, after it was started."""
+    """What answers requests between `start` and `stop`."""
 
     @property
     def metrics(self) -> ServiceMetrics: ...
 
+    @property
+    def campaigns(self) -> Sized: ...
+
+    async def start(self) -> None: ...
+
     async def stop(self) -> None: ...
 
 
-async def serve_until_told(
-    service: Service, app: App, settings: ServicePart, listener: socket.socket, log: logging.Logger, **facts: object
+Started = TypeVar("Started", bound=Service)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The directory that a service keeps on the local disk, and what both are called in messages."""
+
+    service: str
+    what: str
+    root: Path
+
+
+def serve(
+    make: Callable[[], Started], application: Callable[[Started], App], settings: ServicePart, kept: Kept
 ) -> None:
-    """Answer until SIGTERM or SIGINT, then stop the service; the facts say in its log who started."""
-    server = _Server(LimitedConfig(app, settings, service.metrics))
+    """Make a service, and answer until SIGTERM or SIGINT; then stop it.
+
+    Raises:
+        UsageError: the address or the directory cannot be used, or `make` raises it.
+        HushcountError: another process works on the directory, or its disk fails.
+    """
+    with locked(kept.root, kept.what, kept.service), listening(settings.host, settings.port) as listener:
+        uvloop.run(serve_on(listener, make, application, settings, kept))
+
+
+async def serve_on(
+    listener: socket.socket,
+    make: Callable[[], Started],
+    application: Callable[[Started], App],
+    settings: ServicePart,
+    kept: Kept,
+) -> None:
+    """Do the same on a socket that listens, with the directory locked already."""
+    service, log = make(), logging.getLogger(f"hushcount.{kept.service}")
+    try:
+        await service.start()
+    except OSError as error:
+        raise HushcountError(f"cannot write {kept.what} {kept.root}: {error.strerror}") from None
+    server = _Server(LimitedConfig(application(service), settings, service.metrics))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     limits = asyncio.create_task(enforce_limits(server.server_state))
     host, port = listener.getsockname()[:2]
+    facts = {"campaigns": len(service.campaigns), kept.service: settings.name}
     log.info("started", extra={"host": host, "port": port, **facts})
     try:
         await server.serve([listener])

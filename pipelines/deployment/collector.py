@@ -9,7 +9,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files.durable import probe, write_durably
 from service.authentication import authenticator, bearer
 from service.logs import log_to_stderr
-from shuffler.collector.http.server import serve
+from shuffler.collector.app import serve
 from shuffler.collector.service import CollectorSetup
 
 

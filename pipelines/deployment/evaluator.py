@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from evaluator.app import serve
 from evaluator.evaluator import EvaluatorSetup
-from evaluator.server import serve
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.files.durable import probe, write_durably

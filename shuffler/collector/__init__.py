@@ -1,6 +1,6 @@
 """The collector: takes sealed reports over HTTP, keeps them in a journal, uploads them as segments (docs/adr/0014).
 
-    http        answers requests
+    app         answers requests
     service     puts the rooms below together, and looks after them once a second
     uploads     carries journals to the store as segments and manifests, again where that fails
     journals    makes reports durable before they are acknowledged

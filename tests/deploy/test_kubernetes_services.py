@@ -8,7 +8,7 @@ import pytest
 
 from hushcount.formats.reading import parse_toml
 from pipelines.deployment.settings import Deployment
-from service.about import PATHS
+from service.application import PATHS
 from tests.deploy.conftest import DEPLOY
 from tests.deploy.manifests import EVERYONE, Resource, containers, pods, resources
 

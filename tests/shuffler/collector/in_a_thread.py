@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 
 from service.connection_limits import LimitedConfig, LimitedProtocol, enforce_on_all
-from shuffler.collector.http.app import application
+from shuffler.collector.app import application
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.settings import CollectorPart
 from tests.shuffler.collector.in_process import collector_of

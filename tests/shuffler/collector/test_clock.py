@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shuffler.collector.http.app import application
+from shuffler.collector.app import application
 from shuffler.collector.journals.open_journals import Uploadable
 from shuffler.collector.journals.watched_clock import ClockAhead, WatchedClock
 from shuffler.collector.journals.writer import Writer

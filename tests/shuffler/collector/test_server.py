@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from uvicorn.server import ServerState
 
-from service.server import listening
-from shuffler.collector.http import server
+from service.server import Kept, listening, serve_on
+from shuffler.collector.app import application
+from shuffler.collector.service import Collector
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import make_site
 
@@ -33,17 +34,16 @@ def test_a_sweep_that_has_failed_keeps_no_report_from_the_store(
         os.kill(os.getpid(), signal.SIGTERM)
         raise ZeroDivisionError
 
-    def make(_around: server.CollectorSetup) -> server.Collector:
+    def make() -> Collector:
         collectors.append(collector_of(site, YEAR))
         return collectors[0]
 
     monkeypatch.setattr("service.server.enforce_limits", fail)
-    monkeypatch.setattr(server, "Collector", make)
 
     async def run() -> None:
         setup = collector_of(site, YEAR).setup
         with listening("127.0.0.1", 0) as listener:
-            await server._serve(setup, listener)
+            await serve_on(listener, make, application, setup.settings, Kept("collector", "journal", setup.journal))
 
     asyncio.run(run())
     assert site.sealed() == [report]

@@ -9,19 +9,15 @@ import time
 from functools import partial
 from typing import Any
 
-from service.about import tell
-from service.cors import shared_with
+from service.application import application_of
 from service.epochs import accepted, current, served_campaign
 from service.exchange import (
     PREFIX,
     App,
-    ClientGone,
     Receive,
     Scope,
     Send,
     answer,
-    answer_refused,
-    answered_preflight,
     body_length,
     header,
     named_fingerprint,
@@ -35,56 +31,50 @@ from service.refusals import (
     EPOCH_NOT_BEGUN,
     NOT_FOUND,
     QUEUE_FULL,
-    REFUSED_OUTSIDE,
     STOPPING,
     STORAGE_FAILING,
     Headers,
     Refused,
     try_again,
 )
+from service.server import Kept
+from service.server import serve as serve_service
 from shuffler.collector.campaigns import CollectedCampaign, Document, Target
-from shuffler.collector.http.openapi import openapi
 from shuffler.collector.refusals import CLOCK_AHEAD, DISK_FULL, UNKNOWN_STREAM, WRONG_LENGTH
-from shuffler.collector.service import Collector
+from shuffler.collector.service import Collector, CollectorSetup
 
 _LONGEST_CACHED = 300
 
 
+def serve(setup: CollectorSetup) -> None:
+    """Collect until SIGTERM or SIGINT; every acknowledged report is on the disk or in the store when this returns.
+
+    Raises:
+        UsageError: the address, the journal directory or the campaigns cannot be used.
+        HushcountError: another collector runs on the journal directory, or its disk fails.
+    """
+    serve_service(
+        partial(Collector, setup), application, setup.settings, Kept("collector", "journal directory", setup.journal)
+    )
+
+
 def application(collector: Collector) -> App:
     """Return the ASGI application of a collector that was started."""
-    origins = frozenset(collector.setup.settings.origins)
-    interface = partial(openapi, collector.setup.authenticator.way)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        shared = shared_with(origins, header(scope, b"origin")) if origins and path.startswith(PREFIX) else ()
-        # Campaign and epoch, as far as they are known: a refusal is counted there.
-        place: list[Any] = ["", 0]
-        try:
-            if path.startswith(PREFIX):
-                campaign, _, rest = path[len(PREFIX) :].partition("/")
-                if await answered_preflight(scope, send, shared):
-                    return
-                if rest in ("reports", "discovery"):
-                    await _take(collector, scope, receive, campaign, rest, place)
-                    await answer(send, 202, shared, b"")
-                else:
-                    await _serve(collector, scope, send, campaign, rest, shared)
-            else:
-                await tell(collector, scope, send, interface, collector.setup.metrics_reader)
-        except Refused as refused:
-            collector.metrics.refused.labels(refused.reason.name).inc()
-            if place[0]:
-                collector.refusals[place[0], place[1], refused.reason.name] += 1
-            await answer_refused(send, refused, shared)
-        except ClientGone:
-            outside = scope.get("extensions", {}).get(REFUSED_OUTSIDE)
-            if outside is None:
-                collector.metrics.incomplete.inc()
-            elif place[0]:
-                collector.refusals[place[0], place[1], outside["reason"]] += 1
+    async def handle(scope: Scope, receive: Receive, send: Send, shared: Headers, place: list[Any]) -> None:
+        campaign, _, rest = scope["path"][len(PREFIX) :].partition("/")
+        if rest in ("reports", "discovery"):
+            await _take(collector, scope, receive, campaign, rest, place)
+            await answer(send, 202, shared, b"")
+        else:
+            await _serve(collector, scope, send, campaign, rest, shared)
 
-    return app
+    def count(place: list[Any], reason: str) -> None:
+        if place[0]:
+            collector.refusals[place[0], place[1], reason] += 1
+
+    # Campaign and epoch, as far as they are known: a refusal is counted there.
+    return application_of(collector, lambda: ["", 0], handle, count)
 
 
 async def _take(

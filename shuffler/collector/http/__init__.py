@@ -1,1 +1,0 @@
-"""Answers requests. Start with `app`."""
