@@ -21,12 +21,12 @@ RUN sh /locks/slim.sh /opt/venv
 
 # Who opens reports compiles loops and the lanes, and computes errors; who accounts for privacy needs scipy.
 FROM packages AS opening
-RUN /opt/venv/bin/python -c "import dp_accounting.pld.privacy_loss_distribution, llvmlite.ir, numba, scipy.stats" \
+RUN /opt/venv/bin/python -c "import llvmlite.ir, numba, scipy.stats" \
     && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 # Who only passes reports on does neither.
 FROM packages AS passing
-RUN /opt/venv/bin/pip uninstall --yes --quiet dm-tree dp-accounting llvmlite mpmath numba scipy \
+RUN /opt/venv/bin/pip uninstall --yes --quiet llvmlite numba scipy \
     && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE} AS base

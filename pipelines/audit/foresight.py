@@ -65,7 +65,7 @@ def budget(view: View) -> Iterator[Finding]:
     if limit is None:
         yield Finding(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
         return
-    if limit.composition == "numerical" and view.campaign in deployment.file.next_epoch:
+    if limit.composition == "joint" and view.campaign in deployment.file.next_epoch:
         yield Finding(
             f"fixed parameters of {view.campaign}",
             "bad",
@@ -81,7 +81,7 @@ def budget(view: View) -> Iterator[Finding]:
     cure = "hushcount ledger set a larger limit, or windows.length a longer window"
     # Curves are what composes jointly; without any, pairs do, which no sentence need tell.
     curves = any(charge.window is not None for charge in (*charges, *releases))
-    jointly = ", charges composed jointly" if limit.composition == "numerical" and curves else ""
+    jointly = ", charges composed jointly" if limit.composition == "joint" and curves else ""
     yield Finding(name, verdict, f"the ledger allows {more} windows, {then}{jointly}", cure)
 
 

@@ -121,8 +121,8 @@ def charged(summary: HopSummary) -> list[str]:
 
 
 def remaining(account: Account) -> str:
-    """Return what further releases are sure to fit; where charges compose numerically, larger ones may fit too."""
-    least = "at least " if account.limit is not None and account.limit.composition == "numerical" else ""
+    """Return what further releases are sure to fit; where charges compose jointly, larger ones may fit too."""
+    least = "at least " if account.limit is not None and account.limit.composition == "joint" else ""
     left = account.remaining
     return least + (pair(left) if left is None else f"({rounded_down(left.epsilon)}, {rounded_down(left.delta)})")
 

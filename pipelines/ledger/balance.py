@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from hushcount.privacy.composition import Composed, Loss, basic, compose, grown, room_for
-from hushcount.privacy.joint import Part, Window, smaller
+from hushcount.privacy.joint import Part, smaller
 from pipelines.ledger.charges import Charge, Limit, stamp
 from pipelines.ledger.file import LedgerError
 from pipelines.outputs.account import Account, Spent, Terms, Unit
@@ -97,11 +97,8 @@ def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) 
     # A clock that is set back joins periods, and with them files.
     adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
     known = list(known)
-    # Curves say more than pairs, so that with one of them the numerical bound of pairs is not asked.
-    curves = [] if adaptive else parts(counting, known)
-    known_curve = any(isinstance(part, Window) for part in curves)
-    composed = compose(losses(counting, known), limit.delta, adaptive=adaptive or known_curve)
-    return smaller(composed, curves) if known_curve else composed
+    composed = compose(losses(counting, known), limit.delta)
+    return composed if adaptive else smaller(composed, parts(counting, known))
 
 
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
@@ -120,8 +117,8 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     done = committed(living)
     counting, renews = counted(limit, living, now), limit.period(now)[1]
     renewal = "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
-    # Charges compose numerically only as long as no parameter follows from results, as a second file's may.
-    if limit.composition == "numerical" and not files_of(counting) <= {wanted.fingerprint}:
+    # Charges compose jointly only as long as no parameter follows from results, as a second file's may.
+    if limit.composition == "joint" and not files_of(counting) <= {wanted.fingerprint}:
         raise OverLimit(
             f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file a "
             f"period, and this is another one than that of earlier releases: nothing was released or charged; "
@@ -138,7 +135,7 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     left = balance(limit, done, now).remaining or Loss(0.0, 0.0)
     reserved = basic(charge.loss for charge in counting if charge.state == "reserved")
     held = f" and ({reserved.epsilon:.6g}, {reserved.delta:.6g}) reserved by runs under way" if reserved.epsilon else ""
-    least = "at least " if limit.composition == "numerical" else ""
+    least = "at least " if limit.composition == "joint" else ""
     raise OverLimit(
         f"the limit of campaign {limit.campaign} is ({limit.epsilon:.6g}, {limit.delta:.6g}), spent are "
         f"({by_now.epsilon:.6g}, {by_now.delta:.6g}){held}, this release would cost "

@@ -26,7 +26,7 @@ class Limit:
         renew_days: after so many days earlier charges no longer count; None: they always count.
         since: when the first period begins, ISO 8601 in UTC; before that everything counts.
         composition: "basic": the sums keep within the limit, whatever the parameters of a release follow from.
-            "numerical": the smallest bound does; all charges of a period are of one campaign file, and the operator
+            "joint": the smallest bound does; all charges of a period are of one campaign file, and the operator
             declared that its parameters, and its numbers of reports, follow from no result.
     """
 

@@ -221,7 +221,7 @@ def put_charge(connection: sqlite3.Connection, charge: Charge, limit: Limit | No
     """Write a charge, with its curve if the campaign's limit composes curves."""
     put(connection, charge)
     # Curves are of use only where charges may compose jointly.
-    if limit is not None and limit.composition == "numerical":
+    if limit is not None and limit.composition == "joint":
         put_curve(connection, charge)
 
 

@@ -26,7 +26,7 @@ _BUSY_SECONDS = 10.0
 _SCHEMA = (
     """CREATE TABLE limits (
         campaign TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, renew_days INTEGER,
-        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'numerical')),
+        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'joint')),
         digest TEXT NOT NULL)""",
     """CREATE TABLE charges (
         key TEXT PRIMARY KEY, campaign TEXT NOT NULL, fingerprint TEXT NOT NULL, epoch INTEGER NOT NULL,

@@ -81,7 +81,7 @@ def set_limit(
         delta: in [0, 1), at which the releases' epsilon is stated.
         renew_days: after which the whole budget is there again; None: never.
         fixed: whether the operator declares, before the first charge of a period, that no parameter and no number of
-            reports of a release follows from a result, so that charges compose numerically and jointly.
+            reports of a release follows from a result, so that charges compose jointly.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -102,7 +102,7 @@ def set_limit(
         now = advanced(connection).now
         charges, old = read_charges(connection, campaign), read_limit(connection, campaign)
         since = beginning(charges, now) if old is None else old.since
-        limit = Limit(campaign, epsilon, delta, renew_days, since, "numerical" if fixed else "basic")
+        limit = Limit(campaign, epsilon, delta, renew_days, since, "joint" if fixed else "basic")
         _require_same_composition(old, limit, committed(charges), now)
         put(connection, limit)
     return balance(limit, charges, now)
@@ -114,9 +114,9 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
     Raises:
         UsageError: they were not of one campaign file with fixed parameters; or their sums pass the limit.
     """
-    was_fixed = old is not None and old.composition == "numerical"
+    was_fixed = old is not None and old.composition == "joint"
     counting = counted(new, charges, now)
-    if new.composition == "numerical" and counting and not (was_fixed and len(files_of(counting)) == 1):
+    if new.composition == "joint" and counting and not (was_fixed and len(files_of(counting)) == 1):
         raise UsageError(
             f"fixed-parameters is given after {len(counting):,} releases of campaign {new.campaign} in this period, "
             "must be given before the first: set the limit without it"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hushcount.privacy.composition import Bound, Loss
 
 Hop = Literal["analyze", "discover"]
-Admission = Literal["basic", "numerical"]
+Admission = Literal["basic", "joint"]
 """How a limit composes charges, as `pipelines.ledger.charges.Limit` explains it."""
 Unit = Literal["client", "report"]
 """Who bears a cost: one client with as many reports as the cap allows, or one report, where the cap binds nobody."""
@@ -53,7 +53,7 @@ class Account:
         limit: None: no limit is set.
         spent: by all charges of the period, at the limit's delta; by basic composition if there is no limit.
         remaining: a loss that the limit certainly still admits, beside reservations; None without a limit. Where
-            charges compose numerically, a larger one may fit.
+            charges compose jointly, a larger one may fit.
         renews: when the next period begins, ISO 8601 in UTC; None: never.
     """
 

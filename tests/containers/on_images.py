@@ -41,11 +41,12 @@ for name in sys.argv[1:]:
             importlib.import_module(module.name)
 """
 LATE = """
-from hushcount.privacy.composition import Loss, numerical_epsilon
+from hushcount.privacy.composition import Loss
+from hushcount.privacy.joint import joint_epsilon
 from hushcount.questions.power import *
 from hushcount.designs.search import *
 import scipy.optimize, scipy.special, scipy.stats
-assert 2.9 < numerical_epsilon([Loss(1.0, 1e-9)] * 3, 1e-6) < 3.1
+assert 2.9 < joint_epsilon([Loss(1.0, 1e-9)] * 3, 1e-6) < 3.1
 import numpy, numba
 assert numba.njit(lambda n: n + 1)(1) == 2
 from keys.opening_engines import _made

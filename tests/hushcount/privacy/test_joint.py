@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from hushcount.maths.odds import Curve
 from hushcount.privacy.amplification import shuffled_epsilon
 from hushcount.privacy.blanket import BlanketLaw, general_law
-from hushcount.privacy.composition import Loss, numerical_epsilon
+from hushcount.privacy.composition import Loss
 from hushcount.privacy.joint import Part, Window, joint_epsilon
 from hushcount.privacy.loss_sums import Total, dominating_pair
-from tests.hushcount.privacy.test_composition import CASES, exact_delta, exact_epsilon
 
 Law = dict[tuple[int, ...], Fraction]
 
@@ -102,15 +101,6 @@ def test_it_holds_if_each_window_is_chosen_by_whoever_saw_the_earlier_ones() -> 
             total += chance * max(divergence(one, two, ratio) for one, two in choices)
         worst = max(worst, total)
     assert Fraction(delta) / 50 < worst <= Fraction(delta)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("losses", "delta"), CASES)
-def test_pairs_of_epsilon_and_delta_compose_as_well_as_by_the_library(losses: list[Loss], delta: float) -> None:
-    found, best = joint_epsilon(losses, delta), exact_epsilon(losses, delta)
-    assert exact_delta(losses, found) <= delta
-    assert best <= found <= best * (1 + 1 / 64) + 1e-12
-    assert found <= numerical_epsilon(losses, delta) * 1.01
 
 
 def curve_of(items: int, reports: int) -> Curve:

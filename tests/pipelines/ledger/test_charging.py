@@ -298,10 +298,10 @@ def test_a_limit_is_met_exactly_and_composed_numerically() -> None:
     with pytest.raises(OverLimit):
         require_room(exact, pure, made(9, NOW, Loss(1e-9, 0.0)), Loss(2.0, 0.0), NOW)
     many = [made(number, NOW, Loss(0.05, 1e-10)) for number in range(100)]
-    tight = Limit("small", 2.5, 1e-6, None, stamp(NOW), "numerical")
+    tight = Limit("small", 2.5, 1e-6, None, stamp(NOW), "joint")
     wanted = made(999, NOW, Loss(0.05, 1e-10))
     require_room(tight, many, wanted, Loss(2.0, 0.0), NOW)
-    assert balance(tight, many, NOW).spent.composition == "numerical"
+    assert balance(tight, many, NOW).spent.composition == "joint"
     with pytest.raises(OverLimit):
         require_room(replace(tight, delta=1e-9), many, wanted, Loss(2.0, 0.0), NOW)
     with pytest.raises(OverLimit):

@@ -141,7 +141,7 @@ def test_discovery_joins_by_its_pair(campaign: Campaign) -> None:
     counts = replace(one, state="committed", committed_at=stamp(NOW), window=window)
     found = replace(counts, hop="discover", epsilon=0.5, delta=1e-9, window=None)
     assert window is not None
-    limit = Limit("small", 5.0, DELTA, None, stamp(NOW), "numerical")
+    limit = Limit("small", 5.0, DELTA, None, stamp(NOW), "joint")
     both = [counts, found] * 5
     assert spent(limit, both, both).epsilon == joint_epsilon([window, Loss(0.5, 1e-9)] * 5, DELTA)
     # A second campaign file in a period may follow from results: sums.
@@ -156,7 +156,7 @@ def test_a_limit_of_fixed_parameters_allows_more_windows(campaign: Campaign) -> 
     one = release_of(campaign, "analyze", cost, TOKEN, "client")
     made = replace(one, state="committed", committed_at=stamp(NOW), window=window)
     sums = Limit("small", 0.3, DELTA, None, stamp(NOW))
-    jointly = replace(sums, composition="numerical")
+    jointly = replace(sums, composition="joint")
     assert [_passes(sums, [], [made] * number, NOW) for number in (10, 11)] == [False, True]
     assert [_passes(jointly, [], [made] * number, NOW) for number in (20, 400)] == [False, True]
 

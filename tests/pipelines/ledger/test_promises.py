@@ -149,14 +149,14 @@ def test_no_order_of_charges_passes_the_limit(
 losses = st.builds(Loss, st.floats(0.01, 1.0), st.sampled_from([0.0, 1e-10, 1e-9]))
 limits = st.builds(
     Limit, st.just("small"), st.floats(0.1, 10.0), st.sampled_from([0.0, 1e-8, 1e-6]), st.none(),
-    st.just(stamp(NOW)), st.sampled_from(["basic", "numerical"]),
+    st.just(stamp(NOW)), st.sampled_from(["basic", "joint"]),
 )  # fmt: skip
 
 
 @pytest.mark.long
 @settings(max_examples=60)
 @given(limit=limits, wanted=st.lists(losses, max_size=40), share=st.floats(0.0, 1.0))
-@example(Limit("small", 5.22, 1e-6, None, stamp(NOW), "numerical"), [Loss(0.2, 1e-9)] * 30, 1.0)
+@example(Limit("small", 5.22, 1e-6, None, stamp(NOW), "joint"), [Loss(0.2, 1e-9)] * 30, 1.0)
 def test_what_remains_is_admitted(limit: Limit, wanted: list[Loss], share: float) -> None:
     """All of it, or a part of it, after whatever was admitted before."""
     admitted: list[Charge] = []
@@ -187,7 +187,7 @@ def test_by_default_parameters_may_follow_from_results_and_charges_add_up() -> N
 
 
 def test_where_parameters_are_fixed_a_second_campaign_file_waits_for_the_next_period() -> None:
-    limit = Limit("small", 2.5, 1e-6, 30, stamp(NOW), "numerical")
+    limit = Limit("small", 2.5, 1e-6, 30, stamp(NOW), "joint")
     first = [made(number, NOW, Loss(0.05, 1e-10)) for number in range(100)]
     later = replace(made(101, NOW, Loss(0.05, 1e-10)), fingerprint="ee", epoch=2)
     for before in (first, first[:1], [replace(first[0], state="reserved", committed_at=None, host="elsewhere")]):
@@ -205,7 +205,7 @@ def test_the_way_of_composing_is_fixed_before_the_first_release(
     jobs = Jobs(ledger, campaigns, batches)
     terms = ("ledger", "set", "--ledger", ledger, "--campaign", "small", "--delta", 1e-6, "--epsilon")
     assert done(*terms, 1, "--json").json["limit"]["composition"] == "basic"
-    assert done(*terms, 1, "--fixed-parameters", "--json").json["limit"]["composition"] == "numerical"
+    assert done(*terms, 1, "--fixed-parameters", "--json").json["limit"]["composition"] == "joint"
     assert jobs.begin(0, "first", 100_000)
     assert jobs.commit(0, 100_000)
     assert jobs.account()["spent"]["composition"] == "joint"
@@ -217,7 +217,7 @@ def test_the_way_of_composing_is_fixed_before_the_first_release(
     assert "at least (" in done("ledger", "show", "--ledger", ledger).out
     sums = ("campaign small", f"{made_first['delta']:g}", "fixed-parameters")
     refused(*terms, cost / 2, says=sums)
-    assert jobs.account()["limit"]["composition"] == "numerical"
+    assert jobs.account()["limit"]["composition"] == "joint"
     done(*terms, cost)
     refused(*terms, 5, "--fixed-parameters", says=["fixed-parameters", "1 releases"])
     assert jobs.account()["limit"]["epsilon"] == cost

@@ -24,7 +24,7 @@ CREATE TABLE identity (id TEXT PRIMARY KEY);
 INSERT INTO "identity" VALUES('3178c1f55f96cacb');
 CREATE TABLE limits (
         campaign TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, renew_days INTEGER,
-        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'numerical')),
+        since TEXT NOT NULL, composition TEXT NOT NULL CHECK (composition IN ('basic', 'joint')),
         digest TEXT NOT NULL);
 INSERT INTO "limits" VALUES('words',50.0,0.0001,NULL,'2026-11-26T10:44:45+00:00','basic','110c0a69cc751f3c5fd3462010e5bc9e6a591be44dc030570072d0da289b832e');
 COMMIT;
