@@ -114,11 +114,11 @@ class Client:
             )
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
-            raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give FileMemory(path)")
+            raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give ClientMemory(path)")
         if self.campaign.memory and self.memory is None and not self.uncapped:
             raise UsageError(
                 f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
-                "Client(campaign, policy=policy, memory=FileMemory(path))"
+                "Client(campaign, policy=policy, memory=ClientMemory(path))"
             )
         if self.memory is not None and not self.campaign.memory:
             raise UsageError(

@@ -7,16 +7,17 @@ client draws the plain answer to a value once for each campaign and epoch, and s
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
+from pydantic import Field
+
 from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.formats.client_files import ThreadLock, locked, one_name, read_private, remove_private, write_private
-from hushcount.formats.models import Hex32, Part, text_of
-from hushcount.formats.reading import TABLE_BYTES, parse_model
+from hushcount.errors import HushcountError, UsageError
+from hushcount.formats.client_files import KeptValue
+from hushcount.formats.models import Part, text_of
+from hushcount.formats.reading import TABLE_BYTES
 from hushcount.randomness import SystemWords, hex_seed
 
 KEY_BYTES = 32
@@ -57,34 +58,8 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ProcessMemory:
-    """Answers in this process's memory, for tests and a process that lives as long as its campaign; see FileMemory."""
-
-    limit: int = 1000
-    _answers: dict[bytes, bytes] = field(default_factory=dict, repr=False)
-    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
-
-    def __post_init__(self) -> None:
-        _require_limit(self.limit)
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._answers.get(key)
-
-    def keep(self, key: bytes, answer: bytes) -> bytes:
-        with self._lock:
-            if key not in self._answers:
-                _require_room(len(self._answers), self.limit)
-                self._answers[key] = answer
-            return self._answers[key]
-
-    def forget(self) -> None:
-        with self._lock:
-            self._answers.clear()
-
-
-@dataclass(frozen=True, eq=False)
-class FileMemory:
-    """Answers in one file of the device, mode 0600; every new answer replaces the whole file.
+class ClientMemory:
+    """Answers of one client, in one file of the device, mode 0600, which every new answer replaces.
 
     The file hashes keys once more, under a random key of its own that is in it. So it names no value, but whoever reads
     it can test a guessed value, and sees answers that were or will be sent: it is as private as the rest of what the
@@ -95,82 +70,55 @@ class FileMemory:
 
     Args:
         path: of the file, made with the first answer; beside it a file `.lock`, if the system can lock files. On other
-            systems one process at a time may use it.
+            systems one process at a time may use it. None: the answers end with the process, for tests and a process
+            that lives as long as its campaign.
         limit: most answers, of all campaigns and epochs together. An epoch with an answer then answers a further value
             as the last of them; an epoch without any cannot begin, and every value of it is refused.
     """
 
-    path: Path
+    path: Path | None = None
     limit: int = 1000
-    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
+    _kept: KeptValue[_Kept] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, os.PathLike)) or not os.fspath(self.path):
-            raise UsageError(f"path is {self.path!r}, must name the file of the memory, as in FileMemory('memory.bin')")
-        object.__setattr__(self, "path", one_name(self.path))
-        _require_limit(self.limit)
+        if not isinstance(self.limit, int) or self.limit < 1:
+            raise UsageError(f"limit is {self.limit!r}, must be a whole number of answers, at least 1")
+        cure = "restore it, because new answers to values that were answered before would spend their budget again"
+        object.__setattr__(self, "_kept", KeptValue(_Kept(), self.path, "memory", cure, TABLE_BYTES))
 
     def get(self, key: bytes) -> bytes | None:
-        kept = _read(self.path)
-        answer = None if kept is None else kept.answers.get(kept.name(key))
+        kept = self._kept.read()
+        answer = kept.answers.get(kept.name(key))
         return None if answer is None else bytes.fromhex(answer)
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
-        with self._lock, locked(self.path, "memory"):
-            kept = _read(self.path) or _Kept(format=1, key=hex_seed(SystemWords()), answers={}, digest="")
-            name = kept.name(key)
-            if name not in kept.answers:
-                _require_room(len(kept.answers), self.limit)
-                kept = kept.model_copy(update={"answers": {**kept.answers, name: answer.hex()}})
-                kept = kept.model_copy(update={"digest": kept.computed_digest()})
-                write_private(self.path, "memory", kept.model_dump_json() + "\n")
-            return bytes.fromhex(kept.answers[name])
+        def step(before: _Kept) -> tuple[_Kept, bytes]:
+            kept = before if before.key else before.model_copy(update={"key": hex_seed(SystemWords())})
+            name, number = kept.name(key), len(kept.answers)
+            if name in kept.answers:
+                return before, bytes.fromhex(kept.answers[name])
+            if number >= self.limit:
+                raise HushcountError(
+                    f"the memory holds {number} answers, its limit: delete it when its epochs are over, or give a "
+                    "larger limit"
+                )
+            return kept.model_copy(update={"answers": {**kept.answers, name: answer.hex()}}), answer
+
+        return self._kept.change(step)
 
     def forget(self) -> None:
-        with self._lock, locked(self.path, "memory"):
-            remove_private(self.path, "memory")
+        self._kept.remove()
 
 
 class _Kept(Part):
-    """The content of a file: its own key, and answers by hashed key."""
+    """The content of a file: its own key, empty before the first answer, and answers by hashed key."""
 
-    format: Literal[1]
-    key: Hex32
-    answers: dict[str, Annotated[str, text_of(r"^([0-9a-f]{2})*$", "must be hexadecimal digits")]]
-    digest: str
+    format: Literal[1] = 1
+    key: Annotated[str, text_of(r"^([0-9a-f]{64})?$", "must be 64 hexadecimal digits, in lower case")] = ""
+    answers: dict[str, Annotated[str, text_of(r"^([0-9a-f]{2})*$", "must be hexadecimal digits")]] = Field(
+        default_factory=dict
+    )
 
     def name(self, key: bytes) -> str:
         own = bytes.fromhex(self.key)
         return hashlib.blake2b(key, key=own, digest_size=KEY_BYTES, person=b"client memory").hexdigest()
-
-    def computed_digest(self) -> str:
-        listed = "".join(f"{name}={answer};" for name, answer in sorted(self.answers.items()))
-        return hashlib.blake2b(listed.encode(), key=bytes.fromhex(self.key), digest_size=16).hexdigest()
-
-
-def _read(path: Path) -> _Kept | None:
-    raw = read_private(path, "memory", TABLE_BYTES)
-    if raw is None:
-        return None
-    try:
-        kept = parse_model(_Kept, raw, "the file")
-    except FormatError:
-        kept = None
-    if kept is None or kept.digest != kept.computed_digest():
-        raise FormatError(
-            f"memory file {path} is damaged or of another version: restore it, because new answers to values that were "
-            "answered before would spend their budget again"
-        )
-    return kept
-
-
-def _require_limit(limit: int) -> None:
-    if not isinstance(limit, int) or limit < 1:
-        raise UsageError(f"limit is {limit!r}, must be a whole number of answers, at least 1")
-
-
-def _require_room(answers: int, limit: int) -> None:
-    if answers >= limit:
-        raise HushcountError(
-            f"the memory holds {answers} answers, its limit: delete it when its epochs are over, or give a larger limit"
-        )

@@ -27,7 +27,7 @@ from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.site import Site
 from hushcount.delivery.waiting import Waiting
 from hushcount.errors import HushcountError, NotYet, UsageError
-from hushcount.memory import FileMemory, Memory, ProcessMemory
+from hushcount.memory import ClientMemory
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy
 from hushcount.spent import Spent
@@ -91,7 +91,7 @@ class Sender:
         home = None if folder is None else own_folder(Path(folder))
         self._policy = policy if home is None else _kept_in(policy, home / "newest.json")
         self._budget = budget or Budget(None if home is None else home / "budget.json")
-        self._memory: Memory = ProcessMemory() if home is None else FileMemory(home / "memory.json")
+        self._memory = ClientMemory(None if home is None else home / "memory.json")
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
         self._keep_values = keep_values
         self._maker = Maker(delay.total_seconds(), answer_within.total_seconds())

@@ -18,7 +18,6 @@ from hushcount.formats.models import Part
 from hushcount.formats.reading import open_regular, parse_model, take
 from hushcount.formats.whole_files import sync, write_over
 
-_MOST_BYTES = 1 << 20
 Value = TypeVar("Value", bound=Part)
 Result = TypeVar("Result")
 
@@ -92,16 +91,6 @@ def write_private(path: Path, what: str, text: str) -> None:
         raise _cannot_write(path, what, error) from None
 
 
-def remove_private(path: Path, what: str) -> None:
-    """Remove a file, if it is there, for good; HushcountError if that fails."""
-    try:
-        path.unlink(missing_ok=True)
-        if os.name == "posix":
-            sync(path.parent)
-    except OSError as error:
-        raise HushcountError(f"cannot remove {what} file {path}: {error.strerror}, remove it by hand") from None
-
-
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Keep other processes out while a file is read and replaced, on systems that can lock files."""
@@ -139,12 +128,14 @@ class KeptValue(Generic[Value]):
             removed file is not noticed: the value is then `empty` again. None: the value ends with the process.
         what: the value's name, for errors.
         cure: what to do about a damaged file, for errors.
+        most: longest file, bytes.
     """
 
     empty: Value
     path: Path | None
     what: str
     cure: str
+    most: int = 1 << 20
     _last: list[Value] = field(default_factory=list, repr=False)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False)
 
@@ -160,7 +151,7 @@ class KeptValue(Generic[Value]):
             return self._last[0] if self._last else self.empty
         path = Path(self.path)
         try:
-            raw = read_private(path, self.what, _MOST_BYTES)
+            raw = read_private(path, self.what, self.most)
             if raw is None:
                 return self.empty
             line, _, _ = raw.partition(b"\n")
@@ -173,6 +164,8 @@ class KeptValue(Generic[Value]):
     def change(self, step: Callable[[Value], tuple[Value, Result]]) -> Result:
         """Replace the value by what `step` makes of it, and return its result once the new value is kept for good.
 
+        Nothing is written if `step` returns the value that it got.
+
         Raises:
             HushcountError: the file cannot be read or written; also what `step` raises. Then the value is the old one.
         """
@@ -183,15 +176,34 @@ class KeptValue(Generic[Value]):
                 return result
             path = Path(self.path)
             with locked(path, self.what):
-                value, result = step(self.read())
+                before = self.read()
+                value, result = step(before)
+                if value is before:
+                    return result
                 kept = _with_digest(value.model_dump_json().encode())
-                if len(kept) > _MOST_BYTES:
+                if len(kept) > self.most:
                     raise HushcountError(
-                        f"{self.what} file {path} would have {len(kept):,} bytes, must have at most {_MOST_BYTES:,}: "
+                        f"{self.what} file {path} would have {len(kept):,} bytes, must have at most {self.most:,}: "
                         "use a file for fewer campaigns"
                     )
                 write_private(path, self.what, kept.decode())
                 return result
+
+    def remove(self) -> None:
+        """Begin anew with `empty`, for good: remove the file, if it is there; HushcountError if that fails."""
+        with self._lock:
+            self._last.clear()
+            if self.path is not None:
+                path = Path(self.path)
+                with locked(path, self.what):
+                    try:
+                        path.unlink(missing_ok=True)
+                        if os.name == "posix":
+                            sync(path.parent)
+                    except OSError as error:
+                        raise HushcountError(
+                            f"cannot remove {self.what} file {path}: {error.strerror}, remove it by hand"
+                        ) from None
 
 
 def _with_digest(line: bytes) -> bytes:

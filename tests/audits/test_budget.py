@@ -11,7 +11,7 @@ from hushcount.allowance import Allowance
 from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.client import Client
-from hushcount.memory import ProcessMemory
+from hushcount.memory import ClientMemory
 from hushcount.policy import Policy
 from tests.audits.auditor import Looks, audit
 from tests.audits.campaigns import ANALYZER, AUX_SERVER, DICTIONARY, EPSILON, VALUES, campaign_of
@@ -41,7 +41,7 @@ def client_of(kind: type[Client], lifetime: float, remembering: bool = False) ->
         Campaign.model_validate({**parts, "memory": remembering}),
         policy=Policy.trusting(),
         dictionary=DICTIONARY,
-        memory=ProcessMemory() if remembering else None,
+        memory=ClientMemory() if remembering else None,
         budget=Budget(lifetime=lifetime),
     )
 

@@ -11,7 +11,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.discovery.pairs import HASH_BYTES
-from hushcount.memory import ProcessMemory
+from hushcount.memory import ClientMemory
 from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
@@ -122,7 +122,7 @@ def test_shuffler_and_analyzer_know_each_senders_randomised_report_and_no_more()
 
 def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> None:
     """The price of the memory: 20 reports of one client under 20 seals, and one plain answer."""
-    memory = ProcessMemory()
+    memory = ClientMemory()
     client = Client(
         Campaign.model_validate(changed("memory", True)),
         policy=Policy.trusting(),

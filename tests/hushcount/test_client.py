@@ -15,7 +15,7 @@ from hushcount.campaigns.dictionary import Dictionary, other_item
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.items import canonical, may_be_item
-from hushcount.memory import FileMemory
+from hushcount.memory import ClientMemory
 from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES
 from keys.private import PrivateKey
@@ -262,8 +262,8 @@ def test_what_is_no_campaign_or_no_memory_is_refused_before_anything_is_sent(tmp
         Client(path, policy=Policy.trusting())  # type: ignore[arg-type]
     campaign = Campaign.model_validate(changed("mechanism", MECHANISMS["grr"]))
     for memory in (path, tmp_path, {}):
-        with pytest.raises(UsageError, match="FileMemory"):
+        with pytest.raises(UsageError, match="ClientMemory"):
             Client(campaign, policy=Policy.trusting(), dictionary=WORDS, memory=memory)  # type: ignore[arg-type]
     for limit in (0, "5", 1.5):
         with pytest.raises(UsageError, match="at least 1"):
-            FileMemory(tmp_path, limit)  # type: ignore[arg-type]
+            ClientMemory(tmp_path, limit)  # type: ignore[arg-type]

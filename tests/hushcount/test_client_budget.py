@@ -19,7 +19,7 @@ from hushcount.budget import Budget, BudgetSpent, OptedOut
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.memory import FileMemory, Memory, ProcessMemory
+from hushcount.memory import ClientMemory, Memory
 from hushcount.policy import Policy
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data
 from tests.hushcount.forked import fork
@@ -94,7 +94,7 @@ def test_of_a_batch_as_many_tell_as_fit_and_the_others_nothing() -> None:
 
 def test_one_budget_is_of_both_streams_and_of_all_campaigns() -> None:
     budget = Budget(lifetime=3 * CERTAIN)
-    client, remembering = client_of(budget), client_of(budget, ProcessMemory())
+    client, remembering = client_of(budget), client_of(budget, ClientMemory())
     assert found(client, client.discovery_reports(["x"])) == ["x"]
     assert shown(client, client.reports(["one"])) == ["one"]
     assert shown(remembering, remembering.reports(["two", "two"])) == ["two", "two"]
@@ -105,23 +105,23 @@ def test_one_budget_is_of_both_streams_and_of_all_campaigns() -> None:
 
 
 def test_a_memory_is_not_touched_by_a_spent_budget_and_its_epoch_is_charged_whole() -> None:
-    memory = ProcessMemory()
+    memory = ClientMemory()
     client = client_of(Budget(lifetime=3 * CERTAIN - 1e-9), memory, values=3)
     assert shown(client, client.reports(["one", "two"])) == ["other", "other"]
-    assert memory._answers == {}
+    assert memory._kept.read().answers == {}
     client = client_of(Budget(lifetime=3 * CERTAIN), memory, values=3)
     for value in ("one", "two", "three"):
         assert shown(client, client.reports([value])) == [value]
-    assert (client.spent().epsilon, len(memory._answers)) == (3 * CERTAIN, 3)
+    assert (client.spent().epsilon, len(memory._kept.read().answers)) == (3 * CERTAIN, 3)
     # Whoever loses the memory draws anew, and so pays anew.
-    again = client_of(client.budget, ProcessMemory(), values=3)
+    again = client_of(client.budget, ClientMemory(), values=3)
     assert shown(again, again.reports(["one"])) == ["other"]
 
 
 def test_an_epoch_that_was_paid_is_repeated_when_nothing_is_left_and_words_do_not_deny_it() -> None:
     for silent in (False, True):
         budget = Budget(lifetime=CERTAIN, when_spent="nothing" if silent else "other")
-        client = client_of(budget, ProcessMemory())
+        client = client_of(budget, ClientMemory())
         assert len({shown(client, client.reports(["one"]))[0] for _ in range(20)}) == 1
         spent = client.spent()
         assert (spent.left, spent.streams[0].reports, spent.streams[0].blank) == (0.0, 20, 0)
@@ -129,14 +129,14 @@ def test_an_epoch_that_was_paid_is_repeated_when_nothing_is_left_and_words_do_no
 
 
 def test_if_the_app_wants_nothing_nothing_is_made_or_taken() -> None:
-    allowance, memory = Allowance(YEAR), ProcessMemory()
+    allowance, memory = Allowance(YEAR), ClientMemory()
     budget = Budget(lifetime=CERTAIN - 1e-9, when_spent="nothing")
     for client in (client_of(budget, allowance=allowance), client_of(budget, memory, allowance=allowance)):
         for make in (client.report, client.discovery_report):
             with pytest.raises(BudgetSpent) as caught:
                 make("very secret")
             assert "secret" not in str(caught.value)
-    assert (memory._answers, allowance._made.read().windows, budget.spent().streams) == ({}, {}, ())
+    assert (memory._kept.read().answers, allowance._made.read().windows, budget.spent().streams) == ({}, {}, ())
 
 
 def test_what_is_over_the_cap_or_wrong_is_not_charged() -> None:
@@ -173,7 +173,7 @@ def test_what_is_charged_and_when_it_is_spent_never_depends_on_a_value(subtests:
                     [f"new {number}" for number in range(9)],
                     [""] * 9,
                 ):
-                    client = client_of(Budget(lifetime=lifetime), ProcessMemory() if values else None, max(values, 1))
+                    client = client_of(Budget(lifetime=lifetime), ClientMemory() if values else None, max(values, 1))
                     charges = []
                     for value in person:
                         client.report(value)
@@ -188,7 +188,7 @@ def test_what_is_charged_and_when_it_is_spent_never_depends_on_a_value(subtests:
 
 def test_a_memory_that_fails_has_charged_more_and_not_less(tmp_path: Path) -> None:
     """Each attempt to begin an epoch is charged: what was drawn might have been kept."""
-    full = ProcessMemory(limit=1)
+    full = ClientMemory(limit=1)
     full.keep(bytes(32), b"of another campaign")
     client = client_of(Budget(lifetime=3 * CERTAIN), full)
     for _ in range(2):
@@ -203,7 +203,7 @@ POINTS = ("open", "fsync", "fchmod", "replace", "unlink", "close")
 
 
 def of_folder(folder: Path, remembering: bool) -> Client:
-    memory = FileMemory(folder / "memory.json") if remembering else None
+    memory = ClientMemory(folder / "memory.json") if remembering else None
     return client_of(Budget(folder / "budget.json"), memory, allowance=Allowance(YEAR, folder / "allowance.json"))
 
 
@@ -304,7 +304,7 @@ def test_forgetting_stops_everything_and_deletes_what_is_of_values(subtests: pyt
         home.mkdir()
         with subtests.test(durable=durable):
             path = home / "memory.json"
-            memory = FileMemory(path) if durable else ProcessMemory()
+            memory = ClientMemory(path) if durable else ClientMemory()
             budget = Budget(home / "budget.json" if durable else None, lifetime=3 * CERTAIN)
             queue = Waiting()
             client = client_of(budget, memory, queue=queue)
@@ -312,7 +312,8 @@ def test_forgetting_stops_everything_and_deletes_what_is_of_values(subtests: pyt
             client.forget()
             client.forget()
             assert queue.reports == []
-            assert not path.exists() if durable else memory.get(bytes(32)) is None and not memory._answers  # type: ignore[union-attr]
+            assert not path.exists()
+            assert not memory._kept.read().answers
             # The allowance is not taken, so that it stays this error.
             others = [client, client_of(budget)]
             if durable:
@@ -344,7 +345,7 @@ def test_forgetting_that_is_interrupted_has_stopped_everything_and_is_completed_
                 raise HushcountError("the disk is busy")
             super().forget()
 
-    queue, memory = Stuck([b"stuck"]), ProcessMemory()
+    queue, memory = Stuck([b"stuck"]), ClientMemory()
     client = client_of(Budget(), memory, queue=queue)
     client.report("one")
     with pytest.raises(HushcountError, match="busy"):
@@ -352,14 +353,14 @@ def test_forgetting_that_is_interrupted_has_stopped_everything_and_is_completed_
     with pytest.raises(OptedOut):
         client.report("one")
     client.forget()
-    assert (queue.reports, memory._answers) == ([], {})
+    assert (queue.reports, memory._kept.read().answers) == ([], {})
 
 
 def test_a_memory_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
     (tmp_path / "memory.json").mkdir()
     with pytest.raises(HushcountError, match="memory file"):
-        FileMemory(tmp_path / "memory.json").forget()
-    FileMemory(tmp_path / "none.json").forget()
+        ClientMemory(tmp_path / "memory.json").forget()
+    ClientMemory(tmp_path / "none.json").forget()
 
 
 # Arguments.

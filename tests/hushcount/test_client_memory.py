@@ -19,7 +19,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
 from hushcount.errors import FormatError, HushcountError, UsageError
-from hushcount.memory import FileMemory, Memory, ProcessMemory
+from hushcount.memory import ClientMemory, Memory
 from hushcount.oracles.catalogue import build
 from hushcount.policy import Policy
 from hushcount.randomness import uniform
@@ -112,7 +112,7 @@ def test_with_a_memory_many_reports_tell_what_one_tells() -> None:
     """
     highest = int(stats.binom.isf(FAILURE, CLIENTS, chance_of_one_report()))
     assert highest < CLIENTS / 2
-    assert successes(ProcessMemory, REPORTS) <= highest
+    assert successes(ClientMemory, REPORTS) <= highest
 
 
 def test_one_report_alone_names_as_few() -> None:
@@ -124,7 +124,7 @@ def test_one_report_alone_names_as_few() -> None:
 
 
 def test_an_answer_is_repeated_under_a_fresh_seal() -> None:
-    client = client_of(ProcessMemory())
+    client = client_of(ClientMemory())
     sealed = [client.report("item 1") for _ in range(50)]
     assert len(set(sealed)) == 50
     assert len({plain(client, ["item 1"])[0] for _ in range(50)} | set(plain(client, ["item 1"] * 50))) == 1
@@ -134,12 +134,12 @@ def test_each_value_has_an_answer_of_its_own_whatever_the_order(subtests: pytest
     """Three values and 300 reports: the answers of the first three, again and again."""
     for batch in [True, False]:
         with subtests.test(batch=batch):
-            memory = ProcessMemory()
+            memory = ClientMemory()
             client = client_of(memory)
             values = ["item 1", "item 2", "item 3"] * 100
             sent = plain(client, values) if batch else [plain(client, [value])[0] for value in values]
             assert sent == sent[:3] * 100
-            assert len(memory._answers) == 3
+            assert len(memory._kept.read().answers) == 3
             assert plain(client, ["item 2", "item 1"]) == [sent[1], sent[0]]
             assert plain(client, []) == []
 
@@ -148,20 +148,20 @@ def test_a_value_beyond_those_of_the_campaign_is_answered_as_the_last_of_them(su
     """So that an epoch never costs more than is stated, and no client falls silent over it."""
     for values in [1, 3]:
         with subtests.test(values=values):
-            memory = ProcessMemory()
+            memory = ClientMemory()
             client = client_of(memory, values=values)
             first = plain(client, ["item 1", "item 2", "item 3"][:values])
             later = [plain(client, [f"item {number}"])[0] for number in range(10, 30)]
             assert set(later) == {first[-1]}
             assert plain(client, ["item 1", "item 2", "item 3"][:values]) == first
-            assert len(memory._answers) == values
+            assert len(memory._kept.read().answers) == values
 
 
 def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
-    with pytest.raises(UsageError, match=r"FileMemory"):
+    with pytest.raises(UsageError, match=r"ClientMemory"):
         Client(campaign_of(values=1), policy=Policy.trusting(), dictionary=DICTIONARY)
     with pytest.raises(UsageError, match="do not remember"):
-        Client(campaign_of(), policy=Policy.trusting(), dictionary=DICTIONARY, memory=ProcessMemory())
+        Client(campaign_of(), policy=Policy.trusting(), dictionary=DICTIONARY, memory=ClientMemory())
 
 
 def test_who_makes_many_clients_reports_needs_no_memory() -> None:
@@ -171,17 +171,17 @@ def test_who_makes_many_clients_reports_needs_no_memory() -> None:
 
 
 def test_all_values_outside_the_dictionary_have_one_answer() -> None:
-    memory = ProcessMemory()
+    memory = ClientMemory()
     assert len(set(plain(client_of(memory), [f"unlisted {number}" for number in range(50)]))) == 1
-    assert len(memory._answers) == 1
+    assert len(memory._kept.read().answers) == 1
 
 
 def test_another_epoch_is_answered_afresh() -> None:
     """20 values: that all 20 answers are alike in both epochs has probability far below 1e-6, 5050 reports a value."""
-    memory = ProcessMemory()
+    memory = ClientMemory()
     first, second = (plain(client_of(memory, epoch=epoch), list(ITEMS[:20])) for epoch in (1, 2))
     assert first != second
-    assert len(memory._answers) == 40
+    assert len(memory._kept.read().answers) == 40
 
 
 def test_answers_have_the_law_of_fresh_reports() -> None:
@@ -190,7 +190,7 @@ def test_answers_have_the_law_of_fresh_reports() -> None:
     client = client_of(None)
     mechanism = client.campaign.require_frequency()
     items = np.full(1, 7, dtype=np.uint64)
-    octets = np.concatenate([remembered(client.campaign, items, ProcessMemory(), client._drawn) for _ in range(number)])
+    octets = np.concatenate([remembered(client.campaign, items, ClientMemory(), client._drawn) for _ in range(number)])
     reports, _ = mechanism.unpack(octets)
     supported = int(mechanism.supports(reports, np.repeat(items, number)).sum())
     assert stats.binomtest(supported, number, mechanism.p_star).pvalue > FAILURE
@@ -215,7 +215,7 @@ def test_two_histories_of_answers_are_told_apart_by_no_more_than_the_long_run_ep
 
 @pytest.fixture
 def memories(tmp_path: Path) -> dict[str, Memory]:
-    return {"process": ProcessMemory(3), "file": FileMemory(tmp_path / "memory", 3)}
+    return {"process": ClientMemory(limit=3), "file": ClientMemory(tmp_path / "memory", 3)}
 
 
 def test_what_is_kept_first_stays(subtests: pytest.Subtests, memories: dict[str, Memory]) -> None:
@@ -245,7 +245,7 @@ def test_a_full_memory_takes_no_further_value_and_forgets_none(
 def test_a_full_memory_silences_a_client_for_every_value_or_for_none(subtests: pytest.Subtests, tmp_path: Path) -> None:
     """At every fill level: who fell silent over some values only would tell which ones it has answered before."""
     for free in range(4):
-        for memory in (ProcessMemory(3), FileMemory(tmp_path / str(free), 3)):
+        for memory in (ClientMemory(limit=3), ClientMemory(tmp_path / str(free), 3)):
             with subtests.test(free=free, memory=type(memory).__name__):
                 for number in range(3 - free):
                     memory.keep(bytes([number]) * 32, b"of another epoch")
@@ -257,13 +257,13 @@ def test_a_full_memory_silences_a_client_for_every_value_or_for_none(subtests: p
 
 
 def test_a_memory_that_cannot_be_written_answers_a_further_value_as_the_last(tmp_path: Path) -> None:
-    client = client_of(FileMemory(tmp_path / "memory"))
+    client = client_of(ClientMemory(tmp_path / "memory"))
     first = plain(client, ["item 1", "item 2"])
     lock = tmp_path / ".memory.lock"
     lock.unlink()
     lock.mkdir()
     assert plain(client, ["item 1", "item 2", "item 3", "unlisted"]) == [*first, first[1], first[1]]
-    another = client_of(FileMemory(tmp_path / "memory"), epoch=2)
+    another = client_of(ClientMemory(tmp_path / "memory"), epoch=2)
     assert falls_silent(another, "item 1")
     assert falls_silent(another, "item 3")
     lock.rmdir()
@@ -295,7 +295,7 @@ def test_of_many_threads_all_send_the_first_answer(subtests: pytest.Subtests, me
 
 
 def test_a_limit_below_one_is_refused(tmp_path: Path) -> None:
-    for make in (lambda: ProcessMemory(0), lambda: FileMemory(tmp_path / "m", 0)):
+    for make in (lambda: ClientMemory(limit=0), lambda: ClientMemory(tmp_path / "m", 0)):
         with pytest.raises(ValueError, match=r"^limit is 0.* 1$"):
             make()
 
@@ -303,14 +303,14 @@ def test_a_limit_below_one_is_refused(tmp_path: Path) -> None:
 def test_the_file_outlives_the_client_and_names_no_value(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     values = ["item 1", "item 77", "unlisted value"]
-    sent = plain(client_of(FileMemory(path)), values)
-    assert plain(client_of(FileMemory(path)), values) == sent
+    sent = plain(client_of(ClientMemory(path)), values)
+    assert plain(client_of(ClientMemory(path)), values) == sent
     content = path.read_text()
     assert not any(value in content or value.encode().hex() in content for value in values)
     # Nor by a hash that anyone could make: the same values lie under other names in another device's file.
     other = tmp_path / "other"
-    plain(client_of(FileMemory(other)), values)
-    names = [set(json.loads(each.read_text())["answers"]) for each in (path, other)]
+    plain(client_of(ClientMemory(other)), values)
+    names = [set(json.loads(each.read_text().splitlines()[0])["answers"]) for each in (path, other)]
     assert [len(each) for each in names] == [3, 3]
     assert not names[0] & names[1]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -320,7 +320,7 @@ def test_the_file_outlives_the_client_and_names_no_value(tmp_path: Path) -> None
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     """Every single byte changed, and every cut: never another answer, never a new file in its place."""
     path = tmp_path / "memory"
-    (sent,) = plain(client_of(FileMemory(path)), ["item 1"])
+    (sent,) = plain(client_of(ClientMemory(path)), ["item 1"])
     whole = path.read_bytes()
     damaged = [whole[:length] for length in range(0, len(whole) - 1, 7)]
     damaged += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole) - 1)]
@@ -329,17 +329,17 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     for content in damaged:
         path.write_bytes(content)
         with pytest.raises(FormatError, match=r"memory file .*/memory") as caught:
-            client_of(FileMemory(path)).report("item 1")
+            client_of(ClientMemory(path)).report("item 1")
         assert sent.hex() not in str(caught.value)
         assert path.read_bytes() == content
     path.write_bytes(whole)
-    assert plain(client_of(FileMemory(path)), ["item 1"]) == [sent]
+    assert plain(client_of(ClientMemory(path)), ["item 1"]) == [sent]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "memory"
-    client = client_of(FileMemory(path))
+    client = client_of(ClientMemory(path))
     client.report("item 1")
     path.chmod(0o640)
     with pytest.raises(UsageError, match=r"0640.*0600"):
@@ -348,14 +348,14 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_kept_nothing_is_sent(tmp_path: Path) -> None:
     with pytest.raises(HushcountError, match="memory file"):
-        client_of(FileMemory(tmp_path / "absent" / "memory")).report("item 1")
+        client_of(ClientMemory(tmp_path / "absent" / "memory")).report("item 1")
     (tmp_path / "folder").mkdir()
     with pytest.raises(UsageError, match="memory file"):
-        client_of(FileMemory(tmp_path / "folder")).report("item 1")
+        client_of(ClientMemory(tmp_path / "folder")).report("item 1")
 
 
 def test_an_answer_of_another_length_is_refused() -> None:
-    class Wrong(ProcessMemory):
+    class Wrong(ClientMemory):
         def get(self, key: bytes) -> bytes | None:
             return b"short"
 
@@ -364,8 +364,8 @@ def test_an_answer_of_another_length_is_refused() -> None:
 
 
 def test_a_path_may_be_a_text_and_what_is_no_path_is_one_sentence(tmp_path: Path) -> None:
-    memory = FileMemory(str(tmp_path / "memory.bin"))  # type: ignore[arg-type]
-    assert memory.keep(bytes(32), b"answer") == FileMemory(tmp_path / "memory.bin").get(bytes(32)) == b"answer"
-    for wrong in (7, None, ""):
+    memory = ClientMemory(str(tmp_path / "memory.bin"))  # type: ignore[arg-type]
+    assert memory.keep(bytes(32), b"answer") == ClientMemory(tmp_path / "memory.bin").get(bytes(32)) == b"answer"
+    for wrong in (7, ""):
         with pytest.raises(UsageError, match=r"^path is "):
-            FileMemory(wrong)  # type: ignore[arg-type]
+            ClientMemory(wrong)  # type: ignore[arg-type]

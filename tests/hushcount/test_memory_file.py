@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.formats import client_files, whole_files
-from hushcount.memory import FileMemory
+from hushcount.memory import ClientMemory
 
 KEY = bytes(32)
 
@@ -32,32 +32,32 @@ def test_an_answers_name_is_on_the_disk_before_it_is_sent(tmp_path: Path, monkey
     monkeypatch.setattr(os, "replace", replaced)
     monkeypatch.setattr(client_files, "sync", synced)
     path = tmp_path / "memory"
-    assert FileMemory(path).keep(KEY, b"answer") == b"answer"
+    assert ClientMemory(path).keep(KEY, b"answer") == b"answer"
     assert done == [("replaced", path), ("synced", tmp_path)]
 
 
 FORKED = """
     import os, signal, sys, threading
     from pathlib import Path
-    from hushcount import memory
-    from hushcount.memory import FileMemory, ProcessMemory
+    from hushcount.formats import client_files
+    from hushcount.memory import ClientMemory
 
-    held, go_on, write = threading.Event(), threading.Event(), memory.write_private
+    held, go_on, write = threading.Event(), threading.Event(), client_files.write_private
 
     def slow(path, what, text):
         held.set()
         go_on.wait(120)
         write(path, what, text)
 
-    memory.write_private = slow
-    kept = FileMemory(Path(sys.argv[1]))
+    client_files.write_private = slow
+    kept = ClientMemory(Path(sys.argv[1]))
     thread = threading.Thread(target=kept.keep, args=(bytes(32), b"first"))
     thread.start()
     held.wait(120)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        memory.write_private = write
+        client_files.write_private = write
         signal.alarm(120)
         assert kept.keep(bytes(32), b"second") == b"first"
         # The file that it inherited open must not keep the parent out: it lives until the parent was in.
@@ -66,7 +66,7 @@ FORKED = """
     go_on.set()
     thread.join()
     signal.alarm(120)
-    memory.write_private = write
+    client_files.write_private = write
     assert kept.keep(b"1" * 32, b"third") == b"third"
     os.write(writing, b"1")
     _, status = os.waitpid(child, 0)

@@ -13,7 +13,7 @@ from hushcount.arrays import Reports
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import items_of
 from hushcount.client import Client
-from hushcount.memory import ProcessMemory
+from hushcount.memory import ClientMemory
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.tally import Tally
@@ -67,7 +67,7 @@ def guesses() -> int:
     others = items_of(mechanism, None, [f"word {number}" for number in range(OTHERS)])
     policy, named = Policy.trusting(), 0
     for _ in range(RUNS):
-        client = Client(made, policy=policy, dictionary=None, memory=ProcessMemory(), uncapped=True)
+        client = Client(made, policy=policy, dictionary=None, memory=ClientMemory(), uncapped=True)
         batch = np.concatenate([mechanism.encode(others, SystemWords()), opened(client, [HELD] * CAP)])
         batch = linked(batch[permutation(len(batch), SystemWords())])
         assert len(batch) == CAP

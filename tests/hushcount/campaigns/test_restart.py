@@ -21,7 +21,7 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError
 from hushcount.client import Client
 from hushcount.errors import UsageError
 from hushcount.formats.canonical_json import canonical_json
-from hushcount.memory import FileMemory
+from hushcount.memory import ClientMemory
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy, terms_of
 from keys.evaluating import EvaluatorKey
@@ -212,7 +212,7 @@ def test_to_go_back_renews_neither_memory_nor_budget(tmp_path: Path) -> None:
     cap = {"cap": 100, "minimum_batch": 10, "delta": 1e-7}
     first = Campaign.model_validate({**changed("shuffle", cap), **remembering})
     thiefs = after(first, epoch=1000, mechanism={"name": "ss", "epsilon": 1.5, "parameters": {"s": 2}})
-    memory, budget = FileMemory(tmp_path / "memory"), Budget(tmp_path / "budget")
+    memory, budget = ClientMemory(tmp_path / "memory"), Budget(tmp_path / "budget")
     made: list[tuple[bytes, ...]] = []
     spent: list[float] = []
 
@@ -234,8 +234,8 @@ def test_to_go_back_renews_neither_memory_nor_budget(tmp_path: Path) -> None:
     assert spent == [3.0, 6.0, 6.0, 6.0]
 
 
-def answers(memory: FileMemory) -> tuple[bytes, ...]:
-    return tuple(bytes.fromhex(one) for one in json.loads(memory.path.read_text())["answers"].values())
+def answers(memory: ClientMemory) -> tuple[bytes, ...]:
+    return tuple(bytes.fromhex(one) for one in memory._kept.read().answers.values())
 
 
 files = st.sampled_from([FIRST, SECOND, THIRD, NEXT, after(NEXT), THIEFS, forged(NEXT, 7), after(THIEFS)])
