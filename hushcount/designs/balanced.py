@@ -19,7 +19,6 @@ from hushcount.maths.primes import is_prime
 
 LARGEST_WIDTH = 1024
 """Designs of more cells are not made: their tables grow with the square, and `ais` needs none."""
-LARGEST_IMBALANCE = 1e-9
 _LARGEST_TOTAL = 1 << 62
 
 
@@ -38,7 +37,7 @@ class Design:
         weights: of each block, at least 1; all rows together below 2**62.
 
     Raises:
-        UsageError: it is no such design; `require_balance` checks the balance.
+        UsageError: it is no such design; `imbalance` tells whether it is balanced.
 
     Reference: [P26] section 5.3 and Appendix C, where a row is a response and its weight the base probability.
     """
@@ -156,13 +155,6 @@ def require_shape(width: int, size: int) -> None:
         raise UsageError(f"width is {width}, must be in 2..{LARGEST_WIDTH} cells for a design")
     if not 1 <= size < width:
         raise UsageError(f"size is {size}, must be in 1..{width - 1} for {width} cells")
-
-
-def require_balance(design: Design) -> Design:
-    """Return the design, or raise UsageError if its rows do not cover all cells and all pairs by equal weights."""
-    if not design.imbalance <= LARGEST_IMBALANCE:
-        raise UsageError(f"imbalance of the design is {design.imbalance:.3g}, must be at most {LARGEST_IMBALANCE:g}")
-    return design
 
 
 def constructed_design(width: int, size: int) -> Design | None:

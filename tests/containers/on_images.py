@@ -44,7 +44,7 @@ LATE = """
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.joint import joint_epsilon
 from hushcount.questions.power import *
-from hushcount.designs.search import *
+from hushcount.designs.sources import *
 import scipy.optimize, scipy.special, scipy.stats
 assert 2.9 < joint_epsilon([Loss(1.0, 1e-9)] * 3, 1e-6) < 3.1
 import numpy, numba

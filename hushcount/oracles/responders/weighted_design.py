@@ -32,7 +32,7 @@ class WeightedDesign(Sized):
     so the draws exact.
 
     Args:
-        digest: of the design, which must be on this machine: `designs.load_design`; width and size are its own.
+        digest: of the design, which this package must know: `designs.load_design`; width and size are its own.
 
     Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, replace-one. That is
     `odds p / (1-p)` unless the design is hardly balanced; with `odds = (m-s)/s` it is that of subset selection.

@@ -1,17 +1,26 @@
-"""Search for balanced designs by linear programming: done once by whoever makes a campaign, never by a client."""
+"""Search for balanced designs by linear programming, as those were found that the package ships.
+
+    python -m experiments.designs 90 24    # prints a file of designs with that of 90 cells, sets of 24
+
+A design that is to be used must get into `hushcount/designs/designs.json`, because every party has to know it.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from hushcount.arrays import FloatArray, IntArray
-from hushcount.designs.balanced import LARGEST_IMBALANCE, Design, constructed_design, turns_of
+from hushcount.designs.balanced import Design, constructed_design, turns_of
 from hushcount.errors import HushcountError
 
 ATTEMPTS = 8
+LARGEST_IMBALANCE = 1e-9
 _TOTAL = 1 << 50
 """About the weight of all blocks: so many that rounding to integers unbalances a design by about 1e-13."""
 
@@ -134,3 +143,24 @@ def _rounded(weights: FloatArray, whole: int) -> IntArray:
     remainders = np.array([float(share - int(share)) for share in exact])
     down[np.argsort(-remainders, kind="stable")[: whole - int(down.sum())]] += 1
     return down
+
+
+def file_text(designs: Sequence[Design]) -> str:
+    """Return the text of a file of designs, one a line."""
+    parts = [
+        {
+            "width": design.width,
+            "size": design.size,
+            "turns": design.turns,
+            "digest": design.digest,
+            "blocks": [bitmap.tobytes().hex() for bitmap in np.packbits(design.members, axis=1, bitorder="little")],
+            "weights": list(design.weights),
+        }
+        for design in designs
+    ]
+    lines = ",\n".join(map(json.dumps, parts))
+    return f'{{"format": 1, "designs": [\n{lines}\n]}}\n'
+
+
+if __name__ == "__main__":
+    sys.stdout.write(file_text([search_design(*map(int, sys.argv[1:]))]))
