@@ -19,7 +19,7 @@ from hushcount.discovery.released import released_bytes
 from hushcount.errors import UsageError
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part
-from hushcount.formats.reading import read_mapping, validated
+from hushcount.formats.reading import parse_model, read_file
 from hushcount.formats.unicode13 import VERSION, Version
 from hushcount.formats.whole_files import write_once
 from hushcount.oracles.catalogue import build
@@ -269,24 +269,19 @@ class Campaign(Part):
 
     @classmethod
     def read(cls, path: Path | str) -> Campaign:
-        """Read a campaign file, .json or .toml; UsageError, with every error and its field, if it is not valid."""
+        """Read a campaign file; UsageError, with every error and its field, if it is not valid."""
         path = Path(path)
-        campaign = validated(cls, read_mapping(path), f"campaign file {path}")
+        campaign = parse_model(cls, read_file(path, "campaign file"), f"campaign file {path}")
         campaign._path = path
         return campaign
 
-    def text(self, path: Path) -> str:
-        """Return the content of a campaign file, .json or .toml by its path; UsageError for another ending."""
-        data = self.model_dump(mode="json", exclude_none=True)
-        if path.suffix == ".toml":
-            import tomli_w
-
-            return str(tomli_w.dumps(data))
-        if path.suffix == ".json":
-            return json.dumps(data, indent=2) + "\n"
-        raise UsageError(f"campaign file is {path}, must end in .json or .toml")
+    def text(self) -> str:
+        """Return the content of a campaign file."""
+        return json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
 
     def write(self, path: Path) -> None:
-        """Write the campaign to a new file, .json or .toml; UsageError if it exists or has another ending."""
+        """Write the campaign to a new file; UsageError if it exists, or does not end in .json, as epochs name files."""
+        if path.suffix != ".json":
+            raise UsageError(f"campaign file is {path}, must end in .json")
         there = "exists: a campaign is immutable, give another name"
-        write_once(path, "campaign file", self.text(path), if_there=there)
+        write_once(path, "campaign file", self.text(), if_there=there)

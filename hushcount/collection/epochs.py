@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part, text_of
-from hushcount.formats.reading import read_mapping, validated
+from hushcount.formats.reading import parse_model, read_file
 
 COLLECTION_FILE = "collection.json"
 FINGERPRINT_DIGITS = 16
@@ -78,7 +78,7 @@ class CollectionFile(Part):
 
 def read_collection(path: Path) -> CollectionFile:
     """Read a collection file; UsageError, with every error and its field, if it is unreadable or invalid."""
-    return validated(CollectionFile, read_mapping(path, "collection file"), f"collection file {path}")
+    return parse_model(CollectionFile, read_file(path, "collection file"), f"collection file {path}")
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:

@@ -36,16 +36,9 @@ SETTINGS_BYTES = 1 << 18
 DEEPEST = 32
 """Deepest nesting of objects and lists."""
 _PIECE = 1 << 20
-_MOST_DOTS = 64
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# An unclosed string ends with its line or the file, so that the search is linear.
-_TOML_TEXT = re.compile(
-    rb'"""(?:[^\\]|\\.)*?(?:"""+|\Z)|' rb"'''.*?(?:'''+|\Z)|" rb'"(?:[^"\\\n]|\\.)*"?|' rb"'[^'\n]*'?|" rb"#[^\n]*",
-    re.DOTALL,
-)
-_BRACKETS = b"[]{}"
-_NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LONGEST_INTEGER = 20
 _LONGEST_REASON = 200
 Model = TypeVar("Model", bound=BaseModel)
@@ -86,28 +79,16 @@ def parse_json(raw: bytes, name: str) -> Any:
     Raises:
         FormatError: not UTF-8 or not JSON; or nesting, a key twice, a number or a text that no file of ours has.
     """
-    return _parsed(raw, name, "JSON", _json_brackets, _loads)
+    return _parsed(raw, name, "JSON", _loads)
 
 
-def parse_toml(raw: bytes, name: str) -> Any:
-    """Return the data of TOML text, as `parse_json`; UsageError if Python 3.10 lacks the package that reads it."""
+def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
+    """Return the data of TOML text, the operator's own settings; FormatError, with the reason, if it is none."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
-        try:
-            import tomli as tomllib
-        except ImportError:
-            raise UsageError(
-                f"reading {name} on Python 3.10 needs the package tomli: install it or use .json"
-            ) from None
-
-    def parsed(text: str) -> Any:
-        data = tomllib.loads(text.replace("\r\n", "\n"))
-        # Dotted keys nest without a bracket.
-        _require_shallow(data)
-        return data
-
-    return _parsed(raw, name, "TOML", _toml_brackets, parsed)
+        import tomli as tomllib
+    return _parsed(raw, name, "TOML", lambda text: tomllib.loads(text.replace("\r\n", "\n")))
 
 
 def parse_object(raw: bytes, name: str) -> dict[str, Any]:
@@ -131,20 +112,18 @@ def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid
         raise FormatError(f"{name} {fault}: {explain(error)}") from None
 
 
-def read_mapping(path: Path, what: str = "campaign file") -> dict[str, Any]:
+def read_mapping(path: Path, what: str) -> dict[str, Any]:
     """Read the mapping in a file, .json or .toml, without validation, or raise UsageError; `what` it is, for errors."""
     if path.suffix == ".json":
         return parse_object(read_file(path, what), f"{what} {path}")
     if path.suffix == ".toml":
-        return dict(parse_toml(read_file(path, what, SETTINGS_BYTES), f"{what} {path}"))
+        return parse_toml(read_file(path, what, SETTINGS_BYTES), f"{what} {path}")
     raise UsageError(f"{what} is {path}, must end in .json or .toml")
 
 
-def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes], parse: Callable[[str], Any]) -> Any:
+def _parsed(raw: bytes, name: str, kind: str, parse: Callable[[str], Any]) -> Any:
     try:
-        text = raw.decode()
-        _require_nesting(brackets(raw))
-        return parse(text)
+        return parse(raw.decode())
     except UnicodeDecodeError:
         raise FormatError(f"{name} is not UTF-8") from None
     except RecursionError:
@@ -155,6 +134,7 @@ def _parsed(raw: bytes, name: str, kind: str, brackets: Callable[[bytes], bytes]
 
 
 def _loads(text: str) -> Any:
+    _require_nesting(text.encode())
     data = json.loads(
         text, parse_int=_integer, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_distinct
     )
@@ -185,34 +165,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _json_brackets(raw: bytes) -> bytes:
-    return b"".join(_ESCAPED.sub(b"", raw).split(b'"')[::2]).translate(None, _NO_BRACKETS)
-
-
-def _toml_brackets(raw: bytes) -> bytes:
-    """Return the brackets of TOML outside strings and comments; refuse a line with too many dots."""
-    bare = _TOML_TEXT.sub(b"x", raw)
-    if max(line.count(b".") for line in bare.split(b"\n")) > _MOST_DOTS:
-        raise ValueError(f"a line with more than {_MOST_DOTS} dots")
-    return bare.translate(None, _NO_BRACKETS)
-
-
-def _require_nesting(brackets: bytes) -> None:
+def _require_nesting(raw: bytes) -> None:
+    brackets = b"".join(_ESCAPED.sub(b"", raw).split(b'"')[::2]).translate(None, _NO_BRACKETS)
     each = np.frombuffer(brackets, dtype=np.uint8)
     depth = np.cumsum(np.where((each == ord("[")) | (each == ord("{")), 1, -1), dtype=np.int64)
     if len(depth) and depth.max() > DEEPEST:
         raise ValueError(f"nested deeper than {DEEPEST} levels")
-
-
-def _require_shallow(data: Any) -> None:
-    level = [data]
-    for _ in range(DEEPEST):
-        level = [
-            part
-            for whole in level
-            for part in (whole.values() if isinstance(whole, dict) else whole)
-            if isinstance(part, dict | list)
-        ]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {DEEPEST} levels")

@@ -21,7 +21,7 @@ from pipelines.console.tables import facts
 from pipelines.jobs.new_campaign import create_campaign
 
 _HIGH_EPSILON = 8.0
-FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json or .toml.")]
+FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json.")]
 
 
 def new_campaign(

@@ -220,7 +220,7 @@ def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set
     changed = Campaign.model_validate(data)
     if changed.fingerprint != campaign.fingerprint:
         raise UsageError(f"campaign file {source} cannot be published: its fingerprint depends on where it lies")
-    _put(folder / name, changed.text(folder / name).encode(), served)
+    _put(folder / name, changed.text().encode(), served)
     signed = signature_path(source)
     if signed.exists():
         _put(signature_path(folder / name), signed.read_bytes(), served)

@@ -138,7 +138,7 @@ def make_campaigns() -> None:
     listed = {"dictionary": words, "min_batch": 50}
     many: dict[str, tuple[str | None, tuple[object, ...], dict[str, Any]]] = {
         "ss.json": ("ss", (), listed),
-        "grr.toml": ("grr", ("--cap", 3, "--delta", 1e-7), {**listed, "discovery": 2.0}),
+        "grr.json": ("grr", ("--cap", 3, "--delta", 1e-7), {**listed, "discovery": 2.0}),
         "ais.json": ("ais", ("--memory", "--memory-values", 2), listed),
         "rappor.json": ("rappor", pool, listed),
         "hcms.json": ("hcms", pool, listed),

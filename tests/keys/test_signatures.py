@@ -164,8 +164,8 @@ def test_one_signature_serves_the_whole_and_the_redacted_file(campaign: Path, tm
     signature = tmp_path / "words.json.sig"
     trusted = ("--keys", tmp_path / "operator" / "public.json")
     assert done("campaign", "verify", "--campaign", campaign, *trusted, "--json").json == made
-    done("campaign", "redact", "--campaign", campaign, "--out", tmp_path / "redacted.toml")
-    done("campaign", "verify", "--campaign", tmp_path / "redacted.toml", "--signature", signature, *trusted)
+    done("campaign", "redact", "--campaign", campaign, "--out", tmp_path / "redacted.json")
+    done("campaign", "verify", "--campaign", tmp_path / "redacted.json", "--signature", signature, *trusted)
     keys = verify_keys(tmp_path / "operator", "operator")
     assert verify_campaign(keys, Campaign.read(campaign), read_campaign_signature(signature))[0].id == made["key"]
     refused("campaign", "sign", "--campaign", campaign, "--keys", tmp_path / "operator", says=["exists"])

@@ -177,7 +177,7 @@ GOLDEN = "cda5c5c69e64c8982dcbf4f6c4501d490d78440a52482f3bfc6b95cda919398d"
 GOLDEN_BINDINGS = ("6ca004cc586314c93200886f286b2822", "c0acb88ae7c31506a413dc99088aa6d5")
 
 
-def test_json_and_toml_are_the_same_campaign(subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_a_campaign_is_what_was_written(subtests: pytest.Subtests, tmp_path: Path) -> None:
     for number, without in enumerate(["", "mechanism", "discovery", "dictionary"]):
         home = tmp_path / str(number)
         home.mkdir()
@@ -190,13 +190,11 @@ def test_json_and_toml_are_the_same_campaign(subtests: pytest.Subtests, tmp_path
                     "parameters": {"k": 8, "m": 16, "s": 4, "seed": "0" * 64},
                 }
             campaign = Campaign.model_validate(made)
-            for name in ("c.json", "c.toml"):
-                campaign.write(home / name)
-                again = Campaign.read(home / name)
-                assert again.model_dump() == campaign.model_dump()
-                assert again.fingerprint == campaign.fingerprint
-                assert again.binding("reports") == campaign.binding("reports")
-            assert (home / "c.toml").read_text().startswith("format = 2")
+            campaign.write(home / "c.json")
+            again = Campaign.read(home / "c.json")
+            assert again.model_dump() == campaign.model_dump()
+            assert again.fingerprint == campaign.fingerprint
+            assert again.binding("reports") == campaign.binding("reports")
 
 
 def test_a_file_written_by_hand_may_leave_out_defaults_and_write_times_otherwise(tmp_path: Path) -> None:

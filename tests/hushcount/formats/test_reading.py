@@ -66,9 +66,6 @@ HOSTILE_JSON = {
 }
 HOSTILE_TOML = {
     "depth of lists": b"a=" + b"[" * 100_000,
-    "depth of keys": b"a." * 50_000 + b"a=1",
-    "depth of tables": b"[a" + b".a" * 60 + b"]\nb" + b".b" * 60 + b"=1",
-    "depth of tables in lists": b"a = [{b" + b".b" * 30 + b" = [{c" + b".c" * 30 + b"= 1}]}]",
     "a string without end": b'a="' + b'\\"' * 100_000,
     "many strings without end": b'"""' * 80_000,
     "a number of 5,000 digits": b"a=" + b"9" * 5_000,
@@ -177,10 +174,10 @@ def test_only_regular_files_are_read_and_only_so_much_of_them(tmp_path: Path) ->
 
 
 def test_a_settings_file_is_bounded_too(tmp_path: Path) -> None:
-    path = tmp_path / "campaign.toml"
+    path = tmp_path / "deployment.toml"
     path.write_text("#" * (1 << 19))
-    with pytest.raises(FormatError, match=r"campaign\.toml .*262,144"):
-        read_mapping(path)
+    with pytest.raises(FormatError, match=r"deployment\.toml .*262,144"):
+        read_mapping(path, "deployment file")
 
 
 def _npy(shape: tuple[int, ...], kind: str, held: bytes = b"", by_column: bool = False) -> bytes:

@@ -62,14 +62,6 @@ def test_the_first_epoch_of_a_campaign_is_published_into_a_new_folder(site: Site
     assert (site.root / "campaigns" / "other" / said["file"]).exists()
 
 
-def test_a_campaign_file_in_toml_is_published_in_json_which_every_client_reads(site: Site) -> None:
-    second = made(site, 2, name="words.toml")
-    published = publish(site.deployment, second)
-    there = folder(site) / published.file
-    assert json.loads(there.read_text())["epoch"] == 2
-    assert Campaign.read(there).fingerprint == Campaign.read(second).fingerprint
-
-
 def test_a_signature_is_added_or_renewed_by_publishing_again(site: Site) -> None:
     second = made(site, 2)
     publish_it = ("epoch", "publish", "--config", site.config, "--campaign", second)

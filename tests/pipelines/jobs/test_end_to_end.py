@@ -351,7 +351,7 @@ def test_every_command_prints_json(world: World) -> None:
     keys = done("keys", "new", "--out", root / "keys", "--json").json
     assert [(key["role"], key["state"]) for key in keys["keys"]] == [("analyzer", "active"), ("aux_server", "active")]
     assert done("keys", "list", "--keys", root / "keys", "--json").json == keys
-    path = root / "c.toml"
+    path = root / "c.json"
     new = ("--id", "c", "--mechanism", "ss", "--epsilon", 1, "--dictionary", world.dictionary, "--keys", root / "keys")
     more = ("--discovery-epsilon", 1, "--discovery-delta", 1e-6, "--min-batch", 50)
     made = done("campaign", "new", *new, *more, "--out", path, "--json").json

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
@@ -92,7 +91,7 @@ def campaign(name: str) -> Campaign:
 
 def file_of(made: Campaign) -> dict[str, Any]:
     """Return the content of a campaign's file as it is published, with every default."""
-    content: dict[str, Any] = json.loads(made.text(Path("campaign.json")))
+    content: dict[str, Any] = json.loads(made.text())
     return content
 
 
