@@ -3,10 +3,9 @@
 `import hushcount` does not import it: it brings SQLite and TLS.
 """
 
-from hushcount.delivery.asynchronous import AsyncSender
 from hushcount.delivery.events import Delivery, Event
 from hushcount.delivery.queue import QueueFull
 from hushcount.delivery.sender import Sender
 from hushcount.delivery.site import Site
 
-__all__ = ["AsyncSender", "Delivery", "Event", "QueueFull", "Sender", "Site"]
+__all__ = ["Delivery", "Event", "QueueFull", "Sender", "Site"]

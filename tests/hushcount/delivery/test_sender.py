@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import stat
 import time
 from datetime import timedelta
@@ -14,7 +13,7 @@ import pytest
 
 from hushcount.allowance import OverCap
 from hushcount.budget import Budget, BudgetSpent, OptedOut
-from hushcount.delivery import AsyncSender, Delivery, QueueFull, Sender
+from hushcount.delivery import Delivery, QueueFull, Sender
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.queue import Queue
 from hushcount.errors import NotYet, UsageError
@@ -683,22 +682,6 @@ def test_without_a_folder_the_end_of_the_block_sends_what_waits(collector: FakeC
     with sender(collector, delay=timedelta(hours=1)) as one:
         one.report(VALUE)
     assert len(collector.posts) == 2
-
-
-def test_the_same_by_asyncio(collector: FakeCollector, tmp_path: Path) -> None:
-    async def app() -> Delivery:
-        one = AsyncSender(sender(collector, tmp_path))
-        await asyncio.gather(*(one.report(VALUE) for _ in range(5)))
-        done = await one.deliver()
-        async with one:
-            assert (await one.spent()).streams[0].reports == 5
-        await one.forget()
-        with pytest.raises(OptedOut):
-            await one.report(VALUE)
-        return done
-
-    assert asyncio.run(app()) == Delivery(sent=10)
-    assert len(set(collector.received())) == 5
 
 
 def test_what_cannot_be_used_is_refused(subtests: pytest.Subtests, collector: FakeCollector) -> None:
