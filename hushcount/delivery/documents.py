@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from dataclasses import dataclass
 
@@ -16,11 +15,9 @@ from hushcount.delivery.exchange import Reply, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.delivery.waits import LONGEST_WAIT, random_seconds
 from hushcount.errors import HushcountError
-from hushcount.formats.reading import parse_json
 
 LEAST_AGE = 3_600.0
 """Seconds. A collector that names a shorter age would else see often when this device is in use."""
-_HEADERS = ("campaign-signature",)
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
@@ -34,26 +31,13 @@ class Document:
 
     Attributes:
         data: its bytes.
-        headers: Campaign-Signature, if it was there, in lower case.
+        signature: the signature file in the header, a byte sequence as RFC 8941 writes it; None without one.
         refresh_at: when to ask again, in seconds since 1970.
     """
 
     data: bytes
-    headers: tuple[tuple[str, str], ...]
+    signature: bytes | None
     refresh_at: float
-
-    def header(self, name: str) -> str:
-        """Return a header, empty if there is none."""
-        return dict(self.headers).get(name, "")
-
-    @property
-    def signature(self) -> bytes | None:
-        """The signature file in the header, a byte sequence as RFC 8941 writes it; None without one."""
-        text = self.header("campaign-signature")
-        try:
-            return base64.b64decode(text.strip(":"), validate=True) if text else None
-        except (binascii.Error, ValueError):
-            return None
 
 
 def fetch(site: Site, path: str, most: int, now: float) -> Document:
@@ -68,8 +52,14 @@ def fetch(site: Site, path: str, most: int, now: float) -> Document:
     reply = exchange(site, Request("GET", path), most)
     if reply.status != 200:
         raise NotServed(f"the collector answered {reply.status} to a request for {path.partition('?')[0]}")
-    headers = {name: reply.headers[name] for name in _HEADERS if name in reply.headers}
-    return Document(reply.body, tuple(headers.items()), _refresh_at(reply, now))
+    return Document(reply.body, _signature(reply.headers.get("campaign-signature", "")), _refresh_at(reply, now))
+
+
+def _signature(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.strip(":"), validate=True) if text else None
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _refresh_at(reply: Reply, now: float) -> float:
@@ -86,9 +76,9 @@ def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
     """Return the documents that are kept of a campaign, by name."""
     with database.change() as tables:
         rows = tables.execute(
-            "SELECT name, data, headers, refresh_at FROM documents WHERE campaign = ?", (campaign,)
+            "SELECT name, data, signature, refresh_at FROM documents WHERE campaign = ?", (campaign,)
         ).fetchall()
-    return {name: Document(bytes(data), _headers(headers), at) for name, data, headers, at in rows}
+    return {name: Document(bytes(data), signature, at) for name, data, signature, at in rows}
 
 
 def keep_documents(database: Database, campaign: str, documents: dict[str, Document]) -> None:
@@ -97,7 +87,7 @@ def keep_documents(database: Database, campaign: str, documents: dict[str, Docum
         tables.execute("DELETE FROM documents WHERE campaign = ?", (campaign,))
         tables.executemany(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
-            [(campaign, name, one.data, json.dumps(one.headers), one.refresh_at) for name, one in documents.items()],
+            [(campaign, name, one.data, one.signature, one.refresh_at) for name, one in documents.items()],
         )
 
 
@@ -107,7 +97,3 @@ def note_refresh(database: Database, campaign: str, refresh_at: float) -> None:
         tables.execute(
             "UPDATE documents SET refresh_at = ? WHERE campaign = ? AND name = 'campaign'", (refresh_at, campaign)
         )
-
-
-def _headers(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((str(name), str(value)) for name, value in parse_json(text.encode(), "a kept document"))

@@ -29,7 +29,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS facts (campaign TEXT NOT NULL, name TEXT NOT NULL, fact TEXT NOT NULL,"
     " PRIMARY KEY (campaign, name))",
     "CREATE TABLE IF NOT EXISTS documents (campaign TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
-    " headers TEXT NOT NULL, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
+    " signature BLOB, refresh_at REAL NOT NULL, PRIMARY KEY (campaign, name))",
 )
 
 
