@@ -35,8 +35,6 @@ _GROUP_REPORT = 15.0
 _CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
 _CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
 _CANDIDATE_REPORT = 30.0
-DEFINITION_NS = 30.0
-"""Nanoseconds to ask one report whether it supports one item."""
 _WORTH_A_THREAD = 0.01
 """Seconds."""
 
@@ -46,7 +44,7 @@ class DecodeCost:
     """What decoding takes.
 
     Attributes:
-        way: "walk", "group" or "candidates" of affine reports; "cells" if cells are tallied; "definition".
+        way: "walk", "group" or "candidates" of affine reports; "cells" if cells are tallied.
         operations: how often its inner loops run.
         seconds: of one thread of the reference machine; machines without wide vector units take much longer.
     """

@@ -98,24 +98,17 @@ class Affine(Universal):
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
         """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
 
-        They read a report as arithmetic progressions. If a responder's reports are no runs of cells (no oracle of the
-        catalogue has such a responder), each report is asked for each item.
+        They read a report as arithmetic progressions.
         """
         require_items(items, self.domain or self.prime)
         step = max(1, decoding.AT_ONCE // self._progressions_each(_no_runs(responder)))
         for start in range(0, len(reports), step):
             part = reports[start : start + step]
-            runs = responder.runs(part)
-            if runs is not None:
-                decoding.decode(tally[0], self.progressions(runs, part), items)
-                continue
-            for column, item in enumerate(items):
-                cells = self.cell(part, np.full(len(part), item, dtype=np.uint64))
-                tally[0, column] += np.count_nonzero(responder.supports(part, cells))
+            decoding.decode(tally[0], self.progressions(responder.runs(part), part), items)
 
-    def _progressions_each(self, runs: Runs | None) -> int:
+    def _progressions_each(self, runs: Runs) -> int:
         """Return how many progressions a report is."""
-        return runs.starts.shape[1] * (runs.length if self.folded else 1) if runs else 1
+        return runs.starts.shape[1] * (runs.length if self.folded else 1)
 
     def progressions(self, runs: Runs, reports: Reports) -> Progressions:
         """Return the reports in the form that decoding reads.
@@ -167,9 +160,6 @@ class Affine(Universal):
     def decode_cost(self, responder: Responder, reports: int, items: int) -> decoding.DecodeCost:
         """Return the cost of the method that `accumulate` chooses for all reports in one call."""
         runs = _no_runs(responder)
-        if runs is None:
-            pairs = float(reports) * items
-            return decoding.DecodeCost("definition", pairs, pairs * decoding.DEFINITION_NS * 1e-9)
         each = self._progressions_each(runs)
         at_once = min(reports, max(1, decoding.AT_ONCE // each))
         cost = decoding.cheapest(self._load(runs, at_once, items))
@@ -187,6 +177,6 @@ class Affine(Universal):
         return tally[0, found]
 
 
-def _no_runs(responder: Responder) -> Runs | None:
+def _no_runs(responder: Responder) -> Runs:
     """Return the runs of no reports: they tell the number and the length of a report's runs."""
     return responder.runs(np.zeros(0, dtype=report_dtype(responder.fields)))

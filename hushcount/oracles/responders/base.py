@@ -76,8 +76,8 @@ class Responder(Protocol):
                 is the mean over clients.
         """
 
-    def runs(self, reports: Reports) -> Runs | None:
-        """Return the cells that the reports support as cyclic runs, or None if their numbers or lengths vary."""
+    def runs(self, reports: Reports) -> Runs:
+        """Return the cells that the reports support as cyclic runs; ValueError if their numbers or lengths vary."""
 
     def base_law(self, scattered: bool) -> BaseLaw:
         """Return the law of what hides a report.

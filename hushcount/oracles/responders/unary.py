@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -128,8 +128,8 @@ class Unary:
         flipped = self.q * (1.0 - self.q)
         return self.p * (1.0 - self.p) + (groups.sizes - 1.0) * flipped, groups.sizes * flipped
 
-    def runs(self, reports: Reports) -> None:
-        return None
+    def runs(self, reports: Reports) -> NoReturn:
+        raise ValueError("reports of bits are no runs of cells, as the affine encoder reads them: take another encoder")
 
     def base_law(self, scattered: bool) -> BaseLaw:
         """Return the law of bits that are all set with probability q; base is `(1-p)/(1-q)` times it.

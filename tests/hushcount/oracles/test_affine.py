@@ -23,7 +23,6 @@ from hushcount.oracles.responders.base import Responder
 from hushcount.oracles.responders.interval import Interval
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.subset import Subset
-from hushcount.oracles.responders.unary import Unary
 from hushcount.wire.fields import report_dtype
 from tests.support.enumeration import all_values
 from tests.support.statistics import FAILURE, deviations
@@ -182,15 +181,15 @@ def test_folded_windows_decode_too(data: st.DataObject, prime: int, seed: int) -
 
 
 def test_every_other_responder_decodes_as_it_supports(subtests: pytest.Subtests) -> None:
-    # One with several runs of cells, and one with none.
-    for responder in (Subset.spending(1.0, 6, 3), Unary.symmetric(1.0, 6)):
-        with subtests.test(responder=responder):
-            for encoder in (Affine(23, 23, 6), Affine(None, MERSENNE, 6)):
-                items = np.arange(23, dtype=np.uint64)
-                reports = Mechanism(encoder, responder).encode(np.resize(items, 300), SeededWords(1))
-                cells = [encoder.cell(reports, np.full(300, item)) for item in items]
-                expected = [int(responder.supports(reports, cell).sum()) for cell in cells]
-                assert counted(encoder, responder, reports, items) == expected
+    # With several runs of cells.
+    responder = Subset.spending(1.0, 6, 3)
+    for encoder in (Affine(23, 23, 6), Affine(None, MERSENNE, 6)):
+        with subtests.test(encoder=encoder):
+            items = np.arange(23, dtype=np.uint64)
+            reports = Mechanism(encoder, responder).encode(np.resize(items, 300), SeededWords(1))
+            cells = [encoder.cell(reports, np.full(300, item)) for item in items]
+            expected = [int(responder.supports(reports, cell).sum()) for cell in cells]
+            assert counted(encoder, responder, reports, items) == expected
 
 
 def test_long_inputs_are_decoded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,4 +285,5 @@ def test_more_reports_than_are_decoded_at_once_cost_in_proportion() -> None:
 def test_nothing_costs_nothing_but_the_passes_over_the_dictionary() -> None:
     encoder, responder = Affine(26_000, 26_003, 26_003), Interval.spending(1.0, 26_003, 6_993)
     assert encoder.decode_cost(responder, 0, 26_000).seconds == 0.0
-    assert Affine(100, 101, 4).decode_cost(Unary.symmetric(1.0, 4), 10, 20).operations == 200.0
+    with pytest.raises(ValueError, match="bits are no runs"):
+        Affine(100, 101, 4).decode_cost(Unary.symmetric(1.0, 4), 10, 20)
