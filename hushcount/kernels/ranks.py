@@ -18,7 +18,7 @@ _NO_LEAD = np.iinfo(np.int64).max
 def sum_binomials(
     sums: UInt64Array, elements: npt.NDArray[Any], table: npt.NDArray[np.uint32], row_limbs: tuple[int, ...]
 ) -> None:
-    """Add the limbs of every element's binomial to its subset's; `ranks.sum_binomials_numpy` is the twin.
+    """Add the limbs of every element's binomial to its subset's; `ranks.rank_integer` is the twin of all.
 
     Args:
         sums: uint64[n, limbs], changed in place, without carries.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from math import comb, perm
@@ -157,30 +157,17 @@ def rank(bound: int, elements: npt.NDArray[Any]) -> Limbs:
     """
     count = elements.shape[1]
     sizes = row_limbs(bound, count)
-    if len(elements) < _FEW:
+    if len(elements) < _FEW or find_spec("numba") is None:
         return from_integers(map(rank_integer, elements.tolist()), sizes[-1])
     sums = np.zeros((len(elements), sizes[-1]), dtype=np.uint64)
     rows = max(_FEW, _CHUNK_LIMBS // sizes[-1])
-    add: Callable[[UInt64Array, npt.NDArray[Any], npt.NDArray[np.uint32], tuple[int, ...]], None] = sum_binomials_numpy
-    if find_spec("numba") is not None:
-        from hushcount.kernels.ranks import sum_binomials
+    from hushcount.kernels.ranks import sum_binomials
 
-        add = sum_binomials
     for start in range(0, len(elements), rows):
-        add(sums[start : start + rows], elements[start : start + rows], binomials(bound, count), sizes)
+        sum_binomials(sums[start : start + rows], elements[start : start + rows], binomials(bound, count), sizes)
     integers = np.ascontiguousarray(sums.T)
     carry(integers)
     return integers
-
-
-def sum_binomials_numpy(
-    sums: UInt64Array, elements: npt.NDArray[Any], table: npt.NDArray[np.uint32], sizes: tuple[int, ...]
-) -> None:
-    """Add the limbs of every element's binomial to uint64[n, limbs]; the plain twin of the kernel `sum_binomials`."""
-    # One contiguous line of places for each element, which is at least its index.
-    places = elements.T.astype(np.intp) - np.arange(len(table))[:, None]
-    for index, size in enumerate(sizes):
-        sums[:, :size] += table[index][places[index]][:, :size]
 
 
 def unrank(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
