@@ -29,8 +29,9 @@ from hushcount.oracles.parameters import Parameters
 from hushcount.oracles.simulation import SeededWords, fresh_functions
 from hushcount.oracles.tally import Tally
 from hushcount.questions.changes import Changes, changes
+from hushcount.questions.comparing import compared as compared_sides
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.power import seen_with
+from hushcount.questions.power import power_of
 from keys.private import PrivateKey
 
 ALPHA = 0.05
@@ -248,7 +249,7 @@ def powers(scene: Scene, runs: Sequence[int]) -> tuple[float, FloatArray]:
     exact = [replace(side, tally=_at(scene, side)) for side in sides]
     for side in exact:
         side.__dict__["dictionary"] = scene.dictionary
-    predicted = seen_with([exact[0]], [exact[1]], chosen, float(after[-1] / before[-1]), ALPHA)
+    predicted = power_of(compared_sides([exact[0]], [exact[1]], chosen), float(after[-1] / before[-1]), ALPHA)
     answers = simulated(scene, runs)
     return float(predicted.mean()), (answers.p[:, moved] <= ALPHA).mean(axis=1)
 

@@ -2,72 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hushcount.arrays import FloatArray
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import quantile
-from hushcount.questions.comparing import Compared, compared
-from hushcount.questions.counted import Counted, Group
+from hushcount.questions.comparing import Compared
 
 _STEPS = 60
 
 
-def seen_with(
-    before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group], ratio: float, level: float = 0.05
-) -> FloatArray:
+def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
     """Return float64[g]: the probability that a change of each share by this ratio would have been significant.
 
     `P(|z| > z_(level/2))` by the normal law, from the estimated share before (0 if that is below 0) to `ratio` times
     it, with the reports that both sides have. Of a group that hardly anybody held before, no ratio is seen.
 
     Args:
-        before, after, groups: as in `changes`.
+        both: sides that were compared: `Changes.both`.
         ratio: above 0: 1.2 is a change of 20 %.
         level: of the test: alpha for one group that was chosen beforehand; alpha/m for m groups by Bonferroni;
             alpha R/m if R of m were found by Benjamini and Hochberg (`level_of`).
 
     Raises:
-        UsageError: as `changes`, or a ratio or level out of range.
+        UsageError: a ratio or level out of range.
 
     Reference: docs/mathematics.md section 11.
     """
-    return power_of(compared(before, after, groups), ratio, level)
-
-
-def least_seen(
-    before: Sequence[Counted],
-    after: Sequence[Counted],
-    groups: Sequence[Group],
-    power: float = 0.8,
-    level: float = 0.05,
-) -> FloatArray:
-    """Return float64[g]: the least ratio above 1 that would have been seen with this probability; inf if none.
-
-    Args:
-        before, after, groups, level: as in `seen_with`.
-        power: in (level, 1).
-
-    Raises:
-        UsageError: as `seen_with`.
-    """
-    return least_of(compared(before, after, groups), power, level)
-
-
-def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
-    """Return what `seen_with` does, of sides that were compared: `Changes.both`."""
     if not 0.0 < ratio < np.inf:
         raise UsageError(f"ratio is {ratio}, must be above 0 and finite: 1.2 for a rise of 20 %")
     return _power(both, np.full(len(both.before.sizes), ratio), level)
 
 
 def least_of(both: Compared, power: float = 0.8, level: float = 0.05) -> FloatArray:
-    """Return what `least_seen` does, of sides that were compared: `Changes.both`."""
+    """Return float64[g]: the least ratio above 1 that would have been seen with this probability; inf if none.
+
+    Args:
+        both, level: as in `power_of`.
+        power: in (level, 1).
+    """
     if not level < power < 1.0:
         raise UsageError(f"power is {power}, must be above the level, {level}, and below 1")
-    return _least(both, power, level)
+    share = np.clip(both.before.share, 0.0, 1.0)
+    # No share is above 1.
+    most = np.divide(1.0, share, out=np.full(len(share), np.inf), where=share > 0.0)
+    low, high = np.ones(len(share)), np.where(np.isfinite(most), most, 1.0)
+    seen = _power(both, high, level) >= power
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        enough = _power(both, middle, level) >= power
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(seen, high, np.inf)
 
 
 def level_of(adjusted: FloatArray, alpha: float = 0.05) -> float:
@@ -95,16 +80,3 @@ def _power(both: Compared, ratios: FloatArray, level: float) -> FloatArray:
     critical, true = quantile(level / 2.0) * null, np.maximum(true, np.finfo(np.float64).tiny)
     difference = np.abs(changed - share)
     return np.asarray(ndtr((difference - critical) / true) + ndtr((-difference - critical) / true), dtype=np.float64)
-
-
-def _least(both: Compared, power: float, level: float) -> FloatArray:
-    share = np.clip(both.before.share, 0.0, 1.0)
-    # No share is above 1.
-    most = np.divide(1.0, share, out=np.full(len(share), np.inf), where=share > 0.0)
-    low, high = np.ones(len(share)), np.where(np.isfinite(most), most, 1.0)
-    seen = _power(both, high, level) >= power
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        enough = _power(both, middle, level) >= power
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(seen, high, np.inf)
