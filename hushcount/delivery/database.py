@@ -1,4 +1,4 @@
-"""A small SQLite database of one client: a file that its user alone can read, or the process's memory.
+"""A small SQLite database of one client: a file that its user alone can read, or the process's memory; its folder.
 
 One attempt at a change: all of it is on the disk when the block ends, or none. A connection to a file lives as long as
 a change, so that none is ever carried into a process that is forked.
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.client_files import one_name
 from hushcount.formats.whole_files import sync
 
 _BUSY_SECONDS = 30.0
@@ -113,3 +114,22 @@ def _require_private(path: Path) -> None:
         raise UsageError(f"queue file {path} is no regular file: give another folder")
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise UsageError(f"queue file {path} has mode {stat.S_IMODE(mode):04o}, must be 0600: chmod 600 {path}")
+
+
+def own_folder(path: Path) -> Path:
+    """Return a directory that others cannot change, made with mode 0700 if it is missing.
+
+    Raises:
+        UsageError: it is no directory, or others can write to it.
+        HushcountError: it cannot be made.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except FileExistsError:
+        raise UsageError(f"folder {path} is a file, must be a directory") from None
+    except OSError as error:
+        raise HushcountError(f"cannot make folder {path}: {error.strerror}") from None
+    if os.name == "posix" and mode & 0o022:
+        raise UsageError(f"folder {path} has mode {mode:04o}, must not be writable by others: chmod 700 {path}")
+    return one_name(path)

@@ -14,9 +14,8 @@ from hushcount.client import Client
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, TellEvent
-from hushcount.delivery.hold import held_until, hold, release
 from hushcount.delivery.making import Made, Maker
-from hushcount.delivery.posting import post
+from hushcount.delivery.posting import held_until, hold, post, release
 from hushcount.delivery.present import Present
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site

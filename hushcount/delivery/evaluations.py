@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from hushcount.budget import Budget
 from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.hold import EVALUATOR, held_until, hold, release
-from hushcount.delivery.open_evaluations import OpenEvaluation, OpenEvaluations
-from hushcount.delivery.posting import EVALUATOR_TOKEN, posted
+from hushcount.delivery.making import OpenEvaluation, OpenEvaluations
+from hushcount.delivery.posting import EVALUATOR, EVALUATOR_TOKEN, held_until, hold, posted, release
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
 from hushcount.delivery.verdicts import Verdict, evaluation_verdict

@@ -1,16 +1,94 @@
-"""One report of a value, ready to be queued."""
+"""One report of a value, ready to be queued, and the evaluation to the evaluator that it may need.
+
+Questions wait in this process's memory: they hold values, and never reach a disk.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.delivery.open_evaluations import OpenEvaluation
 from hushcount.delivery.waiting import Waiting, new_evaluation
-from hushcount.delivery.waits import random_seconds
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
+from hushcount.discovery.making import PendingDiscovery
+from hushcount.formats.client_files import ThreadLock
 from hushcount.items import canonical
+
+
+@dataclass(frozen=True, eq=False)
+class OpenEvaluation:
+    """The evaluation of one discovery report whose blank is queued.
+
+    Attributes:
+        claim: of the blank in the queue.
+        fingerprint: of the campaign file, in hexadecimal.
+        due: when it is asked, in seconds since 1970: drawn at random, and the same law for every value.
+        until: when its blank goes if nobody has answered.
+    """
+
+    claim: str
+    fingerprint: str
+    due: float
+    until: float
+    pending: PendingDiscovery = field(repr=False)
+
+
+class OpenQuestions:
+    """The questions of one process; threads may share it.
+
+    A process that is forked later begins with none: its parent asks them, and no blinded element is sent by both.
+    """
+
+    def __init__(self) -> None:
+        self._lock = ThreadLock()
+        self._process = os.getpid()
+        self._open: list[OpenEvaluation] = []
+
+    def add(self, questions: Sequence[OpenEvaluation]) -> None:
+        """Keep questions until they are taken."""
+        with self._lock:
+            self._forget_parents()
+            self._open += questions
+
+    def take(self, now: float, most: int, early: bool) -> list[OpenEvaluation]:
+        """Remove and return questions that are due, or all if `early`, of one campaign file, the earliest first."""
+        with self._lock:
+            self._forget_parents()
+            due = sorted(
+                (one for one in self._open if early or not is_ahead(one.due, now, LONGEST_WAIT)),
+                key=lambda one: one.due,
+            )
+            return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
+
+    def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
+        """Remove and return questions that nobody has answered in time, or all if `early`."""
+        with self._lock:
+            self._forget_parents()
+            return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
+
+    def next_due(self) -> float | None:
+        """Return when the next evaluation is due, in seconds since 1970; None without any."""
+        with self._lock:
+            self._forget_parents()
+            return min((one.due for one in self._open), default=None)
+
+    def clear(self) -> None:
+        """Forget all questions, and the values in them."""
+        with self._lock:
+            self._open = []
+
+    def _removed(self, questions: list[OpenEvaluation]) -> list[OpenEvaluation]:
+        gone = {one.claim for one in questions}
+        self._open = [one for one in self._open if one.claim not in gone]
+        return questions
+
+    def _forget_parents(self) -> None:
+        if self._process != os.getpid():
+            self._process, self._open = os.getpid(), []
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Post a batch of reports to the collector, or of elements to the evaluator."""
+"""Post a batch of reports to the collector, or of elements to the evaluator.
+
+After a failure nothing is sent to either for a while; that is kept in the queue, so that all processes wait.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from hushcount.delivery.queue import Queue
 from hushcount.delivery.site import Site
 from hushcount.delivery.verdicts import Verdict, verdict
 from hushcount.delivery.waiting import Claimed
+from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
 """Two tokens: an evaluator that saw the collector's could post in the client's name, and crowd out its reports."""
@@ -34,3 +38,33 @@ def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Rep
     """
     shown = queue.noted_once(token, lambda: secrets.token_urlsafe(32))
     return post_octets(site, f"/v1/campaigns/{queue.campaign}/{place}", body, {"Client-Token": shown})
+
+
+COLLECTOR = "hold"
+EVALUATOR = "hold_evaluator"
+"""Facts of the queue: how many attempts failed in a row, and until when nothing is sent, in seconds since 1970."""
+
+
+def held_until(queue: Queue, now: float, whom: str = COLLECTOR) -> float | None:
+    """Return until when nothing is sent, or None."""
+    until = _read(queue, whom)[1]
+    return until if is_ahead(until, now, LONGEST_WAIT) else None
+
+
+def hold(queue: Queue, now: float, asked: float, whom: str = COLLECTOR) -> float:
+    """Note one more failure, and return until when nothing is sent; `asked`: seconds by Retry-After."""
+    failures = _read(queue, whom)[0] + 1
+    until = now + pause(failures, asked)
+    queue.note(whom, f"{failures} {until}")
+    return until
+
+
+def release(queue: Queue, whom: str = COLLECTOR) -> None:
+    """Note that the other side answers."""
+    if _read(queue, whom)[0]:
+        queue.note(whom, "0 0")
+
+
+def _read(queue: Queue, whom: str) -> tuple[int, float]:
+    failures, _, until = (queue.fact(whom) or "0 0").partition(" ")
+    return int(failures), float(until)

@@ -14,17 +14,20 @@ from collections.abc import Callable
 
 from hushcount.client import Client
 from hushcount.delivery.database import Database
-from hushcount.delivery.documents import (
+from hushcount.delivery.events import What
+from hushcount.delivery.exchange import NoAnswer
+from hushcount.delivery.publication import (
     LEAST_AGE,
     Document,
+    Documents,
     NotServed,
+    Publication,
+    fetch_documents,
     keep_documents,
     kept_documents,
     note_refresh,
+    read_publication,
 )
-from hushcount.delivery.events import What
-from hushcount.delivery.exchange import NoAnswer
-from hushcount.delivery.publication import Documents, Publication, fetch_documents, read_publication
 from hushcount.delivery.site import Site
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.errors import HushcountError

@@ -15,12 +15,11 @@ from hushcount.budget import Budget, OptedOut
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
 from hushcount.delivery.arrivals import Arrivals
+from hushcount.delivery.database import own_folder
 from hushcount.delivery.delivering import Deliverer
 from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, Event, EventLog, What
-from hushcount.delivery.folder import own_folder
-from hushcount.delivery.making import Made, Maker
-from hushcount.delivery.open_evaluations import OpenEvaluations
+from hushcount.delivery.making import Made, Maker, OpenEvaluations
 from hushcount.delivery.present import Present
 from hushcount.delivery.publication import Publication
 from hushcount.delivery.queue import Queue, database

@@ -15,7 +15,7 @@ from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.exchange import Reply
-from hushcount.delivery.hold import COLLECTOR, held_until
+from hushcount.delivery.posting import COLLECTOR, held_until
 from hushcount.delivery.queue import Queue, database
 from hushcount.delivery.waiting import Claimed, Waiting
 from hushcount.delivery.waits import LONGEST_WAIT

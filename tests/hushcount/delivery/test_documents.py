@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 
 from hushcount.delivery.database import Database
-from hushcount.delivery.documents import Document, NotServed, _refresh_at, fetch, keep_documents, kept_documents
 from hushcount.delivery.exchange import NoAnswer, Reply
-from hushcount.delivery.publication import Publication, fetch_documents, read_publication
+from hushcount.delivery.publication import (
+    Document,
+    NotServed,
+    Publication,
+    _refresh_at,
+    fetch,
+    fetch_documents,
+    keep_documents,
+    kept_documents,
+    read_publication,
+)
 from hushcount.delivery.queue import database
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, NotYet
