@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,14 +16,11 @@ from hushcount.errors import UsageError
 from hushcount.maths.probability import LARGEST_EPSILON
 from hushcount.oracles.catalogue import CATALOGUE, frequency_oracle
 from hushcount.planning import planner
-from hushcount.planning.guide import QUESTIONS, Name, answered, check
-from hushcount.planning.guide import guide as guided
 from hushcount.planning.planner import Candidate, Plan, Task
 from hushcount.planning.shuffled import Limits, ShuffledPlan, shuffled_plan
 from hushcount.privacy.queries import delta_notes
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.prompts import prompt
 from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
@@ -67,12 +63,6 @@ def plan(
     mechanism: Annotated[list[str] | None, Option(help="Compare only this mechanism; may be repeated.")] = None,
     max_report_bytes: Annotated[int | None, Option(help="Longest report before sealing.", min=1, max=1 << 20)] = None,
     max_tally_mib: Annotated[float | None, Option(help="Largest tally, in MiB.", min=0.0, max=2.0**20)] = None,
-    guide: Annotated[
-        bool, Option("--guide", help="Ask four questions, those without their option, and explain an answer.")
-    ] = False,
-    trust: Annotated[
-        str | None, Option(help="With --guide, whom users trust: shuffler or nobody.", metavar="WHOM")
-    ] = None,
     out: Annotated[Path | None, Option(help="Campaign file to write with the best mechanism.")] = None,
     id: Annotated[str | None, Option(help="Name of the campaign, with --out.")] = None,
     keys: Annotated[list[Path] | None, Option(help="Directory with public.json, with --out; may be repeated.")] = None,
@@ -81,17 +71,8 @@ def plan(
 
     With --shuffled-epsilon, --delta and --reports it finds the largest local epsilon that shuffling makes so small.
 
-    With --guide it asks how many reports and items there are, what must be seen, and whom users trust.
-
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
-    if guide or trust is not None:
-        others = (epsilon, shuffled_epsilon, delta, objective, target_share, want_error, mechanism, out)
-        if not guide or any(value is not None for value in (*others, max_report_bytes, max_tally_mib)):
-            raise UsageError("give --guide with its own options only: number of reports, items, --want-share, --trust")
-        known = None if dictionary is None else str(_domain(dictionary_size, dictionary, open_domain))
-        items = known or ("unknown" if open_domain else dictionary_size)
-        return _guided({"reports": reports, "items": items, "share": want_share, "trust": trust})
     chosen = options.objective_of(objective, target_share)
     if chosen.name == "target" and target_share is None:
         raise UsageError("objective is target: give --target-share too")
@@ -129,24 +110,6 @@ def plan(
     data |= {"detection": detection} if detection else {}
     data |= {} if both is None else {"shuffled": both.data()}
     return Answer(data, _shown(result, domain, detection, out, both))
-
-
-_OPTIONS: dict[Name, str] = {
-    "reports": "--reports", "items": "--dictionary-size or --open-domain", "share": "--want-share", "trust": "--trust"
-}  # fmt: skip
-
-
-def _guided(given: Mapping[Name, object]) -> Answer:
-    texts: dict[Name, str] = {}
-    for name, question in QUESTIONS.items():
-        value = given[name]
-        texts[name] = prompt(question, _OPTIONS[name], partial(check, name)) if value is None else str(value)
-    try:
-        found = guided(answered(texts))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    commands = ["", "go on with:", *(f"  {command}" for command in found.commands())]
-    return Answer(found.data(), [*(f"- {sentence}" for sentence in found.words()), *commands])
 
 
 def _domain(size: int | None, dictionary: Path | None, open_domain: bool) -> int | None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import shlex
 from dataclasses import asdict, fields
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -234,39 +231,3 @@ def test_a_planned_campaign_states_no_more_than_the_two_limits(world: World, tmp
     assert " 0.01" in large.err
     refused(*asked, "--want-error", 3, says=["--shuffled-epsilon with --reports", "--want-error"])
     refused(*ASKED, "--dictionary-size", 9, "--delta", 1e-8, says=["--delta with --shuffled-epsilon"])
-
-
-def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("pipelines.console.prompts.sys", SimpleNamespace(stdin=io.StringIO(text)))
-
-
-@pytest.mark.long
-def test_the_guide_asks_what_no_option_answers_and_names_commands_that_run(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    typed(monkeypatch, "2e4\n50\n0.05\nshuffler\n")
-    run = done("plan", "--guide", "--json")
-    assert run.err.count("?") == 4
-    options = ("--reports", 20_000, "--dictionary-size", 50, "--want-share", 0.05, "--trust", "shuffler")
-    assert done("plan", "--guide", *options, "--json").json == run.json
-    said = done("plan", "--guide", *options).out
-    assert all(sentence in said for sentence in [*run.json["words"], *run.json["commands"]])
-    first, second, third, fourth = (shlex.split(command)[1:] for command in run.json["commands"])
-    assert done(*first, "--json").json["chosen"] == run.json["chosen"]
-    told = done(*second, "--json").json
-    assert told["shuffled_epsilon"] == run.json["protection"]["shuffled_epsilon"]
-    assert told["windows_epsilon_joint"] == run.json["windows"]["joint"]
-    assert third == ["keys", "new", "--out", "keys"]
-    write_lines(tmp_path / "items.txt", [f"item-{number}" for number in range(49)])
-    places = {"items.txt": tmp_path / "items.txt", "keys": world.keys, "campaign.json": tmp_path / "campaign.json"}
-    done(*(places.get(word, word) for word in fourth))
-    assert Campaign.read(tmp_path / "campaign.json").shuffle.minimum_batch == 20_000
-
-
-def test_the_guide_without_answers_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    typed(monkeypatch, "")
-    refused("plan", "--guide", says=["--reports"])
-    typed(monkeypatch, "2e4\nall\n")
-    refused("plan", "--guide", says=["items is 'all'", " 2.."])
-    refused("plan", "--guide", "--epsilon", 1, says=["--guide"])
-    refused("plan", "--trust", "nobody", says=["--guide"])
