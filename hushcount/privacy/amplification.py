@@ -1,4 +1,4 @@
-"""Amplification by shuffling: what epsilon n shuffled reports have, and back from it to delta or the local epsilon."""
+"""Amplification by shuffling: what epsilon n shuffled reports have, and back from it to the local epsilon."""
 
 from __future__ import annotations
 
@@ -132,17 +132,6 @@ def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Po
 
 # The arrays of a mechanism's two laws are some ten megabytes each; those of the next mechanism take their place.
 _divergence = lru_cache(maxsize=2)(divergence)
-
-
-def shuffled_delta(law: BlanketLaw, reports: int, epsilon: float) -> float:
-    """Return a delta such that n shuffled reports are (epsilon, delta)-private, 0 from the local epsilon on."""
-    result, cut = 1.0, 1e-16
-    while cut >= LEAST_DELTA * _CUT:
-        result = divergence(law, reports, cut).delta(epsilon)
-        if not 0.0 < result < cut / _CUT:
-            break
-        cut *= 1e-32
-    return result
 
 
 def largest_local_epsilon(

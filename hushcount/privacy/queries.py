@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.oracles.mechanism import Mechanism
-from hushcount.privacy.amplification import Amplified, closed_form_epsilon, shuffled_delta
-from hushcount.privacy.blanket import blanket_law, general_law
+from hushcount.privacy.amplification import Amplified, closed_form_epsilon
 from hushcount.privacy.composition import Loss, basic
 from hushcount.privacy.joint import part_of, smaller
 
@@ -93,23 +91,6 @@ def windows_notes(windows: int) -> Iterator[str]:
         "number of reports and no number of windows follows from a result; hushcount ledger set --fixed-parameters "
         "declares that"
     )
-
-
-def delta_answer(mechanism: Mechanism | None, local: float, reports: int, epsilon: float) -> Answer:
-    """Return the delta of shuffled reports at `epsilon`, for one report; a mechanism of None stands for any."""
-    law = None if mechanism is None else blanket_law(mechanism)
-    general = shuffled_delta(general_law(local), reports, epsilon)
-    own = None if law is None else shuffled_delta(law, reports, epsilon)
-    return {
-        "local_epsilon": local,
-        "shuffled_epsilon": epsilon,
-        "bound": "general" if own is None or general <= own else "blanket",
-        "delta": general if own is None else min(general, own),
-        "delta_general": general,
-        "delta_blanket": own,
-        "reports": reports,
-        "relation": "replace-one",
-    }
 
 
 def discovery_answer(rule: KeepRule) -> Answer:

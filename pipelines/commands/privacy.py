@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,8 +18,7 @@ from hushcount.maths.probability import require_epsilon
 from hushcount.oracles.catalogue import ANY_SEED, build, plan
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.privacy import queries
-from hushcount.privacy.amplification import Amplified, amplify, amplify_any, largest_local_epsilon
-from hushcount.privacy.blanket import BlanketLaw, blanket_law
+from hushcount.privacy.amplification import Amplified, amplify, amplify_any
 from hushcount.privacy.joint import MOST_PARTS
 from hushcount.privacy.unit import repeats_of
 from hushcount.senders import UNBOUND
@@ -29,25 +27,19 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.guarantees import guarantee
 from pipelines.console.tables import Table
 
-# Above every local epsilon.
-_MOST_EPSILON = 40
-
 
 @dataclass(frozen=True)
 class _Subject:
-    """A mechanism at a local epsilon; None stands for: solve for it, any mechanism, no campaign file."""
+    """A local epsilon, or a mechanism of it, or a campaign's."""
 
-    epsilon: float | None
-    mechanism: Callable[[float], Mechanism] | None = None
+    epsilon: float
+    mechanism: Mechanism | None = None
     campaign: Campaign | None = None
 
-    def law(self, epsilon: float) -> BlanketLaw | None:
-        return None if self.mechanism is None else blanket_law(self.mechanism(epsilon))
-
-    def amplified(self, epsilon: float, reports: int, delta: float) -> Amplified:
+    def amplified(self, reports: int, delta: float) -> Amplified:
         if self.mechanism is None:
-            return amplify_any(epsilon, reports, delta)
-        return amplify(self.mechanism(epsilon), reports, delta)
+            return amplify_any(self.epsilon, reports, delta)
+        return amplify(self.mechanism, reports, delta)
 
     @property
     def floor(self) -> int:
@@ -66,14 +58,10 @@ def privacy(
     dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,
     set_: options.Settings = None,
     campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
-    shuffled_epsilon: Annotated[
-        float | None, Option(help="Budget of one report after shuffling: finds the local one.", max=_MOST_EPSILON)
-    ] = None,
     windows: Annotated[
         int | None,
         Option(help="Windows in which a client has a report: their sum, and jointly.", min=1, max=MOST_PARTS),
     ] = None,
-    at_epsilon: Annotated[float | None, Option(help="Shuffled epsilon: finds delta.", max=_MOST_EPSILON)] = None,
     discovery: Annotated[bool, Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
     cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
     relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
@@ -87,8 +75,7 @@ def privacy(
     Example: hushcount privacy --epsilon 1 --reports 100000 --delta 1e-8 --mechanism ais --dictionary-size 26000
     """
     of_mechanism = {"--mechanism": mechanism, "--dictionary-size": dictionary_size, "--set": set_ or None}
-    of_shuffling = {"--reports": reports, **of_mechanism, "--shuffled-epsilon": shuffled_epsilon}
-    of_shuffling |= {"--at-epsilon": at_epsilon, "--windows": windows}
+    of_shuffling = {"--reports": reports, **of_mechanism, "--windows": windows}
     of_discovery = {"--cap": cap, "--relation": relation, "--rule": rule, "--counts": counts or None}
     try:
         if discovery:
@@ -97,12 +84,11 @@ def privacy(
         else:
             _refuse(of_discovery, "without --discovery")
             if campaign is not None:
-                fixed = {"--epsilon": epsilon, **of_mechanism, "--shuffled-epsilon": shuffled_epsilon}
-                _refuse(fixed, "with --campaign, which fixes mechanism and epsilon")
+                _refuse({"--epsilon": epsilon, **of_mechanism}, "with --campaign, which fixes mechanism and epsilon")
                 subject = _of_campaign(Campaign.read(campaign))
             else:
-                subject = _of_options(epsilon, shuffled_epsilon, mechanism, dictionary_size, set_ or [])
-            found = _answer(subject, reports, delta, shuffled_epsilon, at_epsilon, windows)
+                subject = _of_options(epsilon, mechanism, dictionary_size, set_ or [])
+            found = _answer(subject, reports, delta, windows)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(found, _shown(found))
@@ -122,54 +108,34 @@ def _of_campaign(campaign: Campaign) -> _Subject:
             f"a client may send {repeats} reports a batch, and its equal answers link them: shuffling gains nothing, "
             f"and all its reports of an epoch have local epsilon {rounded_up(campaign.epoch_epsilon or 0.0)} together"
         )
-    return _Subject(mechanism.epsilon, lambda _: mechanism, campaign)
+    return _Subject(mechanism.epsilon, mechanism, campaign)
 
 
-def _of_options(
-    epsilon: float | None, want: float | None, name: str | None, domain: int | None, pairs: list[str]
-) -> _Subject:
-    if (epsilon is None) == (want is None):
-        raise UsageError("give --epsilon, or --shuffled-epsilon to solve for it")
-    if epsilon is not None:
-        require_epsilon(epsilon)
+def _of_options(epsilon: float | None, name: str | None, domain: int | None, pairs: list[str]) -> _Subject:
+    if epsilon is None:
+        raise UsageError("give --epsilon, or --campaign FILE; hushcount plan --shuffled-epsilon solves for it")
+    require_epsilon(epsilon)
     if name is None:
         _refuse({"--dictionary-size": domain, "--set": pairs or None}, "without --mechanism")
         return _Subject(epsilon)
     settings, objective = options.parse_settings(pairs)
-
-    def make(local: float) -> Mechanism:
-        return build(name, local, domain, plan(name, local, domain, settings, objective, ANY_SEED))
-
-    return _Subject(epsilon, make)
+    complete = plan(name, epsilon, domain, settings, objective, ANY_SEED)
+    return _Subject(epsilon, build(name, epsilon, domain, complete))
 
 
-def _answer(
-    subject: _Subject,
-    reports: int | None,
-    delta: float | None,
-    want: float | None,
-    at: float | None,
-    windows: int | None,
-) -> dict[str, Any]:
+def _answer(subject: _Subject, reports: int | None, delta: float | None, windows: int | None) -> dict[str, Any]:
     if reports is None:
         raise UsageError("give --reports N, the number of reports that are shuffled together")
     if reports < 1:
         raise UsageError(f"reports is {reports}, must be at least 1")
-    if at is not None:
-        if delta is not None or want is not None or windows is not None:
-            raise UsageError(
-                "give --at-epsilon, which solves for delta, without --delta, --shuffled-epsilon and --windows"
-            )
-        return _delta_at(subject, reports, at)
     campaign = subject.campaign
     if delta is None and campaign is not None:
         delta = campaign.shuffle.delta
     if delta is None:
-        raise UsageError("give --delta, or --at-epsilon to solve for it")
+        raise UsageError("give --delta, in (0, 1) and far below 1/reports")
     if not 0.0 < delta < 1.0:
         raise UsageError(f"delta is {delta}, must be in (0, 1)")
-    local = subject.epsilon if want is None else largest_local_epsilon(want, reports, delta, subject.law)
-    gained = subject.amplified(float(local or 0.0), reports, delta)
+    gained = subject.amplified(reports, delta)
     lasting = None if campaign is None else campaign.epoch_epsilon
     for sentence in queries.shuffled_notes(gained, subject.floor, lasting):
         note(f"note: {sentence}")
@@ -185,17 +151,7 @@ def _answer(
         answer |= queries.windows_answer(gained, windows)
         for sentence in queries.windows_notes(windows):
             note(f"note: {sentence}")
-    return answer | ({} if want is None else {"wanted_epsilon": want})
-
-
-def _delta_at(subject: _Subject, reports: int, epsilon: float) -> dict[str, Any]:
-    if not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise UsageError(f"at_epsilon is {epsilon}, must be above 0 and finite")
-    if reports < subject.floor:
-        raise UsageError(f"reports is {reports}, must be at least the campaign's minimum batch of {subject.floor}")
-    local = float(subject.epsilon or 0.0)
-    mechanism = None if subject.mechanism is None else subject.mechanism(local)
-    return queries.delta_answer(mechanism, local if mechanism is None else mechanism.epsilon, reports, epsilon)
+    return answer
 
 
 def _rule(campaign: Path | None, epsilon: float | None, delta: float | None, given: dict[str, Any]) -> KeepRule:

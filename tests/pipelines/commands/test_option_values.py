@@ -54,8 +54,6 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("privacy", "dictionary-size"): (
         (*SHUFFLING, "--epsilon", 1, "--reports", 10, "--mechanism", "grr"), ("0", "1", *WHOLE),
     ),
-    ("privacy", "shuffled-epsilon"): ((*SHUFFLING, "--reports", 10), ("0", "nan", "-1", "1e300")),
-    ("privacy", "at-epsilon"): (("privacy", "--epsilon", 1, "--reports", 10), ("0", "nan", "-1", "1e300")),
     ("privacy", "windows"): ((*SHUFFLING, "--epsilon", 1, "--reports", 1000), ("0", *WHOLE)),
     ("privacy", "cap"): (("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8), ("0", *WHOLE)),
     ("keys new", "days"): (("keys", "new", "--out", "KEYS2"), ("0", "-1", "0.5", "100000000000000000000000")),

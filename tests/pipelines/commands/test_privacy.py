@@ -65,7 +65,6 @@ def test_below_the_floor_nothing_is_claimed(world: World) -> None:
     assert "minimum batch of 50" in run.err
     assert run.json["bound"] is None
     assert run.json["shuffled_epsilon"] == run.json["local_epsilon"]
-    refused("privacy", "--campaign", path, "--reports", 49, "--at-epsilon", 1, says=["reports is 49", " 50"])
 
 
 def test_a_local_epsilon_too_large_to_gain_anything() -> None:
@@ -79,22 +78,6 @@ def test_a_delta_that_allows_to_reveal_a_report_is_noted() -> None:
     assert "delta is 0.001" in run.err
     assert run.json["bound"] == "general"
     assert done("privacy", "--epsilon", 1, "--reports", 1000, "--delta", "0.0009", "--json").err == ""
-
-
-@pytest.mark.long
-def test_the_inverses_agree_with_the_question() -> None:
-    options = ("--mechanism", "ss", "--dictionary-size", 50, "--json")
-    asked = done("privacy", "--shuffled-epsilon", 0.05, "--reports", 20_000, "--delta", "1e-7", *options).json
-    assert asked["wanted_epsilon"] == 0.05
-    assert 0.0499 < asked["shuffled_epsilon"] <= 0.05
-    back = done(
-        "privacy", "--epsilon", asked["local_epsilon"], "--reports", 20_000, "--at-epsilon", 0.05, *options
-    ).json
-    assert back["bound"] == "blanket"
-    assert back["delta"] == back["delta_blanket"] == pytest.approx(1e-7, rel=0.01)
-    assert back["delta_general"] > back["delta"]
-    general = done("privacy", "--epsilon", 1, "--reports", 1000, "--at-epsilon", 0.5, "--json").json
-    assert (general["bound"], general["delta_blanket"]) == ("general", None)
 
 
 def test_discovery(subtests: pytest.Subtests) -> None:
@@ -139,26 +122,15 @@ def test_discovery_for_people_and_of_a_campaign(world: World) -> None:
 
 def test_what_is_refused(subtests: pytest.Subtests) -> None:
     for options, says in [
-        ((), "--epsilon, or --shuffled-epsilon"),
+        ((), "--epsilon, or --campaign"),
         (("--epsilon", 1), "--reports N"),
-        (("--epsilon", 1, "--reports", 10), "--delta, or --at-epsilon"),
+        (("--epsilon", 1, "--reports", 10), "give --delta"),
         (("--epsilon", 1, "--reports", 0, "--delta", 0.1), "reports is 0"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0), "delta is 0.0"),
         (("--epsilon", 1, "--reports", 10, "--delta", 1), "delta is 1.0"),
         (("--epsilon", 1, "--reports", 10, "--delta", "nan"), "delta is nan"),
         (("--epsilon", 41, "--reports", 10, "--delta", 0.1), "epsilon is 41.0"),
         (("--epsilon", 0, "--reports", 10, "--delta", 0.1), "epsilon is 0.0"),
-        (
-            ("--epsilon", 1, "--shuffled-epsilon", 1, "--reports", 10, "--delta", 0.1),
-            "--epsilon, or --shuffled-epsilon",
-        ),
-        (("--shuffled-epsilon", -1, "--reports", 10, "--delta", 0.1), "shuffled_epsilon is -1.0"),
-        (("--shuffled-epsilon", 1e-9, "--reports", 10, "--delta", 1e-9), "10 reports"),
-        (
-            ("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--at-epsilon", 1),
-            "--delta, --shuffled-epsilon",
-        ),
-        (("--epsilon", 1, "--reports", 10, "--at-epsilon", -1), "at_epsilon is -1.0"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--cap", 2), "--cap"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--dictionary-size", 2), "--mechanism"),
         (("--epsilon", 1, "--reports", 10, "--delta", 0.1, "--mechanism", "aes"), "mechanism is 'aes'"),
@@ -195,7 +167,6 @@ def test_thirty_windows_by_their_sum_and_jointly() -> None:
     tiny = done("privacy", "--epsilon", 1, "--reports", 9_000, "--delta", 1e-40, "--windows", 3, "--json").json
     assert tiny["windows_epsilon_joint"] == tiny["windows_epsilon_sum"] == pytest.approx(3 * tiny["shuffled_epsilon"])
     refused(*AIS[:-6], "--delta", 0.1, "--windows", 10, says=["windows is 10"])
-    refused("privacy", "--epsilon", 1, "--reports", 9, "--at-epsilon", 1, "--windows", 2, says=["--at-epsilon"])
     refused("privacy", "--discovery", "--epsilon", 1, "--delta", 1e-8, "--windows", 2, says=["--windows"])
 
 
