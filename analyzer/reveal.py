@@ -1,8 +1,12 @@
-"""Open the pairs that the auxiliary server released, and believe a value only if its pair is an honest client's."""
+"""Open the pairs that the auxiliary server released, and believe a value only if its pair is an honest client's.
+
+Where names are asked for, the analyzer cannot make them itself: it verifies opened values with the evaluator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -10,9 +14,8 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.discovery.count_laws import CountLaw
-from hushcount.discovery.names import Name, keyed_name
-from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
-from hushcount.discovery.released import split_released
+from hushcount.discovery.oblivious import MOST_QUESTIONS, Ask, questions_of
+from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat, Name, keyed_name, name_of, split_released
 from hushcount.items import may_be_item
 from hushcount.reasons import Counted
 from hushcount.wire.sealing import Sealer
@@ -97,3 +100,33 @@ def judge(form: DiscoveryFormat, analyzer: bytes, record: bytes, value: str, nam
     if name.hash + honest != record[: form.pair_bytes]:
         return "unverified"
     return "accepted" if may_be_item(value) else "no_item"
+
+
+def verify(
+    form: DiscoveryFormat, analyzer: bytes, opened: Sequence[tuple[bytes, str]], ask: Ask, evaluator: bytes
+) -> tuple[list[tuple[bytes, str]], Counter[Counted]]:
+    """Ask for the name of each opened value, blinded, and believe those whose pairs honest clients make.
+
+    Args:
+        analyzer: its public key.
+        opened: released records, each with its value.
+        evaluator: its public key in the campaign.
+
+    Returns:
+        Those of `opened` that are believed, and counts as those of `Reveal`: of each, accepted or why it was refused.
+
+    Raises:
+        Unanswered: the evaluator does not answer, or does not prove its answer.
+    """
+    found: list[tuple[bytes, str]] = []
+    counts: Counter[Counted] = Counter()
+    for start in range(0, len(opened), MOST_QUESTIONS):
+        some = opened[start : start + MOST_QUESTIONS]
+        questions = questions_of([form.input(value) for _, value in some])
+        outputs = questions.finish(ask(questions.blinded), evaluator)
+        for (record, value), output in zip(some, outputs, strict=True):
+            reason = judge(form, analyzer, record, value, name_of(output))
+            counts[reason] += 1
+            if reason == "accepted":
+                found.append((record, value))
+    return found, counts

@@ -15,7 +15,7 @@ from aux_server.bins import Bins
 from aux_server.drawing import BinWords, Derives, Draw, Reference, in_drawn_order
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.discovery.released import join_released
+from hushcount.discovery.pairs import join_released
 from hushcount.randomness import WORD_VALUES, Words, below
 
 Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"

@@ -24,7 +24,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary, items_of, tally_items
 from hushcount.client import Client
 from hushcount.collection.envelopes import client_token, envelope_dtype
-from hushcount.discovery.names import keyed_name
+from hushcount.discovery.pairs import keyed_name
 from hushcount.errors import NotYet, TooFewOpened
 from hushcount.estimating import estimated
 from hushcount.oracles.estimates import Estimate

@@ -186,7 +186,7 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
     """Return the keys for a campaign that begins at a time: the active key of each role in the key directories.
 
-    Which of an evaluator's keys an epoch takes also depends on the epochs before (`keys.evaluator_keys.next_key`).
+    Which of an evaluator's keys an epoch takes also depends on the epochs before (`keys.listing.next_key`).
 
     Raises:
         UsageError: a listing is missing or invalid, or a role in it that opens has no active key.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms, Restart, RestartTerms
 from hushcount.campaigns.log import MOST_EPOCHS
 from hushcount.campaigns.public_keys import EvaluatorKeyPart, VerifyKeyPart
-from hushcount.campaigns.restart import Restart, RestartTerms
 from hushcount.errors import UsageError
 from hushcount.formats.reading import validated
 from keys.directories import KeyReference

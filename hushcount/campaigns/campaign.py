@@ -14,8 +14,7 @@ from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, ShufflePart
 from hushcount.campaigns.public_keys import KeysPart, valid_key
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.discovery.released import released_bytes
+from hushcount.discovery.pairs import DiscoveryFormat, released_bytes
 from hushcount.errors import UsageError
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part

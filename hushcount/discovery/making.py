@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hushcount.discovery.names import Name, blank_name, keyed_name, name_of
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Ask, Evaluations, Unanswered, evaluations_of, joined
-from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat
+from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat, Name, blank_name, keyed_name, name_of
 from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer
 
 

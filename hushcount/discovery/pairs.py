@@ -5,6 +5,9 @@
 The auxiliary server counts equal pairs and cannot open the value; the analyzer sees a value only after it was kept.
 The inner box is a function of the value alone: all clients' copies are the same bytes, so that the release does not
 tell who sent the value, or how many did (docs/adr/0005).
+
+The name of a value in a bin is its hash and the key of its inner box: equal values have equal names. What the auxiliary
+server releases of a bin is its pair, and in a campaign with counts the count that it shows.
 """
 
 from __future__ import annotations
@@ -13,8 +16,13 @@ import hashlib
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from hushcount.arrays import Octets
 from hushcount.errors import UsageError
 from hushcount.items import MOST_ITEM_BYTES
+from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import SEAL_BYTES
 
 HASH_BYTES = 32
@@ -89,3 +97,70 @@ class DiscoveryFormat:
     def sealed_bytes(self) -> int:
         """Bytes of a whole discovery report."""
         return self.plain_bytes + SEAL_BYTES
+
+
+COUNT_BYTES = 8
+
+
+def released_bytes(form: DiscoveryFormat, counts: bool) -> int:
+    """Return the length of a released record."""
+    return form.pair_bytes + (COUNT_BYTES if counts else 0)
+
+
+def join_released(pairs: Octets, shown: npt.NDArray[np.int64] | None) -> Octets:
+    """Return uint8[n, L], the released records of uint8[n] pairs and, in a campaign with counts, int64[n] counts."""
+    if shown is None:
+        return pairs
+    counts = np.ascontiguousarray(shown, dtype="<i8").view(np.uint8).reshape(len(shown), COUNT_BYTES)
+    return np.concatenate([pairs, counts], axis=1)
+
+
+def split_released(record: bytes, form: DiscoveryFormat, counts: bool) -> tuple[bytes, int | None]:
+    """Return a record's pair and the count that the bin shows, None in a campaign without counts.
+
+    Raises:
+        ValueError: the record is not as long as one of this campaign.
+    """
+    if len(record) != released_bytes(form, counts):
+        raise ValueError(f"the record has {len(record)} bytes, must have {released_bytes(form, counts)}")
+    pair, shown = record[: form.pair_bytes], record[form.pair_bytes :]
+    return pair, int.from_bytes(shown, "little", signed=True) if counts else None
+
+
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Name:
+    """What all clients with the same value derive alike.
+
+    Attributes:
+        hash: 32 bytes, by which the auxiliary server counts.
+        box_key: 32 bytes, the key of the inner box (`Sealer.seal_alike`).
+    """
+
+    hash: bytes
+    box_key: bytes
+
+
+def keyed_name(form: DiscoveryFormat, value: str) -> Name:
+    """Return the name of a value under the campaign's hash key: whoever has a client's campaign file can make it."""
+    return Name(form.hash(value), form.hash_key)
+
+
+def name_of(output: bytes) -> Name:
+    """Return the name of the value whose pseudorandom function has this output: nobody can make it without asking.
+
+    Both parts come from the output. If the box key were public, its box would test a guess as well as the hash does.
+    """
+    return Name(*(_derived(output, part) for part in (b"bin hash", b"box key")))
+
+
+def blank_name() -> Name:
+    """Return a random name, which no other report has: "nothing to discover"."""
+    fresh = SystemWords().words((HASH_BYTES + _KEY_BYTES) // 8).tobytes()
+    return Name(fresh[:HASH_BYTES], fresh[HASH_BYTES:])
+
+
+def _derived(output: bytes, part: bytes) -> bytes:
+    return hashlib.blake2b(b"", digest_size=32, key=output, person=part).digest()

@@ -15,8 +15,8 @@ from hushcount.maths.variance import Numbers, SupportLaw
 from hushcount.oracles.decoding import DecodeCost
 from hushcount.oracles.encoders.base import Encoder, Scored
 from hushcount.oracles.estimates import Estimate
+from hushcount.oracles.group_estimates import sums
 from hushcount.oracles.responders.base import Responder
-from hushcount.oracles.sums import sums
 from hushcount.oracles.tally import MOST_CELLS, Tally
 from hushcount.randomness import Words
 from hushcount.wire import fields as wire
@@ -150,7 +150,7 @@ class Mechanism:
         """Estimate how many of the tally's reports hold an item of each group: one row for a group.
 
         Never from the errors of single items, because scores of one report depend on each other:
-        `hushcount.oracles.sums`. A group of one item has the row of `estimate`.
+        `hushcount.oracles.group_estimates`. A group of one item has the row of `estimate`.
 
         Args:
             tally: of at least one report.

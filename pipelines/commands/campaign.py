@@ -14,7 +14,7 @@ from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import directories
-from keys.evaluator_keys import next_key
+from keys.listing import next_key
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, show_json
 from pipelines.console.tables import facts

@@ -12,15 +12,15 @@ from hushcount.campaigns.delegation import (
     CampaignSignature,
     read_campaign_signature,
     read_delegation,
+    read_restart,
     verify_campaign,
 )
-from hushcount.campaigns.restart import read_restart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_once
 from hushcount.policy import terms_of
 from keys import directories, vouching
-from keys.evaluator_keys import listed_keys
+from keys.listing import listed_keys
 from pipelines.console import options
 from pipelines.console.answer import Answer
 from pipelines.console.tables import facts

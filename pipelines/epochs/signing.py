@@ -7,8 +7,13 @@ from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, read_campaign_signature, read_delegation
-from hushcount.campaigns.restart import Restart
+from hushcount.campaigns.delegation import (
+    CampaignSignature,
+    Delegation,
+    Restart,
+    read_campaign_signature,
+    read_delegation,
+)
 from hushcount.campaigns.signatures import signature_path
 from hushcount.errors import UsageError
 from keys import vouching

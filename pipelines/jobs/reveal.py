@@ -11,12 +11,10 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
 
-from analyzer.reveal import Reveal
-from analyzer.verify import verify
+from analyzer.reveal import Reveal, verify
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.discovery.count_laws import CountLaw
-from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.discovery.released import split_released
+from hushcount.discovery.pairs import DiscoveryFormat, split_released
 from hushcount.errors import UsageError
 from hushcount.senders import Senders
 from keys.directories import KeyReference

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
-from hushcount.questions.paths import by_prefix, parent_of
+from hushcount.questions.selecting import by_prefix, parent_of
 from pipelines.monitoring.panel_campaign import Shown
 from pipelines.pages.figures import Block, Figure, Prose, Row, Span
 from pipelines.questions.selection import declared_groups

@@ -9,8 +9,7 @@ from pathlib import Path
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.counted import Counted, Group
-from hushcount.questions.paths import by_prefix
-from hushcount.questions.selecting import CHOICES, Choice, select
+from hushcount.questions.selecting import CHOICES, Choice, by_prefix, select
 from pipelines.jobs.results import read_names
 from pipelines.questions.sources import Source
 

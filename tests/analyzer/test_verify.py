@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.reveal import open_pair
-from analyzer.verify import verify
-from hushcount.discovery.names import Name, blank_name, name_of
+from analyzer.reveal import open_pair, verify
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, Unanswered
-from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.pairs import DiscoveryFormat, Name, blank_name, name_of
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
 from keys.private import PrivateKey

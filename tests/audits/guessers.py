@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
-from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Ask
-from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.pairs import DiscoveryFormat, name_of
 from hushcount.policy import Policy
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey

@@ -9,16 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyzer.reveal import open_pair
-from analyzer.verify import verify
+from analyzer.reveal import open_pair, verify
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import verify_campaign
 from hushcount.campaigns.forks import forks, seen_in_file
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.collection.envelopes import envelope_dtype
-from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import ELEMENT_BYTES, Ask, Unanswered, evaluations_of
-from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.discovery.pairs import HASH_BYTES, name_of
 from hushcount.errors import UsageError
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy, terms_of

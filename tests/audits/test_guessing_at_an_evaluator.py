@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from hushcount.client import Client
-from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Ask, Unanswered, evaluations_of
-from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.discovery.pairs import HASH_BYTES, name_of
 from hushcount.policy import Policy
 from keys.directories import campaign_key
 from tests.evaluator.running import (

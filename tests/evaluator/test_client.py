@@ -14,8 +14,8 @@ from hushcount.campaigns.public_keys import EvaluatorKeyPart
 from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.discovery.making import finish_all
-from hushcount.discovery.names import name_of
 from hushcount.discovery.oblivious import Unanswered
+from hushcount.discovery.pairs import name_of
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
 from keys import directories

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.verify import verify
-from hushcount.discovery.names import name_of
+from analyzer.reveal import verify
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Unanswered
+from hushcount.discovery.pairs import name_of
 from hushcount.errors import RetiredKey
 from hushcount.wire.sealing import Sealer
 from keys.directories import campaign_key
-from keys.evaluator_keys import next_key
+from keys.listing import next_key
 from keys.rotation import retire
 from pipelines.handover.evaluator_address import Evaluator
 from tests.evaluator.running import BEGUN, evaluating, keys_of, make_asked_site, public_key

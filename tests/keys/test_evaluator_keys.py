@@ -9,8 +9,7 @@ import pytest
 
 from hushcount.errors import UsageError
 from keys.directories import create, private_keys
-from keys.evaluator_keys import listed_keys, next_key
-from keys.listing import read_listing
+from keys.listing import listed_keys, next_key, read_listing
 from keys.rotation import retire, rotate
 from tests.support.jobs import done, refused
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from hushcount.budget import Budget
 from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
-from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
+from hushcount.campaigns.delegation import CampaignSignature, Restart, verify_campaign
 from hushcount.campaigns.log import MOST_EPOCHS, CampaignLog
 from hushcount.campaigns.public_keys import EvaluatorKeyPart
-from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError
 from hushcount.client import Client
 from hushcount.errors import UsageError

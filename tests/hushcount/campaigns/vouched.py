@@ -6,9 +6,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms, Restart, RestartTerms
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from hushcount.campaigns.restart import Restart, RestartTerms
 from keys.private import SigningKey
 
 KEY, PUBLISHER, STRANGER = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))

@@ -9,8 +9,7 @@ from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.delivery import Sender
-from hushcount.discovery.names import name_of
-from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.discovery.pairs import HASH_BYTES, name_of
 from keys.private import PrivateKey
 from tests.hushcount.delivery.fake_collector import EVALUATOR, FakeCollector, collecting, oblivious
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER

@@ -13,7 +13,7 @@ from typing import Any
 from hushcount.campaigns.signatures import signature_path
 from hushcount.delivery import Delivery, Sender
 from hushcount.delivery.posting import EVALUATOR_TOKEN
-from hushcount.discovery.names import name_of
+from hushcount.discovery.pairs import name_of
 from keys.directories import KeyReference, read_public
 from tests.evaluator.running import (
     ask,

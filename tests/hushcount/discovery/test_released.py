@@ -8,8 +8,7 @@ import pytest
 from aux_server.bins import Bins
 from aux_server.keep import kept_records
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.discovery.pairs import DiscoveryFormat
-from hushcount.discovery.released import join_released, released_bytes, split_released
+from hushcount.discovery.pairs import DiscoveryFormat, join_released, released_bytes, split_released
 from hushcount.randomness import SystemWords
 
 FORM = DiscoveryFormat(b"b" * 16, b"k" * 32, 4)

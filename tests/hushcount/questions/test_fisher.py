@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushcount.questions.fisher import fisher
+from hushcount.questions.comparing import fisher
 
 
 def both(before: list[int], after: list[int], n_before: int, n_after: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushcount.questions.many import benjamini_hochberg, bonferroni
+from hushcount.questions.changes import benjamini_hochberg, bonferroni
 
 
 def test_adjusted_p_values_are_those_of_scipy() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushcount.errors import UsageError
-from hushcount.questions.paths import by_prefix, parent_of
+from hushcount.questions.selecting import by_prefix, parent_of
 
 
 def tree(items: list[str], separator: str = "/", depth: int = 9, *, from_right: bool = False) -> dict[str, list[str]]:

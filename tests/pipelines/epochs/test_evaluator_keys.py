@@ -9,7 +9,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
-from keys.evaluator_keys import listed_keys
+from keys.listing import listed_keys
 from keys.rotation import rotate
 from pipelines.deployment.publish import publish, publishing
 from tests.support.collecting import collect

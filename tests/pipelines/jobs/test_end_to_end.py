@@ -12,8 +12,7 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import known_items
-from hushcount.discovery.pairs import HASH_BYTES
-from hushcount.discovery.released import COUNT_BYTES, split_released
+from hushcount.discovery.pairs import COUNT_BYTES, HASH_BYTES, split_released
 from hushcount.oracles.encoders.pool import Pooled
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import load

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keys.evaluator_keys import listed_keys
+from keys.listing import listed_keys
 from keys.rotation import retire
 from pipelines.audit.doctor import examine
 from tests.support.collecting import collect

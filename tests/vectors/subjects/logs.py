@@ -6,9 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature
+from hushcount.campaigns.delegation import CampaignSignature, Restart
 from hushcount.campaigns.log import CampaignLog
-from hushcount.campaigns.restart import Restart
 from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
 from hushcount.newest import Newest, Untrusted

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from hushcount.discovery.names import name_of
-from hushcount.discovery.pairs import DiscoveryFormat
+from hushcount.discovery.pairs import DiscoveryFormat, name_of
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
 from tests.evaluator import rfc9497 as twin

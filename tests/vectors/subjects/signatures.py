@@ -9,9 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, verify_campaign
+from hushcount.campaigns.delegation import CampaignSignature, Restart, verify_campaign
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import Signature, SignatureError, signed_bytes, verify
 from keys.private import SigningKey
 from tests.vectors.subjects.campaigns import campaign, evaluator_key

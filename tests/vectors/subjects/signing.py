@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms, Restart, RestartTerms
 from hushcount.campaigns.public_keys import VerifyKeyPart
-from hushcount.campaigns.restart import Restart, RestartTerms
 from keys.private import SigningKey
 from tests.vectors.subjects.script import octets
 
