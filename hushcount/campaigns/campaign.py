@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.campaigns.parts import DictionaryPart, DiscoveryPart, Identifier, MechanismPart, ShufflePart
@@ -58,13 +58,6 @@ class Campaign(Part):
     unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
 
     _path: Path | None = PrivateAttr(default=None)
-
-    @field_validator("format", mode="before")
-    @classmethod
-    def _check_format(cls, value: object) -> object:
-        if value == 1:
-            raise ValueError("is 1, of an earlier version, must be 2: make the campaign with hushcount campaign new")
-        return value
 
     @model_validator(mode="after")
     def _check(self) -> Campaign:

@@ -114,11 +114,6 @@ def test_an_integer_that_javascript_would_round_travels_as_text() -> None:
     assert Campaign.model_validate(written).fingerprint == campaign.fingerprint
 
 
-def test_a_file_of_the_format_before_says_what_to_do() -> None:
-    with pytest.raises(ValidationError, match="hushcount campaign new"):
-        Campaign.model_validate({**data(), "format": 1})
-
-
 def test_a_log_with_epochs_out_of_order_is_refused(subtests: pytest.Subtests) -> None:
     for order in [(1, 1), (2, 1), (1, 3, 2)]:
         with subtests.test(order=order):
