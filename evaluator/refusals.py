@@ -1,8 +1,8 @@
-"""The reasons for which an evaluator refuses a request: those of all services, and its own."""
+"""The reasons for which an evaluator alone refuses a request; those of all services are in `service/refusals.py`."""
 
 from __future__ import annotations
 
-from service.refusals import Reason, by_name
+from service.refusals import Reason
 
 WRONG_EVALUATIONS = Reason("wrong_evaluations", 400, "The body is not as many whole elements as one request may hold")
 BAD_ELEMENT = Reason("bad_element", 400, "A part of the body is no element of the group")
@@ -13,13 +13,3 @@ TOO_MANY_EVALUATIONS_AT_ONCE = Reason(
 )
 TOO_MANY_EVALUATIONS = Reason("too_many_evaluations", 429, "The client has had all its evaluations of this window")
 KEY_UNREADABLE = Reason("key_unreadable", 503, "The key of the campaign file is not here, or cannot be read")
-
-REASONS = by_name(
-    WRONG_EVALUATIONS,
-    BAD_ELEMENT,
-    NO_EVALUATOR,
-    KEY_DESTROYED,
-    TOO_MANY_EVALUATIONS_AT_ONCE,
-    TOO_MANY_EVALUATIONS,
-    KEY_UNREADABLE,
-)

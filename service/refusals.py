@@ -43,34 +43,6 @@ STORAGE_FAILING = Reason("storage_failing", 503, "The server cannot write to its
 TOO_MANY_CONNECTIONS = Reason("too_many_connections", 503, "Too many connections are open")
 STOPPING = Reason("stopping", 503, "The server is stopping")
 
-OF_ALL_SERVICES = (
-    MALFORMED_REQUEST,
-    MISSING_FINGERPRINT,
-    UNAUTHORISED,
-    NOT_FOUND,
-    UNKNOWN_CAMPAIGN,
-    WRONG_METHOD,
-    TOO_SLOW,
-    UNKNOWN_FINGERPRINT,
-    EPOCH_NOT_BEGUN,
-    EPOCH_CLOSED,
-    TOO_LONG,
-    WRONG_TYPE,
-    HEAD_TOO_LONG,
-    QUEUE_FULL,
-    CAMPAIGN_UNREADABLE,
-    STORAGE_FAILING,
-    TOO_MANY_CONNECTIONS,
-    STOPPING,
-)
-"""The others are the service's own."""
-
-
-def by_name(*own: Reason) -> dict[str, Reason]:
-    """Return all reasons of a service, in the order of their statuses."""
-    reasons = sorted((*OF_ALL_SERVICES, *own), key=lambda reason: reason.status)
-    return {reason.name: reason for reason in reasons}
-
 
 class Refused(Exception):
     """A request is refused for a reason, with more headers and members of the body if need be.

@@ -11,10 +11,10 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from evaluator.refusals import REASONS
+from evaluator import refusals
 from tests.evaluator.running import TOKEN, ask, evaluating, make_asked_site, some
 from tests.shuffler.collector.running import Running
-from tests.support.documented import documented_refusals
+from tests.support.documented import documented_refusals, reasons_of
 
 ROOT = Path(__file__).parents[2]
 STORED = json.loads((ROOT / "docs" / "evaluator-openapi.json").read_text(encoding="utf-8"))
@@ -34,7 +34,9 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def test_every_refusal_is_documented_with_its_status_and_nothing_else() -> None:
-    assert documented_refusals(STORED) == {(reason.status, reason.title, name) for name, reason in REASONS.items()}
+    assert documented_refusals(STORED) == {
+        (reason.status, reason.title, reason.name) for reason in reasons_of(refusals)
+    }
 
 
 @schema.parametrize()

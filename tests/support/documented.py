@@ -1,9 +1,13 @@
-"""What an OpenAPI document says of refusals."""
+"""What an OpenAPI document says of refusals, and what a service has."""
 
 from __future__ import annotations
 
 import re
+from types import ModuleType
 from typing import Any
+
+from service import refusals
+from service.refusals import Reason
 
 
 def documented_refusals(document: dict[str, Any]) -> set[tuple[int, str, str]]:
@@ -20,3 +24,9 @@ def documented_refusals(document: dict[str, Any]) -> set[tuple[int, str, str]]:
         for status, told in answers
         for title, name in re.findall(r"(?:^|; )([^;]+) \((\w+)\)", told)
     }
+
+
+def reasons_of(own: ModuleType) -> list[Reason]:
+    """Return the reasons that all services have, and those of a service's own module."""
+    named = [value for module in (refusals, own) for value in vars(module).values()]
+    return [value for value in named if isinstance(value, Reason)]

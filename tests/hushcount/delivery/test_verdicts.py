@@ -12,8 +12,10 @@ from hushcount.delivery.exchange import Reply
 from hushcount.delivery.verdicts import Verdict, evaluation_verdict, verdict
 from hushcount.delivery.waits import LONGEST_WAIT, pause, random_seconds
 from service.refusals import MEDIA_TYPE, Refused
-from shuffler.collector.refusals import REASONS
+from shuffler.collector import refusals
+from tests.support.documented import reasons_of
 
+REASONS = {reason.name: reason for reason in reasons_of(refusals)}
 HTML = Reply(403, {"content-type": "text/html"}, b"<html>Pay for the network of this hotel")
 
 
