@@ -14,7 +14,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
 
 from hushcount.discovery.count_laws import CountLaw
-from hushcount.discovery.oblivious import MOST_QUESTIONS, Ask, questions_of
+from hushcount.discovery.oblivious import MOST_EVALUATIONS, Ask, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES, DiscoveryFormat, Name, keyed_name, name_of, split_released
 from hushcount.items import may_be_item
 from hushcount.reasons import Counted
@@ -120,10 +120,10 @@ def verify(
     """
     found: list[tuple[bytes, str]] = []
     counts: Counter[Counted] = Counter()
-    for start in range(0, len(opened), MOST_QUESTIONS):
-        some = opened[start : start + MOST_QUESTIONS]
-        questions = questions_of([form.input(value) for _, value in some])
-        outputs = questions.finish(ask(questions.blinded), evaluator)
+    for start in range(0, len(opened), MOST_EVALUATIONS):
+        some = opened[start : start + MOST_EVALUATIONS]
+        evaluations = evaluations_of([form.input(value) for _, value in some])
+        outputs = evaluations.finish(ask(evaluations.blinded), evaluator)
         for (record, value), output in zip(some, outputs, strict=True):
             reason = judge(form, analyzer, record, value, name_of(output))
             counts[reason] += 1

@@ -50,7 +50,7 @@ class _Place:
 
 
 def serve(setup: EvaluatorSetup) -> None:
-    """Answer until SIGTERM or SIGINT; every answered question is counted on the disk when this returns.
+    """Answer until SIGTERM or SIGINT; every evaluation is counted on the disk when this returns.
 
     Raises:
         UsageError: the address, the directory of counts, the keys or the campaigns cannot be used.

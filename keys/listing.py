@@ -1,7 +1,7 @@
 """A key directory's public.json: the public keys of every role and state (docs/adr/0017), and how it is changed.
 
 Each epoch of an oblivious campaign takes the next of the evaluator's keys, and none is taken twice. A key that served
-two campaign files, of one campaign or of two, would let what one of them stored be tested by questions that the other
+two campaign files, of one campaign or of two, would let what one of them stored be tested by evaluations that the other
 one allows.
 """
 

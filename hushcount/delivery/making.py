@@ -1,6 +1,6 @@
 """One report of a value, ready to be queued, and the evaluation to the evaluator that it may need.
 
-Questions wait in this process's memory: they hold values, and never reach a disk.
+Open evaluations wait in this process's memory: they hold values, and never reach a disk.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class OpenEvaluation:
     pending: PendingDiscovery = field(repr=False)
 
 
-class OpenQuestions:
-    """The questions of one process; threads may share it.
+class OpenEvaluations:
+    """The evaluations of one process; threads may share it.
 
     A process that is forked later begins with none: its parent asks them, and no blinded element is sent by both.
     """
@@ -48,14 +48,14 @@ class OpenQuestions:
         self._process = os.getpid()
         self._open: list[OpenEvaluation] = []
 
-    def add(self, questions: Sequence[OpenEvaluation]) -> None:
-        """Keep questions until they are taken."""
+    def add(self, evaluations: Sequence[OpenEvaluation]) -> None:
+        """Keep evaluations until they are taken."""
         with self._lock:
             self._forget_parents()
-            self._open += questions
+            self._open += evaluations
 
     def take(self, now: float, most: int, early: bool) -> list[OpenEvaluation]:
-        """Remove and return questions that are due, or all if `early`, of one campaign file, the earliest first."""
+        """Remove and return evaluations that are due, or all if `early`, of one campaign file, the earliest first."""
         with self._lock:
             self._forget_parents()
             due = sorted(
@@ -65,7 +65,7 @@ class OpenQuestions:
             return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
 
     def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
-        """Remove and return questions that nobody has answered in time, or all if `early`."""
+        """Remove and return evaluations that nobody has answered in time, or all if `early`."""
         with self._lock:
             self._forget_parents()
             return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
@@ -77,14 +77,14 @@ class OpenQuestions:
             return min((one.due for one in self._open), default=None)
 
     def clear(self) -> None:
-        """Forget all questions, and the values in them."""
+        """Forget all evaluations, and the values in them."""
         with self._lock:
             self._open = []
 
-    def _removed(self, questions: list[OpenEvaluation]) -> list[OpenEvaluation]:
-        gone = {one.claim for one in questions}
+    def _removed(self, evaluations: list[OpenEvaluation]) -> list[OpenEvaluation]:
+        gone = {one.claim for one in evaluations}
         self._open = [one for one in self._open if one.claim not in gone]
-        return questions
+        return evaluations
 
     def _forget_parents(self) -> None:
         if self._process != os.getpid():

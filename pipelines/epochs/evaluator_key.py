@@ -7,7 +7,6 @@ from datetime import datetime
 from hushcount.collection.windows import window_at
 from hushcount.errors import UsageError
 from keys.directories import PublicFile
-from keys.evaluator_keys import listed_keys, next_key
 from keys.listing import listed_keys, next_key
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.evaluator_keys import used_keys
