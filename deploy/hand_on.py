@@ -24,23 +24,33 @@ import argparse
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
-from hushcount.errors import HushcountError, UsageError
+from hushcount.campaigns.signatures import SIGNATURE_BYTES
+from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.formats.reading import SETTINGS_BYTES, parse_model
+from hushcount.wire import blocks
 from pipelines.deployment.settings import PARTIES, Deployment, Party
-from pipelines.files import storage
+from pipelines.files import block_files, storage
 from pipelines.files.storage_errors import cause, silent_clients
-from pipelines.handover.copies import copy_output, delete_copy, is_as_made
+from pipelines.handover.file_list import all_files
 from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS as SAID
-from pipelines.handover.statements import Kind, carry
+from pipelines.handover.statements import SIGNATURE, SUFFIX, Kind, Named, Statement
+from pipelines.outputs.counts import SEALED
+from pipelines.outputs.received_summary import folder_of, read_summary
 from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import HopSummary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
 """What of an output is for the next party; all else stays."""
 STATED = SAID["statement"]
+_KINDS = {"reports": SEALED["reports"], "discovery": SEALED["discovery"], "bins": blocks.Kind.RELEASED}
+_SUMMARY_SIGNATURE = f"{SUMMARY}.sig"
 _FAILURES = (HushcountError, OSError)
 
 
@@ -198,13 +208,46 @@ def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str])
 
 
 def _carry(kind: Kind, party: Party, source: str, target: str, done: list[str], problems: list[str]) -> None:
+    """Copy a party's statements that are not there yet, each after its signature. None is ever deleted: they are small.
+
+    Args:
+        source, target: each has a folder for each campaign.
+        done: gets a line for each campaign with new ones.
+        problems: gets a sentence for each statement that was not copied, and for a place that cannot be listed.
+    """
     try:
         with silent_clients():
-            lines, faults = carry(kind, party, source, target)
+            here, there = _sizes(source), _sizes(target)
     except _FAILURES as error:
-        lines, faults = [], [f"{SAID[kind]}/{party} was not copied from {source} to {target}: {cause(error)}"]
-    done += lines
-    problems += faults
+        problems.append(f"{SAID[kind]}/{party} was not copied from {source} to {target}: {cause(error)}")
+        return
+    copied: Counter[str] = Counter()
+    for place in sorted(here):
+        campaign, name = place.split("/")
+        signed = place + SIGNATURE
+        if Named.parse(name) is None or all(there.get(one) == here.get(one) for one in (place, signed)):
+            continue
+        path, copy = storage.join(source, place), storage.join(target, place)
+        try:
+            with silent_clients():
+                data = storage.read_bytes(path, SETTINGS_BYTES)
+                said = parse_model(Statement, data, path, f"is no {kind} of a party")
+                if (said.kind, said.party, said.campaign, said.name) != (kind, party, campaign, name):
+                    raise FormatError(f"{path} is another {kind} than its place says")
+                if signed in here:
+                    signature = storage.read_bytes(path + SIGNATURE, SIGNATURE_BYTES)
+                    storage.write_whole(copy + SIGNATURE, [signature])
+                storage.write_whole(copy, [data])
+        except _FAILURES as error:
+            problems.append(f"{SAID[kind]}/{party} {place} was not copied: {cause(error)}")
+            continue
+        copied[campaign] += 1
+    done += [f"copied: {SAID[kind]}/{party} {campaign}, {number:,}" for campaign, number in copied.items()]
+
+
+def _sizes(directory: str) -> dict[str, int]:
+    found = [*storage.list_tree(directory, f"*/*{SUFFIX}"), *storage.list_tree(directory, f"*/*{SUFFIX}{SIGNATURE}")]
+    return {storage.relative(path, directory): size for path, size in found}
 
 
 def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
@@ -221,6 +264,137 @@ def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
     A store has no folders: its prefix may as well be wrong.
     """
     return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What is to be handed on.
+
+    Attributes:
+        path: of its summary.
+        files: the directory in which its files lie.
+        summary: as it was read.
+    """
+
+    path: str
+    files: str
+    summary: HopSummary
+
+
+def copy_output(source: str, folder: str, target: str) -> None:
+    """Copy a folder and then the summary, which marks the copy as complete.
+
+    A batch that does not have the stream is handed on as its summary alone: it says that there is nothing to wait for.
+    What an earlier try left is deleted first: it may have had other files.
+    """
+    made = _read(source)
+    wanted = _wanted(made, folder)
+    _require_whole(made, folder, wanted)
+    delete_copy(target)
+    # The copy has the folder of a run too: it is in what was signed.
+    here, there = made.files, folder_of(target, made.summary)
+    for name, (_, digest) in wanted.items():
+        path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
+        storage.copy(path, copy)
+        if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
+            raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore it")
+    if storage.exists(storage.join(here, _SUMMARY_SIGNATURE)):
+        storage.copy(storage.join(here, _SUMMARY_SIGNATURE), storage.join(there, _SUMMARY_SIGNATURE))
+    storage.copy(made.path, storage.join(target, SUMMARY))
+
+
+def is_as_made(source: str, folder: str, target: str) -> bool:
+    """Return whether a copy is what was handed on: its summary, names and lengths, and what was changed since.
+
+    The summary was written last: a file that is newer than it was written by somebody else, and is read.
+    """
+    if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
+        return False
+    made = _read(source)
+    here, there = made.files, folder_of(target, made.summary)
+    if _bytes(storage.join(here, _SUMMARY_SIGNATURE)) != _bytes(storage.join(there, _SUMMARY_SIGNATURE)):
+        return False
+    wanted, beside = _wanted(made, folder), storage.join(there, folder)
+    ((_, _, marked),) = storage.list_dated(target, SUMMARY)
+    written = {path: moment for path, _, moment in storage.list_dated(beside, "*")}
+    held = {path.rpartition("/")[2]: (path, size) for path, size in all_files(beside)}
+    if {name: size for name, (_, size) in held.items()} != {name: size for name, (size, _) in wanted.items()}:
+        return False
+    newer = [name for name, (path, _) in held.items() if written.get(path, inf) > marked]
+    return all(
+        _digest(held[name][0]) == (wanted[name][1] or _digest(storage.join(here, folder, name))) for name in newer
+    )
+
+
+def _digest(path: str) -> str:
+    return storage.digest_of(path)[1]
+
+
+def _bytes(path: str) -> bytes | None:
+    """Return what is in a small file, or None: it is missing, or nobody of ours wrote one of that length."""
+    try:
+        return storage.read_bytes(path) if storage.exists(path) else None
+    except FormatError:
+        return None
+
+
+def _read(source: str) -> _Made:
+    path = storage.join(source, SUMMARY)
+    summary = read_summary(path)
+    return _Made(path, folder_of(source, summary), summary)
+
+
+def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
+    """Return bytes and digest of each file that is to be handed on, by name.
+
+    As the summary lists them; where it lists none, as they are, without a digest.
+    """
+    listed = (made.summary.files or {}).get(folder)
+    if listed is not None:
+        return {file.name: (file.bytes, file.digest) for file in listed}
+    return {name: (size, None) for name, size in _held(made, folder).items()}
+
+
+def _held(made: _Made, folder: str) -> dict[str, int]:
+    listed = storage.list_files(storage.join(made.files, folder), block_files.SUFFIX)
+    return {path.rpartition("/")[2]: size for path, size in listed}
+
+
+def _require_whole(made: _Made, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
+    """Check that a batch has the records that its summary counts, in the files that it lists.
+
+    Raises:
+        HushcountError: it has not.
+        UsageError: the summary counts no such thing.
+    """
+    directory = storage.join(made.files, folder)
+    records = _records(made.summary, folder, made.path)
+    held = block_files.total_records(block_files.find_files(directory, _KINDS[folder]))
+    if held != records:
+        raise HushcountError(
+            f"the files of {directory} hold {held} records, the batch's summary says {records}: it was not handed on; "
+            "restore what is missing, or delete what was added"
+        )
+    if _held(made, folder) != {name: size for name, (size, _) in wanted.items()}:
+        raise HushcountError(f"the files of {directory} are not those that {made.path} lists: restore them")
+
+
+def _records(summary: HopSummary, folder: str, path: str) -> int:
+    """Return how many records of a folder a summary counts; 0 if the batch has no such stream."""
+    if folder != "bins":
+        return summary.accepted_of(folder)
+    if summary.released is None:
+        raise UsageError(f"{path} does not say how many bins were released: restore it")
+    return summary.released
+
+
+def delete_copy(directory: str) -> None:
+    """Delete a copy, also half of one."""
+    # Its mark first: nobody must find half of a batch. The reports last: by them the next call finds what is left.
+    for name in (SUMMARY, _SUMMARY_SIGNATURE):
+        if storage.exists(storage.join(directory, name)):
+            storage.remove(storage.join(directory, name))
+    storage.remove_directory(directory)
 
 
 if __name__ == "__main__":

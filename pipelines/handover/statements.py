@@ -8,7 +8,7 @@ lie in folders of their own, `stated/PARTY` and `receipts/PARTY`, which others m
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -18,12 +18,12 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.campaigns.parts import Identifier
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, parse_signature, verify
-from hushcount.errors import FormatError, HushcountError
+from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files import storage
-from pipelines.files.storage_errors import cause, told
+from pipelines.files.storage_errors import told
 from pipelines.handover.batch_file import BatchName
 from pipelines.handover.paths import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
@@ -176,48 +176,6 @@ def read(
                 break
             problems.append(f"{path} is another {kind} than its place says: restore it")
     return found, problems
-
-
-def carry(kind: Kind, party: Party, source: str, target: str) -> tuple[list[str], list[str]]:
-    """Copy a party's statements that are not there yet, each after its signature. None is ever deleted: they are small.
-
-    Args:
-        source, target: each has a folder for each campaign.
-
-    Returns:
-        A line for each campaign with new ones, and a sentence for each statement that was not copied.
-
-    Raises:
-        StorageError, OSError: a place cannot be listed.
-    """
-    here, there = _sizes(source), _sizes(target)
-    copied: Counter[str] = Counter()
-    problems = []
-    for place in sorted(here):
-        campaign, name = place.split("/")
-        signed = place + SIGNATURE
-        if Named.parse(name) is None or all(there.get(one) == here.get(one) for one in (place, signed)):
-            continue
-        path, copy = storage.join(source, place), storage.join(target, place)
-        try:
-            data = storage.read_bytes(path, SETTINGS_BYTES)
-            said = parse_model(Statement, data, path, f"is no {kind} of a party")
-            if (said.kind, said.party, said.campaign, said.name) != (kind, party, campaign, name):
-                raise FormatError(f"{path} is another {kind} than its place says")
-            if signed in here:
-                signature = storage.read_bytes(path + SIGNATURE, SIGNATURE_BYTES)
-                storage.write_whole(copy + SIGNATURE, [signature])
-            storage.write_whole(copy, [data])
-        except (HushcountError, OSError) as error:
-            problems.append(f"{FOLDERS[kind]}/{party} {place} was not copied: {cause(error)}")
-            continue
-        copied[campaign] += 1
-    return [f"copied: {FOLDERS[kind]}/{party} {campaign}, {number:,}" for campaign, number in copied.items()], problems
-
-
-def _sizes(directory: str) -> dict[str, int]:
-    found = [*storage.list_tree(directory, f"*/*{SUFFIX}"), *storage.list_tree(directory, f"*/*{SUFFIX}{SIGNATURE}")]
-    return {storage.relative(path, directory): size for path, size in found}
 
 
 def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
