@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from graph_check import check
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError, NotYet, UsageError
-from pipelines.engine.graph_check import check
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.parties import signer_of, verified_by

@@ -57,6 +57,8 @@ def signing_keys(root: Path) -> None:
 @contextmanager
 def script(path: Path) -> Iterator[ModuleType]:
     """Yield a script of an image, which is no module of the package, as one."""
+    # As Python does for a script.
+    sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -66,6 +68,7 @@ def script(path: Path) -> Iterator[ModuleType]:
     spec.loader.exec_module(module)
     yield module
     del sys.modules[path.stem]
+    sys.path.remove(str(path.parent))
 
 
 @pytest.fixture

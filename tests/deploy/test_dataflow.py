@@ -207,7 +207,7 @@ def test_the_image_is_the_partys_with_the_boot_of_the_locked_beam() -> None:
     assert re.search(rf"^ARG SDK=apache/beam_python3\.\d+_sdk:{re.escape(beams)}$", recipe, re.MULTILINE)
     assert re.findall(r"^FROM (\S+)", recipe, re.MULTILINE)[-1] == "${PARTY}"
     copied = re.findall(r"^COPY (?!--from)(\S+)", recipe, re.MULTILINE)
-    assert copied == ["deploy/dataflow/launch.py"]
+    assert copied == ["deploy/dataflow/*.py"]
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from deploy.dataflow.graph_check import PROJECT
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import Deployment
-from pipelines.engine.graph_check import PROJECT
 from tests.deploy.conftest import DEPLOY, RECIPES, ROOT
 from tests.support.jobs import Chain
 
@@ -86,7 +86,7 @@ def test_the_documented_way_to_finish_starts_the_launcher_and_not_a_worker() -> 
         words = shlex.split(line)
         assert words[2:4] == ["--entrypoint", "python"]
         assert words[5:7] == ["/opt/hushcount/launch.py", "finish"]
-        assert f"COPY deploy/dataflow/launch.py {words[5]}" in recipe
+        assert "COPY deploy/dataflow/*.py /opt/hushcount/\n" in recipe
         given = {word.partition("=")[0] for word in words[7:]}
         assert given == {"--job", "--campaign", "--input", "--keys", "--signed_by", "--out"}
 

@@ -13,9 +13,9 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
+from deploy.dataflow.graph_check import Checked, check
 from hushcount.errors import HushcountError
 from keys.directories import campaign_key, private_keys
-from pipelines.engine.graph_check import Checked, check
 from pipelines.handover.retired import RetiredBatch
 from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.discover import plan_discover
@@ -134,7 +134,7 @@ def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
 
 SCRIPT = """
 import apache_beam as beam
-from pipelines.engine.graph_check import check
+from deploy.dataflow.graph_check import check
 
 def mine(element):
     return element

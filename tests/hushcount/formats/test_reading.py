@@ -251,8 +251,6 @@ EXCEPT = {
     ("csv.DictReader", "pipelines/jobs/simulate.py"),
     # Of the demo, what it wrote a moment before, and a data set that the user names.
     ("csv.DictReader", "pipelines/commands/demo.py"),
-    # In a process of its own, which has nothing of ours to import: what our process sent it.
-    ("json.load", "pipelines/engine/graph_pickles.py"),
 }
 
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from apache_beam.portability.api import beam_runner_api_pb2
 
 import hushcount
+import pipelines
 from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_object
-from pipelines.engine import graph_pickles
 
 if TYPE_CHECKING:
     # The shuffler searches its graph too, and its image has no package of keys.
@@ -146,7 +146,7 @@ def _packages() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
         home = Path(made)
         # The client is another distribution and may be installed elsewhere.
-        running = [Path(__file__).parents[2] / name for name in PROJECT if name != hushcount.__name__]
+        running = [Path(pipelines.__file__).parents[1] / name for name in PROJECT if name != hushcount.__name__]
         for source in (Path(hushcount.__file__).parent, *running):
             if source.is_dir():
                 (home / source.name).symlink_to(source)
@@ -159,7 +159,7 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
     encoded = [base64.b64encode(content).decode() for content in pickles]
     asked = {"paths": paths, "project": PROJECT, "pickles": encoded}
     done = subprocess.run(  # noqa: S603  # our own interpreter and file
-        [sys.executable, "-I", "-S", str(graph_pickles.__file__)],
+        [sys.executable, "-I", "-S", str(Path(__file__).with_name("graph_pickles.py"))],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
