@@ -1,1 +1,1 @@
-"""Files: paths in any store, block files, permissions, progress."""
+"""Files: paths in any store, block files, permissions."""

@@ -16,7 +16,6 @@ from hushcount.wire.blocks import Header, Kind, read_block
 from pipelines.files import storage
 from pipelines.files.block_files import SUFFIX, BlockFile, write_file
 from pipelines.files.orders import Folder
-from pipelines.files.progress import tick
 
 _SPAN_BLOCKS = 8
 
@@ -38,11 +37,9 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
             refused and no other; else the graph fails.
     """
 
-    def __init__(
-        self, campaign: bytes, record_bytes: int, strip: int, progress: str | None, leaves_out: bool = False
-    ) -> None:
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool = False) -> None:
         super().__init__()
-        self._read = _ReadSpan(campaign, record_bytes, strip, progress, leaves_out)
+        self._read = _ReadSpan(campaign, record_bytes, strip, leaves_out)
 
     def expand(self, files: PCollection) -> dict[str, PCollection]:
         spans = files | "spans" >> beam.ParDo(_Spans()).with_outputs("counts", main="spans")
@@ -65,11 +62,10 @@ class _Spans(beam.DoFn):
 
 
 class _ReadSpan(beam.DoFn):
-    def __init__(self, campaign: bytes, record_bytes: int, strip: int, progress: str | None, leaves_out: bool) -> None:
+    def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool) -> None:
         self._campaign = campaign
         self._record_bytes = record_bytes
         self._strip = strip
-        self._progress = progress
         self._leaves_out = leaves_out
 
     def process(self, span: tuple[BlockFile, int, int]) -> Iterator[Any]:
@@ -101,7 +97,6 @@ class _ReadSpan(beam.DoFn):
                     # Of a record no longer than the metadata nothing can be kept.
                     if rows.shape[1]:
                         yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
-                tick(self._progress, records)
         if whole:
             yield b"".join(whole)
 

@@ -30,7 +30,6 @@ from hushcount.wire.sealing import Octets
 from keys.opening_engines import require_opening_engine, sealing_for
 from pipelines.files.blocks import WriteShards
 from pipelines.files.orders import FolderOf, Listed, OfOrder, Order, ShardOfOrder
-from pipelines.files.progress import tick
 from pipelines.handover.evaluator_address import Evaluator, namer
 from pipelines.jobs.job import Finished, Job, Place
 from pipelines.ledger.charging import Charging
@@ -61,7 +60,7 @@ class EncodeJob(Job):
         return self.lines
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        encode = Encode(str(self.campaign_path), self.clients, place.progress, self.lines, self.evaluator)
+        encode = Encode(str(self.campaign_path), self.clients, self.lines, self.evaluator)
         encoded = (
             pipeline
             | "file" >> beam.Create([str(self.values)], reshuffle=False)
@@ -164,10 +163,8 @@ class Encode(beam.DoFn):
     value, because silence would tell.
     """
 
-    def __init__(
-        self, campaign_path: str, clients: bool, progress: str | None, lines: int, evaluator: Evaluator | None = None
-    ) -> None:
-        self._campaign_path, self._clients, self._progress, self._lines = campaign_path, clients, progress, lines
+    def __init__(self, campaign_path: str, clients: bool, lines: int, evaluator: Evaluator | None = None) -> None:
+        self._campaign_path, self._clients, self._lines = campaign_path, clients, lines
         self._evaluator = evaluator
 
     def setup(self) -> None:
@@ -181,9 +178,7 @@ class Encode(beam.DoFn):
         number, lines = element
         envelopes: dict[Stream, list[bytes]] = {stream: [] for stream in self._client.campaign.streams}
         for start in range(0, len(lines), _AT_ONCE):
-            some = lines[start : start + _AT_ONCE]
-            yield from self._some(some, number, envelopes)
-            tick(self._progress, len(some))
+            yield from self._some(lines[start : start + _AT_ONCE], number, envelopes)
         for stream, parts in envelopes.items():
             yield TaggedOutput(stream, (number, b"".join(parts)))
 

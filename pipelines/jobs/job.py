@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import apache_beam as beam
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.engine.runner import Engine
-from pipelines.files.progress import bar
 from pipelines.handover.parties import hand_on
 from pipelines.handover.retired import RetiredBatch, account_retired
 from pipelines.ledger.charging import Charging, cost_of
@@ -30,12 +30,10 @@ class Place:
     Attributes:
         directory: the output while it is made.
         spill: local directory for blocks between steps; None: they go through the engine.
-        progress: file to note progress in, or None.
     """
 
     directory: str
     spill: str | None = None
-    progress: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
     Args:
         job: the plan.
         engine: runs the graph; Beam's embedded engine by default. Make it before the plan: it says where stores are.
-        console: shows progress.
+        console: shows which job is at work.
 
     Returns:
         The summary as written.
@@ -132,8 +130,16 @@ def published(job: Job, directory: str, finished: Finished, charge: Charging) ->
 
 def _run_graph(job: Job, directory: str, charge: Charging, engine: Engine, console: Console | None) -> Finished:
     with engine.spill(directory) as spill:
-        with bar(console, job.name, job.records, directory) as progress:
-            place = Place(directory, spill, progress)
-            with engine.pipeline(job.name) as pipeline:
-                job.graph(pipeline, place)
+        place = Place(directory, spill)
+        with at_work(console, job.name, job.records), engine.pipeline(job.name) as pipeline:
+            job.graph(pipeline, place)
         return job.finish(place, take_counts(directory), charge)
+
+
+def at_work(console: Console | None, name: str, records: int) -> AbstractContextManager[object]:
+    """Show on a terminal which job is at work, on how many records and for how long, while a block runs."""
+    if console is None or not console.is_terminal:
+        return nullcontext()
+    progress = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console)
+    progress.add_task(f"{name}: {records:,} records", total=None)
+    return progress

@@ -41,7 +41,7 @@ class OpeningSteps(Steps):
     ) -> tuple[dict[str, PCollection], Any]:
         """Return the outputs of `ReadFiles`, and those of the DoFn that opens: accepted, counts, opening, dead."""
         length = self.campaign.sealed_bytes(self.stream)
-        read = files[self.stream] | "read" >> where.read(self.campaign, length, progress=where.progress)
+        read = files[self.stream] | "read" >> where.read(self.campaign, length)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
         return read, read["blocks"] | "open" >> opened
 

@@ -62,7 +62,7 @@ class ShuffleSteps(Steps):
         for stream in (one for one in campaign.streams if one in files):
             length, again = campaign.sealed_bytes(stream), _released(stream)
             read = files[stream] | f"read {stream}" >> where.read(
-                campaign, envelope_dtype(length).itemsize, sealed_offset(length), where.progress
+                campaign, envelope_dtype(length).itemsize, sealed_offset(length)
             )
             blocks = read["blocks"]
             if again in files:

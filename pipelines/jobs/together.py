@@ -26,8 +26,7 @@ from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, total_records
 from pipelines.files.blocks import ReadFiles
 from pipelines.files.orders import MOST_TOGETHER, EachInItsWindow, FolderOf, Listed, OfOrder, Order, Orders, together
-from pipelines.files.progress import bar
-from pipelines.jobs.job import Job, Place, published
+from pipelines.jobs.job import Job, Place, at_work, published
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import WriteCounts, take_counts
 from pipelines.outputs.counts import WRITTEN, label
@@ -45,7 +44,6 @@ class Where:
         orders: the order of each batch.
         records: how many each input has, of all batches together, by its name; none: that is not known.
         spill: local directory for blocks between steps; None: they go through the engine.
-        progress: file to note progress in, or None.
         meets: windows in which batches meet; None: there is one batch, in the global window.
         open: whether others may see what is written before it is complete; then it waits for the minimum batch.
         places: over how many a batch is spread if its records are not known.
@@ -54,7 +52,6 @@ class Where:
     orders: Orders
     records: Mapping[str, int] = field(default_factory=dict)
     spill: str | None = None
-    progress: str | None = None
     meets: WindowFn | None = None
     open: bool = False
     places: int | None = None
@@ -64,9 +61,9 @@ class Where:
         known = sum(self.records.get(name, 0) for name in inputs)
         return self.places or places(known, each, self.spill)
 
-    def read(self, campaign: Campaign, record_bytes: int, strip: int = 0, progress: str | None = None) -> ReadFiles:
+    def read(self, campaign: Campaign, record_bytes: int, strip: int = 0) -> ReadFiles:
         """Return the step that reads an input. A graph that never ends must not fail for a file of one batch."""
-        return ReadFiles(campaign.fingerprint, record_bytes, strip, progress, leaves_out=self.places is not None)
+        return ReadFiles(campaign.fingerprint, record_bytes, strip, leaves_out=self.places is not None)
 
     def counted(self, counts: PCollection, of: str) -> PCollection:
         """(name, number) to (number of the order, (name with what it is of, number)), where batches meet."""
@@ -194,7 +191,7 @@ def add_graph(
             listed if several else [file for _, file in listed], reshuffle=False
         )
         files[name] = found | f"orders of {name}" >> EachInItsWindow() if several else found
-    where = Where(orders, records, place.spill, place.progress, together() if several else None, seen)
+    where = Where(orders, records, place.spill, together() if several else None, seen)
     jobs[0].steps.add(files, where) | "counts" >> WriteCounts(where.folder())
 
 
@@ -261,10 +258,10 @@ def _run_graph(jobs: Sequence[BatchJob], engine: Engine, console: Console | None
     first, total = directories[0], sum(job.records for job in jobs)
     with (
         engine.spill(first) as spill,
-        bar(console, jobs[0].name, total, first) as progress,
+        at_work(console, jobs[0].name, total),
         engine.pipeline(jobs[0].name) as pipeline,
     ):
-        add_graph(jobs, directories, pipeline, Place(first, spill, progress))
+        add_graph(jobs, directories, pipeline, Place(first, spill))
 
 
 def _finished(job: BatchJob, charge: Charging) -> Outcome:
