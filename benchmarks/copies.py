@@ -33,11 +33,10 @@ from pipelines.files.block_files import write_file
 from pipelines.handover.hops import CHAIN
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charges import charge_key
-from pipelines.log.effects import published
 from pipelines.log.entry_files import digest_of, read_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold
-from pipelines.log.folding import Folding
+from pipelines.log.folding import Folding, published
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json

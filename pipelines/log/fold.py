@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
 
@@ -154,19 +154,11 @@ def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
             done[batch] |= hops
     moments = [fold.latest for fold in folds if fold.latest is not None]
     (shuffling,) = [fold for fold in folds if "shuffler" in fold.heads] or [Fold(campaign)]
-    return Fold(
-        campaign,
+    return replace(
+        shuffling,
         heads={party: head for fold in folds for party, head in fold.heads.items()},
         ledger=next((fold.ledger for fold in folds if fold.ledger is not None), None),
         latest=max(moments, default=None),
-        times=shuffling.times,
-        closed=shuffling.closed,
-        restored=shuffling.restored,
-        windows=shuffling.windows,
-        waiting=shuffling.waiting,
-        aside=shuffling.aside,
-        dropped=shuffling.dropped,
-        batches=shuffling.batches,
         done=done,
         received=tuple(one for fold in folds for one in fold.received),
         deleted={what: complete for fold in folds for what, complete in fold.deleted.items()},

@@ -20,9 +20,9 @@ from pipelines.files.moving import move_directory, move_file
 from pipelines.handover.hops import CHAIN, HopName, output_of, table_of
 from pipelines.handover.parties import signer_of
 from pipelines.handover.paths import Batch
-from pipelines.log.effects import published
 from pipelines.log.entries import Finished, Gone
 from pipelines.log.fold import Fold
+from pipelines.log.folding import published
 from pipelines.log.log import Log
 from pipelines.outputs.staging import SUMMARY, new_folder
 

@@ -19,7 +19,7 @@ from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.charges import Limit
-from pipelines.log import effects, entries, ledger_check
+from pipelines.log import entries, folding, ledger_check
 from pipelines.log.entries import Decision, Finished, Restored, whole_second
 from pipelines.log.entry_files import Entry, write_entry
 from pipelines.log.facts import Head
@@ -130,13 +130,13 @@ def _a_summary_is_written_once(patch: Patch) -> None:
 
 
 def _a_hop_may_be_done_twice(patch: Patch) -> None:
-    real = effects.Effects._finish
+    real = folding.Effects._finish
 
-    def finish(self: effects.Effects, finished: Finished, at: datetime, here: Head) -> None:
+    def finish(self: folding.Effects, finished: Finished, at: datetime, here: Head) -> None:
         self._done.get(finished.batch, {}).pop(finished.hop, None)
         real(self, finished, at, here)
 
-    patch.setattr(effects.Effects, "_finish", finish)
+    patch.setattr(folding.Effects, "_finish", finish)
     patch.setattr(advancing, "_finished", lambda finished, fold: finished)
 
 
@@ -145,14 +145,14 @@ def _all_attempts_have_one_folder(patch: Patch) -> None:
 
 
 def _what_is_given_back_is_nowhere(patch: Patch) -> None:
-    real = effects.Effects._give_back
+    real = folding.Effects._give_back
 
-    def give_back(self: effects.Effects, name: str, streams: Iterable[Stream]) -> None:
+    def give_back(self: folding.Effects, name: str, streams: Iterable[Stream]) -> None:
         waiting = dict(self._waiting)
         real(self, name, streams)
         self._waiting = waiting
 
-    patch.setattr(effects.Effects, "_give_back", give_back)
+    patch.setattr(folding.Effects, "_give_back", give_back)
 
 
 def _a_ledger_is_believed(patch: Patch) -> None:
@@ -165,16 +165,16 @@ def _a_log_is_believed(patch: Patch) -> None:
 
 
 def _a_new_log_takes_in_what_the_lost_one_may_have_counted(patch: Patch) -> None:
-    real = effects.Effects._restore
+    real = folding.Effects._restore
 
-    def restore(self: effects.Effects, restored: Restored, at: datetime, here: Head) -> None:
+    def restore(self: folding.Effects, restored: Restored, at: datetime, here: Head) -> None:
         before = dict(self._dropped)
         real(self, restored, at, here)
         for manifest in restored.manifests:
             self._waiting |= {one.path: one for one in segments_of(manifest.path, manifest)}
         self._dropped = before
 
-    patch.setattr(effects.Effects, "_restore", restore)
+    patch.setattr(folding.Effects, "_restore", restore)
 
 
 def _any_ledger_is_charged_in(patch: Patch) -> None:

@@ -20,7 +20,7 @@ from hushcount.collection.windows import window_at, window_start
 from hushcount.errors import FormatError
 from hushcount.wire.blocks import Header, encode_blocks
 from pipelines.deployment.settings import Deployment
-from pipelines.log import effects
+from pipelines.log import folding
 from pipelines.log.entries import Closed, Decision, Finished, GivenBack
 from pipelines.log.entry_files import Entry
 from pipelines.log.facts import Head, Times
@@ -224,13 +224,13 @@ def test_no_segment_is_in_two_batches_and_what_ended_one_is_final(tmp_path: Path
 
 def test_the_search_finds_a_log_that_keeps_its_first_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the rule itself if nothing refuses to write and read such entries."""
-    real = effects.Effects.add
+    real = folding.Effects.add
 
-    def add(state: effects.Effects, entry: Entry, here: Head) -> None:
-        with suppress(KeyError, effects.Undecidable):
+    def add(state: folding.Effects, entry: Entry, here: Head) -> None:
+        with suppress(KeyError, folding.Undecidable):
             real(state, entry, here)
 
-    monkeypatch.setattr(effects.Effects, "add", add)
+    monkeypatch.setattr(folding.Effects, "add", add)
     found = [faults_in(explore(tmp_path / str(seed), Hasty, seed)) for seed in range(SEEDS)]
     assert set[str]().union(*found) == {TWICE, ENDED, ORDER}
 

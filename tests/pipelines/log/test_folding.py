@@ -16,12 +16,11 @@ from hushcount.campaigns.campaign import Stream
 from hushcount.errors import FormatError
 from pipelines.handover.hops import HopName
 from pipelines.log import entries as log
-from pipelines.log.effects import published
 from pipelines.log.entries import Decision
 from pipelines.log.entry_files import Entry, read_entry, write_entry
 from pipelines.log.facts import Head
 from pipelines.log.fold import Fold, merged
-from pipelines.log.folding import Folding
+from pipelines.log.folding import Folding, published
 from pipelines.outputs.summary import digest_of_json
 from tests.support.decisions import (
     CAMPAIGN,
