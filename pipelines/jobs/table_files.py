@@ -16,6 +16,18 @@ from pipelines.files import permissions, storage
 from pipelines.files.csv_cells import csv_rows, csv_text
 from pipelines.files.storage_errors import cause
 
+_TYPES: Mapping[str, pa.DataType] = {
+    **dict.fromkeys(("window", "item", "group", "first_seen", "last_seen", "decision", "source"), pa.string()),
+    **dict.fromkeys(("epoch", "reports", "items", "missing", "results"), pa.int64()),
+    **dict.fromkeys(("detected", "detected_all", "backfilled", "repeated", "listed"), pa.bool_()),
+}
+"""Of columns of answers; all others are numbers with fractions."""
+
+
+def schema_of(*names: str) -> pa.Schema:
+    """Return the schema of an answer with these columns."""
+    return pa.schema([(name, _TYPES.get(name, pa.float64())) for name in names])
+
 
 def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
     """Return the rows of a CSV file in any file system; UsageError if it cannot be read or lacks one of the columns."""

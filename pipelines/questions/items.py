@@ -22,27 +22,10 @@ from hushcount.senders import Senders
 from pipelines.files import storage
 from pipelines.jobs import results
 from pipelines.jobs.found import FOUND, combined, count_law_of, read_counts, shown_counts, unbiased_of, was_combined
+from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sources import Place, Source
 
-SCHEMA = pa.schema(
-    [
-        ("window", pa.string()),
-        ("epoch", pa.int64()),
-        ("item", pa.string()),
-        ("reports", pa.int64()),
-        ("count", pa.float64()),
-        ("standard_error", pa.float64()),
-        ("collision_error", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("low_all", pa.float64()),
-        ("high_all", pa.float64()),
-        ("detected", pa.bool_()),
-        ("detected_all", pa.bool_()),
-        ("backfilled", pa.bool_()),
-        ("repeated", pa.bool_()),
-    ]
-)
+SCHEMA = schema_of("window", "epoch", "item", "reports", *results.COLUMNS[1:], "backfilled", "repeated")
 """Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
 
 Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
@@ -51,7 +34,7 @@ do not. Where clients repeat their answers, windows of one epoch have much the s
 more error than if they were independent, a mean over windows no less than one window.
 """
 
-COUNTED = pa.schema([*SCHEMA, ("source", pa.string()), ("combined", pa.float64()), ("combined_error", pa.float64())])
+COUNTED = schema_of(*SCHEMA.names, "source", "combined", "combined_error")
 """Where a window has counts of discovered values.
 
 `source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where

@@ -14,31 +14,15 @@ from pipelines.epochs.tracked_items import found_items, read_decisions
 from pipelines.files import storage
 from pipelines.handover.hops import outputs
 from pipelines.jobs.found import FOUND
+from pipelines.jobs.table_files import schema_of
 from pipelines.outputs.received_summary import folder_of
 from pipelines.questions.items import item_rows
 from pipelines.questions.sources import Source
 
-SCHEMA = pa.schema(
-    [
-        ("item", pa.string()),
-        ("first_seen", pa.string()),
-        ("last_seen", pa.string()),
-        ("listed", pa.bool_()),
-        ("decision", pa.string()),
-        ("window", pa.string()),
-        ("epoch", pa.int64()),
-        ("source", pa.string()),
-        ("reports", pa.int64()),
-        ("count", pa.float64()),
-        ("standard_error", pa.float64()),
-        ("collision_error", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("low_all", pa.float64()),
-        ("high_all", pa.float64()),
-        ("repeated", pa.bool_()),
-    ]
-)
+SCHEMA = schema_of(
+    "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "count",
+    "standard_error", "collision_error", "low", "high", "low_all", "high_all", "repeated",
+)  # fmt: skip
 """One row for each discovered value and window with a count of it, from its discovery on; without any, one row.
 
 `first_seen` and `last_seen` are windows; `listed`: the newest dictionary has it. `decision` of the operator: approved,

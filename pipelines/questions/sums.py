@@ -10,28 +10,9 @@ from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
 from pipelines.jobs.results import COLUMNS, estimate_table
+from pipelines.jobs.table_files import schema_of
 
-SCHEMA = pa.schema(
-    [
-        ("window", pa.string()),
-        ("epoch", pa.int64()),
-        ("group", pa.string()),
-        ("items", pa.int64()),
-        ("missing", pa.int64()),
-        ("reports", pa.int64()),
-        ("share", pa.float64()),
-        ("count", pa.float64()),
-        ("standard_error", pa.float64()),
-        ("collision_error", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("low_all", pa.float64()),
-        ("high_all", pa.float64()),
-        ("detected", pa.bool_()),
-        ("detected_all", pa.bool_()),
-        ("repeated", pa.bool_()),
-    ]
-)
+SCHEMA = schema_of("window", "epoch", "group", "items", "missing", "reports", "share", *COLUMNS[1:], "repeated")
 """One row for each window, epoch and group; counts and errors in users.
 
 `items`: how many of the group's items were added up. `missing`: how many more it has, which this result says nothing

@@ -8,22 +8,12 @@ import pyarrow as pa
 
 from hushcount.questions.counted import Counted, Group
 from hushcount.questions.totals import total
+from pipelines.jobs.table_files import schema_of
 
-SCHEMA = pa.schema(
-    [
-        ("group", pa.string()),
-        ("items", pa.int64()),
-        ("results", pa.int64()),
-        ("reports", pa.int64()),
-        ("share", pa.float64()),
-        ("count", pa.float64()),
-        ("standard_error", pa.float64()),
-        ("collision_error", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("repeated", pa.bool_()),
-    ]
-)
+SCHEMA = schema_of(
+    "group", "items", "results", "reports", "share", "count", "standard_error", "collision_error", "low", "high",
+    "repeated",
+)  # fmt: skip
 """One row for each group; counts and errors in users, `share` is `count / reports`.
 
 The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool its
