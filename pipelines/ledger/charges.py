@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
+from hushcount.privacy.blanket import BlanketLaw
 from hushcount.privacy.composition import Loss
 from hushcount.privacy.joint import Part, Window
 from pipelines.outputs.account import Admission, Hop, Unit
@@ -73,7 +74,7 @@ class Charge:
         draw: digest of the random release that was made or opened under this key; None if nothing is drawn, and while
             the charge is reserved.
         window: the whole curve of a release of counts, not only epsilon and delta; None where that is all that
-            composes. It is no column: `pipelines.ledger.curves`.
+            composes. Its column is `curve`.
     """
 
     key: str
@@ -110,6 +111,15 @@ class Charge:
         return values
 
     @property
+    def curve(self) -> str | None:
+        """The whole curve, as `window_in` reads it."""
+        if self.window is None:
+            return None
+        law = self.window.law
+        numbers = (float(number) for number in (law.epsilon, law.single, law.pair, law.excess))
+        return " ".join(map(repr, (*numbers, int(self.window.reports), int(self.window.of_client))))
+
+    @property
     def loss(self) -> Loss:
         """What the release costs if it stands alone; `balance.losses` joins those of one epoch."""
         return Loss(self.epsilon, self.delta)
@@ -118,6 +128,14 @@ class Charge:
     def stamped(self) -> str:
         """When it was charged, or else reserved."""
         return self.committed_at or self.reserved_at
+
+
+def window_in(curve: str | None) -> Window | None:
+    """Return the whole curve of a charge, as its row has it."""
+    if curve is None:
+        return None
+    *law, reports, of_client = curve.split()
+    return Window(BlanketLaw(*map(float, law)), int(reports), int(of_client))
 
 
 def charge_key(fingerprint: str, epoch: int, hop: str, manifest: str) -> str:

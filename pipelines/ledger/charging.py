@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,7 +24,6 @@ from hushcount.senders import Senders
 from pipelines.ledger import draws
 from pipelines.ledger.balance import OverLimit, balance, require_room
 from pipelines.ledger.charges import Charge, Limit, charge_key
-from pipelines.ledger.curves import put_curve
 from pipelines.ledger.file import LedgerError, opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
 from pipelines.ledger.runs import living, under_way
@@ -99,7 +97,7 @@ class Charging:
                     committed_at=mine.committed_at or time.mark,
                     draw=self.draw,
                 )
-                put_charge(connection, mine, limit)
+                put(connection, mine)
             account = balance(limit, [*charges.values(), mine], time.now)
         return Charged(
             mine.key, mine.campaign, mine.epoch, mine.hop, mine.manifest, mine.epsilon, mine.delta, mine.local,
@@ -217,14 +215,6 @@ def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
     )
 
 
-def put_charge(connection: sqlite3.Connection, charge: Charge, limit: Limit | None) -> None:
-    """Write a charge, with its curve if the campaign's limit composes curves."""
-    put(connection, charge)
-    # Curves are of use only where charges may compose jointly.
-    if limit is not None and limit.composition == "joint":
-        put_curve(connection, charge)
-
-
 def _keyed(wanted: Charge, manifest: str) -> Charge:
     key = charge_key(wanted.fingerprint, wanted.epoch, wanted.hop, manifest)
     return replace(wanted, manifest=manifest, key=key)
@@ -273,5 +263,5 @@ def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datet
         limit = read_limit(connection, wanted.campaign)
         _require_room(path, limit, charges.values(), wanted, most, time)
         wanted = replace(wanted, reserved_at=time.mark)
-        put_charge(connection, wanted, limit)
+        put(connection, wanted)
     return wanted

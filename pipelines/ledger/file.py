@@ -11,16 +11,15 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
 from hushcount.errors import FormatError, HushcountError, UsageError
-from pipelines.ledger.charges import Charge, Limit, digest_of, stamp
-from pipelines.ledger.curves import curve_of, read_curves
+from pipelines.ledger.charges import Charge, Limit, digest_of, stamp, window_in
 
-VERSION = 3
+VERSION = 4
 _APPLICATION = int.from_bytes(b"HCLG", "big")
 _BUSY_SECONDS = 10.0
 _SCHEMA = (
@@ -35,7 +34,7 @@ _SCHEMA = (
         epsilon REAL NOT NULL, delta REAL NOT NULL, local REAL, epoch_epsilon REAL,
         per TEXT NOT NULL CHECK (per IN ('client', 'report')), reports INTEGER,
         reserved_at TEXT NOT NULL, committed_at TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL, run TEXT NOT NULL,
-        draw TEXT, digest TEXT NOT NULL,
+        draw TEXT, curve TEXT, digest TEXT NOT NULL,
         UNIQUE (fingerprint, epoch, hop, manifest))""",
     "CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), newest TEXT NOT NULL)",
     "CREATE TABLE identity (id TEXT PRIMARY KEY)",
@@ -45,7 +44,7 @@ _SCHEMA = (
 )
 _COLUMNS = {
     "limits": [*(field.name for field in fields(Limit)), "digest"],
-    "charges": [*(field.name for field in fields(Charge) if field.compare), "digest"],
+    "charges": [*(field.name for field in fields(Charge) if field.compare), "curve", "digest"],
     "clock": ["one", "newest"],
     "identity": ["id"],
     "followed": ["campaign", "party", "generation", "number", "entry"],
@@ -180,9 +179,7 @@ def read_charges(connection: sqlite3.Connection, campaign: str | None = None) ->
         FormatError: a row was altered.
     """
     rows = connection.execute("SELECT * FROM charges ORDER BY COALESCE(committed_at, reserved_at), rowid")
-    charges = [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
-    curves = read_curves(connection)
-    return [replace(charge, window=curve_of(charge, curves)) for charge in charges] if curves else charges
+    return [_record(Charge, row) for row in rows if campaign in (None, row["campaign"])]
 
 
 def read_newest(connection: sqlite3.Connection) -> datetime | None:
@@ -202,7 +199,7 @@ def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
 def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
     """Write a record in place of the one with its key."""
     table = "limits" if isinstance(record, Limit) else "charges"
-    values = asdict(record) if isinstance(record, Limit) else record.row()
+    values = asdict(record) if isinstance(record, Limit) else record.row() | {"curve": record.curve}
     # The columns hold floats; the digest is of what will be read, so a whole number must be one before.
     values.update(epsilon=float(record.epsilon), delta=float(record.delta))
     values["digest"] = digest_of(values)
@@ -215,4 +212,4 @@ def _record(kind: type[Record], row: sqlite3.Row) -> Record:
     if values.pop("digest") != digest_of(values):
         name = values.get("key") or values["campaign"]
         raise FormatError(f"the ledger's row {name} was altered: restore the ledger from a copy")
-    return kind(**values)
+    return kind(**values) if kind is Limit else kind(**values | {"window": window_in(values.pop("curve"))})

@@ -15,14 +15,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.errors import FormatError, HushcountError
+from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32
 from hushcount.formats.reading import validated
 from hushcount.privacy.statement import statement, window_of
 from hushcount.senders import Senders, told_in
 from pipelines.ledger.balance import committed
 from pipelines.ledger.charges import Charge, Limit, charge_key
-from pipelines.ledger.charging import cost_of, put_charge
+from pipelines.ledger.charging import cost_of
 from pipelines.ledger.file import opened, put, read_charges, read_limit, writing
 from pipelines.ledger.own_time import advanced
 from pipelines.outputs.account import Admission, Hop, Unit
@@ -42,7 +42,7 @@ _Delta = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class _Charged(BaseModel):
-    """What is read of `pipelines.outputs.account.Charged`; summaries of older programs lack outline and draw."""
+    """What is read of `pipelines.outputs.account.Charged`."""
 
     key: Hex32
     hop: Hop
@@ -53,8 +53,8 @@ class _Charged(BaseModel):
     epoch_epsilon: _Epsilon | None
     per: Unit
     committed_at: _Moment
-    outline: Hex32 | None = None
-    draw: Hex32 | None = None
+    outline: Hex32
+    draw: Hex32 | None
 
 
 class _Terms(BaseModel):
@@ -95,14 +95,6 @@ class Proof:
     def moment(self) -> datetime:
         """When it was charged."""
         return datetime.fromisoformat(self.charge.stamped)
-
-    def require_complete(self, name: str) -> None:
-        """Raise HushcountError if the summary of this name was written by a program that did not state the draw."""
-        if self.charge.hop == "discover" and self.charge.draw is None:
-            raise HushcountError(
-                f"the ledger lacks the charge of {name}, which an older Hushcount wrote without its draw: restore a "
-                "newer copy of the ledger"
-            )
 
     @property
     def with_curve(self) -> Charge:
@@ -150,10 +142,11 @@ def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
     """
     release = validated(_Release, note, name, "does not say what was charged")
     said, terms, fingerprint = release.ledger.charged, release.ledger.limit, campaign.fingerprint.hex()
-    if said.key != charge_key(fingerprint, campaign.epoch, said.hop, said.manifest):
+    is_own = said.key == charge_key(fingerprint, campaign.epoch, said.hop, said.manifest)
+    if not is_own or (said.draw is None) == (said.hop == "discover"):
         raise FormatError(f"{name} states a charge that is not of its campaign file: restore it")
     charge = Charge(
-        said.key, campaign.id, fingerprint, campaign.epoch, said.hop, said.manifest, said.outline or "", "committed",
+        said.key, campaign.id, fingerprint, campaign.epoch, said.hop, said.manifest, said.outline, "committed",
         said.epsilon, said.delta, said.local, said.epoch_epsilon, said.per,
         reports=release.accepted if said.hop == "analyze" else None,
         reserved_at=said.committed_at, committed_at=said.committed_at, draw=said.draw,
@@ -201,5 +194,5 @@ def put_back(path: Path, campaign: str, proofs: Iterable[Proof]) -> Limit | None
         there = {charge.key for charge in committed(read_charges(connection, campaign))}
         for proof in ordered:
             if proof.charge.key not in there:
-                put_charge(connection, proof.with_curve, had or newest.limit)
+                put(connection, proof.with_curve)
     return had

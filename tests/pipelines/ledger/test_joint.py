@@ -85,16 +85,13 @@ def test_windows_of_fixed_parameters_cost_less_than_their_sum(
             require_room(wrong, made, wanted, Loss(2.0, 0.0), NOW)
 
 
-def test_by_default_and_without_curves_pairs_are_what_composes(
+def test_by_default_pairs_are_what_composes(
     ledger: Path,
     campaign: Campaign,
     tmp_path: Path,
 ) -> None:
-    made = filled(ledger, campaign, tmp_path, 4, fixed=False)
-    assert [charge.window for charge in made] == [None] * 4
+    filled(ledger, campaign, tmp_path, 4, fixed=False)
     assert account(ledger).spent.composition == "basic"
-    with opened(ledger) as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'curves'").fetchone()[0] == 0
 
 
 @pytest.mark.long
@@ -112,12 +109,9 @@ def test_a_curve_of_another_cost_does_not_count_and_an_altered_one_is_refused(
     assert now == {charge.key: charge.window for charge in made} | {made[0].key: few}
     assert again["spent"]["composition"] == "joint"
     with opened(ledger) as connection, writing(connection):
-        connection.execute("UPDATE curves SET cost = '00', digest = digest WHERE key = ?", (made[1].key,))
-    with pytest.raises(FormatError, match=r"curve .*altered"):
+        connection.execute("UPDATE charges SET curve = NULL WHERE key = ?", (made[1].key,))
+    with pytest.raises(FormatError, match="altered"):
         charges(ledger)
-    with opened(ledger) as connection, writing(connection):
-        connection.execute("DELETE FROM curves WHERE key = ?", (made[1].key,))
-    assert [charge.key for charge in charges(ledger) if charge.window is None] == [made[1].key]
 
 
 def test_what_is_linked_or_not_told_apart_has_no_curve(world: World, campaign: Campaign) -> None:
