@@ -1,6 +1,8 @@
 """The ledger's file: an SQLite database that appears whole, and opens only if it is a ledger of this version.
 
-Every row has a digest, which shows whether the row was altered.
+Every row has a digest, which shows whether the row was altered. The file also says which log it belongs to: its id
+stands in the log, and it notes the newest entry that it follows. So a run that would charge in another ledger is
+refused, and a log that was restored to an older copy is noticed: the ledger speaks of an entry that it lacks.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ import os
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
@@ -213,3 +215,41 @@ def _record(kind: type[Record], row: sqlite3.Row) -> Record:
         name = values.get("key") or values["campaign"]
         raise FormatError(f"the ledger's row {name} was altered: restore the ledger from a copy")
     return kind(**values) if kind is Limit else kind(**values | {"window": window_in(values.pop("curve"))})
+
+
+@dataclass(frozen=True, order=True)
+class Followed:
+    """An entry of a log: its generation, number and digest."""
+
+    generation: int
+    number: int
+    entry: str
+
+
+def id_of(path: Path, *, create: bool = False) -> str:
+    """Return the id of a ledger, drawn when it was made; raises as `opened`."""
+    with opened(path, create=create) as connection:
+        row = connection.execute("SELECT id FROM identity").fetchone()
+    if row is None:
+        raise FormatError(f"ledger {path} has no id: restore it from a copy")
+    return str(row["id"])
+
+
+def followed(path: Path, party: str) -> dict[str, Followed]:
+    """Return the newest entry of each of a party's logs that a ledger follows, by campaign; raises as `opened`."""
+    if not path.exists():
+        return {}
+    with opened(path) as connection:
+        rows = connection.execute("SELECT campaign, generation, number, entry FROM followed WHERE party = ?", (party,))
+        return {row["campaign"]: Followed(row["generation"], row["number"], row["entry"]) for row in rows}
+
+
+def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:
+    """Note the newest entry of the log of each party; an older one than noted changes nothing; raises as `opened`."""
+    with opened(path) as connection, writing(connection):
+        connection.executemany(
+            "INSERT INTO followed (campaign, party, generation, number, entry) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (campaign, party) DO UPDATE SET generation = excluded.generation, number = excluded.number, "
+            "entry = excluded.entry WHERE (excluded.generation, excluded.number) > (generation, number)",
+            [(campaign, party, one.generation, one.number, one.entry) for party, one in entries.items()],
+        )

@@ -19,7 +19,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.handover.paths import Batch
 from pipelines.ledger.charges import Limit
-from pipelines.ledger.following import Followed, follow, id_of
+from pipelines.ledger.file import Followed, follow, id_of
 from pipelines.ledger.stated_charges import Proof, by_time, charged_keys, key_in, noted, proof_of, put_back
 from pipelines.log.entries import Charging
 from pipelines.log.fold import Fold

@@ -15,7 +15,7 @@ from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.hops import CHAIN, HopName, all_outputs, outputs
 from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
-from pipelines.ledger.following import Followed, followed
+from pipelines.ledger.file import Followed, followed
 from pipelines.log.facts import Head
 from pipelines.log.log import Log
 

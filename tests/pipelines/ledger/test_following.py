@@ -10,8 +10,7 @@ import pytest
 
 from hushcount.errors import FormatError, HushcountError
 from pipelines.audit.doctor import examine
-from pipelines.ledger.file import opened
-from pipelines.ledger.following import Followed, follow, followed, id_of
+from pipelines.ledger.file import Followed, follow, followed, id_of, opened
 from pipelines.log.ledger_check import name_ledger
 from pipelines.log.log import Logs
 from pipelines.schedule import advancing
