@@ -3,6 +3,9 @@
 It follows from released results, the dictionary, the shares and the active keys alone; no report is read. An epoch's
 parameters depend on the results of the one before, so a ledger must compose by plain sums (docs/adr/0009).
 
+The operator signs it, or a publisher to whom it delegates. In an oblivious campaign it takes a key of the evaluator of
+its own.
+
 The items are written before the epoch that is made of them, and the newest epoch itself says what it was planned for:
 the next run resumes a killed one, with the same result.
 """
@@ -13,11 +16,14 @@ import math
 import tempfile
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, read_campaign_signature, read_delegation
 from hushcount.campaigns.dictionary import Dictionary
+from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
 from hushcount.collection.windows import window_at
@@ -25,13 +31,15 @@ from hushcount.errors import UsageError
 from hushcount.formats.whole_files import write_new
 from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
-from keys.directories import PublicFile, read_public
+from keys import vouching
+from keys.directories import KeyReference, PublicFile, active_key, read_public
+from keys.evaluator_keys import listed_keys, next_key
 from keys.listing import PUBLIC_FILE
 from pipelines.deployment.campaigns import Epochs
+from pipelines.deployment.evaluator_keys import used_keys
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.evaluator_key import with_evaluator
 from pipelines.epochs.signing import Signer, signer_of
 from pipelines.epochs.tracked_items import (
     ITEMS_FILE,
@@ -48,6 +56,71 @@ from pipelines.handover.hops import hop_names, outputs
 from pipelines.handover.paths import Batch
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.log.fold import Fold
+
+
+@dataclass(frozen=True)
+class Signer:
+    """The key that signs; with a delegation it is its publisher's. A restart is handed on with every signature."""
+
+    key: KeyReference
+    delegation: Delegation | None
+    restart: Restart | None
+
+    def sign(self, campaign: Campaign) -> CampaignSignature:
+        """Sign a campaign file; SignatureError if the operator did not delegate it."""
+        return vouching.sign_campaign(self.key, campaign, self.delegation, self.restart)
+
+    def __str__(self) -> str:
+        if self.delegation is None:
+            return self.key.id
+        return f"{self.key.id}, the publisher's, which may sign up to epoch {self.delegation.last_epoch}"
+
+
+def signer_of(
+    deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
+) -> Signer | None:
+    """Return who signs the epoch after a campaign file, or None if that file is not signed either."""
+    beside = signature_path(path)
+    if part.sign_with is None:
+        if beside.exists():
+            raise UsageError(
+                f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
+                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or delegation too and "
+                "sign_with to a publisher's"
+            )
+        return None
+    source = deployment.key_source(part.sign_with)
+    # Clients that were offline need it as well.
+    restart = read_campaign_signature(beside).restart if beside.exists() else None
+    if part.delegation is None:
+        return Signer(active_key(source, "operator", now), None, restart)
+    delegation = read_delegation(deployment.base / part.delegation)
+    return Signer(active_key(source, "publisher", now), delegation, restart)
+
+
+def with_evaluator(
+    deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
+) -> tuple[PublicFile, int]:
+    """Return the keys of the next epoch with that of the evaluator, if it needs one, and how many are left after it.
+
+    Raises:
+        UsageError: no public keys of the evaluator are named, or none is left that served no campaign file of the
+            deployment, or one of these cannot be read.
+    """
+    _, campaign = epochs.newest
+    if not campaign.is_oblivious:
+        return keys, 0
+    if not part.evaluator_keys:
+        raise UsageError(
+            f"campaign {campaign.id} is oblivious, and each epoch needs a fresh key of the evaluator: set "
+            f"evaluator_keys under [next_epoch.{campaign.id}] to its public.json"
+        )
+    sources = [deployment.base / name for name in part.evaluator_keys]
+    used = used_keys(deployment.campaigns)
+    key = next_key(sources, window_at(now, deployment.windows.length).end, used)
+    left = [one.id for one in listed_keys(sources)]
+    return keys.model_copy(update={"evaluator": (key,)}), len(left) - 1 - left.index(key.id)
+
 
 _FILE_MODE = 0o644
 
