@@ -19,7 +19,7 @@ import pytest
 from pipelines.deployment.alerting import AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
-from pipelines.monitoring.receivers import Message, Undelivered, Webhook
+from pipelines.monitoring.receivers import Message, Secret, Undelivered, Webhook
 from pipelines.monitoring.telling import tell
 from pipelines.monitoring.webhook_signature import Secret
 from pipelines.schedule.done import Done
