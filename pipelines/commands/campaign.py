@@ -181,7 +181,7 @@ def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[s
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
     """Return the evaluator's keys that the epoch before and all campaigns of a deployment have."""
     # Not at the top: no other command of this module needs a deployment.
-    from pipelines.deployment.evaluator_keys import used_keys
+    from pipelines.deployment.campaigns import used_keys
     from pipelines.deployment.settings import Deployment
 
     used = set() if config is None else used_keys(Deployment.read(config).campaigns)

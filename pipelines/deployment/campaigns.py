@@ -1,4 +1,4 @@
-"""The campaigns of a deployment: each one's epochs, with their campaign files."""
+"""The campaigns of a deployment: the files of each one's epochs, and the evaluator's keys that these name."""
 
 from __future__ import annotations
 
@@ -91,3 +91,22 @@ def read_campaign(folder: Path) -> Epochs:
         campaign = read_epoch(folder, part)
         files[part.epoch, campaign.fingerprint.hex()[:FINGERPRINT_DIGITS]] = (folder / part.file, campaign)
     return Epochs(folder.name, folder, collection, files)
+
+
+def oblivious_campaigns(directory: Path) -> list[Campaign]:
+    """Return the published campaign files of a directory of campaigns that name a key of the evaluator.
+
+    Raises:
+        UsageError: a campaign cannot be read, and may name any key.
+    """
+    valid, faults = read_published(directory)
+    for name, fault in faults.items():
+        raise UsageError(
+            f"which keys of the evaluator are free cannot be told, because campaign {name} cannot be read: {fault}"
+        )
+    return [campaign for epochs in valid for campaign in epochs.campaigns.values() if campaign.is_oblivious]
+
+
+def used_keys(directory: Path) -> set[str]:
+    """Return the ids of the evaluator's keys that these campaign files name; UsageError as above."""
+    return {key.id for campaign in oblivious_campaigns(directory) for key in campaign.keys.evaluator}

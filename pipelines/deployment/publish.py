@@ -16,7 +16,7 @@ from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPa
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.whole_files import sync, write_over
-from pipelines.deployment.evaluator_keys import oblivious_campaigns
+from pipelines.deployment.campaigns import oblivious_campaigns
 from pipelines.deployment.settings import Deployment
 
 _FILE_MODE = 0o644

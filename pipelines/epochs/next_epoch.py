@@ -35,8 +35,7 @@ from keys import vouching
 from keys.directories import KeyReference, PublicFile, active_key, read_public
 from keys.evaluator_keys import listed_keys, next_key
 from keys.listing import PUBLIC_FILE
-from pipelines.deployment.campaigns import Epochs
-from pipelines.deployment.evaluator_keys import used_keys
+from pipelines.deployment.campaigns import Epochs, used_keys
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
