@@ -164,6 +164,7 @@ def _look(
     from pipelines.monitoring.telling import tell
     from pipelines.schedule.done import Done
     from pipelines.schedule.lease import AnotherRun
+    from pipelines.schedule.run import AnotherRun
 
     try:
         done = work()

@@ -1,19 +1,23 @@
 """hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
 
 Each decision is an entry of the log before anybody acts on it, so that a run may be killed anywhere, and any number of
-runs may be at work at once: who finds that another was first reads on and decides anew (docs/adr/0043).
+runs may be at work at once: who finds that another was first reads on and decides anew (docs/adr/0043). Two at once
+would do everything twice: a lease saves that work, and another run takes it over once it stands still.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 
 from rich.console import Console
 
+from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
 from pipelines.engine.runner import Engine
+from pipelines.files.leases import Patience, held
 from pipelines.files.orders import MOST_TOGETHER
 from pipelines.handover.hops import CHAIN
 from pipelines.log.entries import Closed, Decision
@@ -26,7 +30,6 @@ from pipelines.schedule.advancing import advance_all
 from pipelines.schedule.clock_check import settled, told_time
 from pipelines.schedule.done import Done
 from pipelines.schedule.handed import stated_elsewhere
-from pipelines.schedule.lease import leased
 from pipelines.schedule.looking import looked, whole
 from pipelines.schedule.publishing import attempts_of, publish_missing, sweep, withdraw_deleted
 from pipelines.schedule.retention import delete_old
@@ -36,6 +39,30 @@ from pipelines.windows.closing import Listed, next_window
 from pipelines.windows.intake import closed_next
 from pipelines.windows.rules import announced, calendar_of, changed, rule_of, strangers
 from pipelines.windows.waiting import unclaimed, waiting_of
+
+
+class AnotherRun(HushcountError):
+    """Another run is at work: nothing was done."""
+
+
+@contextmanager
+def leased(deployment: Deployment, wait: bool, patience: Patience | None = None) -> Iterator[None]:
+    """Hold the lease of the parties here while a block runs.
+
+    Raises:
+        AnotherRun: another run holds it, and `wait` is false.
+        StorageError, OSError: the store cannot be used.
+    """
+    path = deployment.folder("log", f"{'+'.join(deployment.file.parties)}.lease.json")
+    with held(path, _busy, wait=wait, patience=patience):
+        yield
+
+
+def _busy(path: str) -> AnotherRun:
+    return AnotherRun(
+        f"another run is at work, by its lease {path}: nothing was done; --wait waits for its end, and whoever knows "
+        "that no run is at work may delete the file"
+    )
 
 
 def run(

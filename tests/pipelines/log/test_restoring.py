@@ -179,7 +179,7 @@ def test_the_option_does_nothing_where_no_log_lacks_anything(site: Site) -> None
 
 
 def test_the_option_is_refused_while_a_lease_is_held(site: Site, copy: Path) -> None:
-    from pipelines.schedule.lease import AnotherRun, leased
+    from pipelines.schedule.run import AnotherRun, leased
 
     restore(site, copy, "store/log")
     with leased(site.deployment, wait=False), pytest.raises(AnotherRun):

@@ -14,6 +14,7 @@ from pipelines.monitoring.run_metrics import Looks
 from pipelines.monitoring.telling import tell
 from pipelines.schedule.done import Done
 from pipelines.schedule.lease import leased
+from pipelines.schedule.run import leased
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import FLOOR, Site, at, values

@@ -18,7 +18,7 @@ from pipelines.files import leases as lease_module
 from pipelines.files import storage
 from pipelines.files.leases import Patience
 from pipelines.files.storage_errors import StorageError
-from pipelines.schedule.lease import AnotherRun, leased
+from pipelines.schedule.run import AnotherRun, leased
 from tests.shuffler.collector.running import wait_for
 from tests.support.decisions import deployment_in
 

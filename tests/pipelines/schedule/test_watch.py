@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.collection.windows import window_at
-from pipelines.schedule.lease import leased
+from pipelines.schedule.run import leased
 from tests.shuffler.collector.running import wait_for
 from tests.support import collecting
 from tests.support.jobs import done, summary
