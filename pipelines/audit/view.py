@@ -1,4 +1,7 @@
-"""What the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment."""
+"""What the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment.
+
+Of parties elsewhere it has what they said: statements of their hops, and receipts of what hops here wrote.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,60 @@ from typing import Literal
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
-from pipelines.audit.heard import Heard, heard
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
+from pipelines.handover.hops import CHAIN, HopName
+from pipelines.handover.parties import keys_of, others
 from pipelines.handover.paths import SegmentPath
+from pipelines.handover.statements import Kind, Statement, read
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.schedule.stating import HandOver, hand_overs
-from pipelines.windows.calendar import Calendar
-from pipelines.windows.closing import Rule
 from pipelines.windows.intake import Intake, intake_of
 from pipelines.windows.rules import calendar_of, rule_of
 from pipelines.windows.stored import Stored, StoredFile, files_of, segments_in
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What parties elsewhere said of a campaign, as far as it is believed.
+
+    Attributes:
+        statements, receipts: of each party, by batch and hop.
+        problems: a sentence for each statement or receipt that is not believed.
+    """
+
+    statements: Mapping[Party, Mapping[tuple[str, HopName], Statement]] = field(default_factory=dict)
+    receipts: Mapping[Party, Mapping[tuple[str, HopName], Statement]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def all_statements(self) -> Iterator[Statement]:
+        """The statements of all parties."""
+        return (one for said in self.statements.values() for one in said.values())
+
+
+def heard(deployment: Deployment, campaign: str) -> Heard:
+    """Return what parties elsewhere said of a campaign: each of its own hops, and of those that it reads."""
+    said: dict[Kind, dict[Party, dict[tuple[str, HopName], Statement]]] = {"statement": {}, "receipt": {}}
+    problems: list[str] = []
+    for party in others(deployment):
+        own = {hop.name for hop in CHAIN.values() if hop.party == party and hop.signer is not None}
+        sources = {hop.input for hop in CHAIN.values() if hop.party == party and hop.input is not None}
+        about: dict[Kind, set[HopName]] = {"statement": own, "receipt": sources}
+        for kind, hops in about.items():
+            found, faults = read(deployment, kind, party, campaign, keys_of(deployment, party)) if hops else ({}, [])
+            problems += faults
+            mine = {(batch, hop): one for (batch, hop), one in found.items() if hop in hops}
+            said[kind][party] = mine
+            problems += [
+                f"{campaign}/{batch}: the {kind} of {party} is about {hop!a}, of which it can say nothing: it is not "
+                "believed"
+                for batch, hop in found.keys() - mine.keys()
+            ]
+    return Heard(said["statement"], said["receipt"], tuple(sorted(problems)))
+
 
 LAST = 7
 """Of so many windows the checks take what is usual, and look at every file."""
