@@ -97,7 +97,7 @@ def groups(view: View) -> Iterator[Finding]:
     """Read the files of the groups that the deployment names: `analyze` and `ask` need them."""
     choices = view.deployment.file.analyzer.groups
     if choices and "analyzer" in view.deployment.file.parties:
-        from pipelines.jobs.groups import items_in_groups
+        from pipelines.jobs.results import items_in_groups
 
         items_in_groups(choices, view.deployment.base)
         yield Finding("groups", "good", f"{len(choices):,} named")

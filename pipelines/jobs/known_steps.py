@@ -38,7 +38,7 @@ def _discover(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
     from keys.directories import campaign_key
     from pipelines.jobs.analyze import analyze_steps
-    from pipelines.jobs.groups import grouped_items
+    from pipelines.jobs.results import grouped_items
 
     key = campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
     yield analyze_steps(campaign, key, grouped=grouped_items(deployment, campaign))

@@ -1,9 +1,13 @@
-"""Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them."""
+"""Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them.
+
+In an open domain without a sketch the items of groups that a deployment names are counted too.
+"""
 
 from __future__ import annotations
 
 import io
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +26,9 @@ from hushcount.oracles import tally as tally_files
 from hushcount.oracles.estimates import Estimate, Levels
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
+from hushcount.questions.selecting import Choice
 from hushcount.results import TABLE
+from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
 from pipelines.jobs.data_set import data_set_bytes
@@ -225,3 +231,29 @@ def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
         error = math.hypot(row["standard_error"], row["collision_error"])
         largest.append(Largest(row["item"], row["count"], row["count"] / reports, error))
     return tuple(largest)
+
+
+def items_in_groups(choices: Mapping[str, Choice], base: Path) -> tuple[str, ...]:
+    """Return the items of groups, each once. A glob or a prefix names none: it chooses from a dictionary.
+
+    Args:
+        base: the directory that their files are relative to.
+
+    Raises:
+        UsageError: the file of a group, which the error names, cannot be read or is no list of items.
+    """
+    named: list[str] = []
+    for name, choice in choices.items():
+        try:
+            named += choice.items or (() if choice.file is None else read_names(base / choice.file))
+        except UsageError as error:
+            raise UsageError(f"group {name}: {error}") from None
+    return tuple(dict.fromkeys(map(canonical, named)))
+
+
+def grouped_items(deployment: Deployment, campaign: Campaign) -> tuple[str, ...]:
+    """Return the items of the deployment's groups if the campaign has an open domain without a sketch, else none."""
+    encoder = campaign.require_frequency().encoder
+    if encoder.domain is not None or not encoder.by_item:
+        return ()
+    return items_in_groups(deployment.file.analyzer.groups, deployment.base)

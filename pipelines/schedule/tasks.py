@@ -140,7 +140,7 @@ def _discovery(
 def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | RetiredBatch:
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.found import FOUND
-    from pipelines.jobs.groups import grouped_items
+    from pipelines.jobs.results import grouped_items
 
     deployment, found = task.deployment, folder_of(task.output("discover"))
     # A discovery of too few reports has a summary and no values.
