@@ -169,7 +169,7 @@ def estimate(
 
     Example: hushcount estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
     """
-    from pipelines.jobs.estimate import estimate as job
+    from pipelines.jobs.results import estimate as job
 
     levels = Levels(confidence, false_positives)
     summary = job(campaign, tally, items, out, levels=levels, overwrite=overwrite)

@@ -1,6 +1,7 @@
 """Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them.
 
-In an open domain without a sketch the items of groups that a deployment names are counted too.
+hushcount estimate asks a stored tally again, for other items. In an open domain without a sketch the items of groups
+that a deployment names are counted too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushcount.arrays import UInt64Array
-from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary, known_items, other_item, read_items
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError, TooFewOpened, UsageError
@@ -44,7 +45,10 @@ from pipelines.jobs.found import (
 )
 from pipelines.jobs.result_page import Page, render
 from pipelines.jobs.table_files import csv_bytes
-from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts
+from pipelines.outputs.counts import StreamCounts
+from pipelines.outputs.received_summary import file_of
+from pipelines.outputs.staging import require_free, staged, write_summary
+from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts, make_summary
 
 ESTIMATES = "estimates.csv"
 TALLY = "tally.npz"
@@ -257,3 +261,30 @@ def grouped_items(deployment: Deployment, campaign: Campaign) -> tuple[str, ...]
     if encoder.domain is not None or not encoder.by_item:
         return ()
     return items_in_groups(deployment.file.analyzer.groups, deployment.base)
+
+
+def estimate(
+    campaign_path: Path,
+    tally_path: str,
+    items: Path,
+    out: str,
+    *,
+    levels: Levels | None = None,
+    overwrite: bool = False,
+) -> HopSummary:
+    """Estimate items from a tally.npz; write estimates.parquet, estimates.csv, report.html and summary.json.
+
+    Raises:
+        UsageError: a file is missing or invalid, an item is not in the dictionary, or `out` is taken.
+    """
+    campaign = Campaign.read(campaign_path)
+    mechanism = campaign.require_frequency()
+    require_free(out, overwrite, ("estimate",), (tally_path, items, campaign_path))
+    wanted = wanted_items(mechanism, campaign.read_dictionary(), read_names(items))
+    tally = read_tally(file_of(tally_path), campaign)
+    require_counted(mechanism, tally, wanted)
+    counts: dict[Stream, StreamCounts] = {"reports": StreamCounts(tally.reports, tally.reports, {})}
+    with staged(out, overwrite) as directory:
+        summary = make_summary("estimate", campaign, counts, tally.reports, senders=tally.senders)
+        summary = write_results(directory, campaign, tally, wanted, levels or Levels(), summary)
+        return write_summary(directory, summary)
