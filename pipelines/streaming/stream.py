@@ -1,27 +1,81 @@
-"""The job of a stream: for each party here a source of orders, and the steps of each hop of each campaign file."""
+"""The job of a stream: for each party here a source of orders, and the steps of each hop of each campaign file.
+
+These steps are known before there is a batch.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TypeAlias
 
 import apache_beam as beam
 
+from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import UsageError
+from hushcount.senders import Senders
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.engine.runner import Engine
 from pipelines.files.leases import MOST_KINDS, Patience, held
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, hop_names
-from pipelines.jobs.known_steps import KNOWN_STEPS
 from pipelines.jobs.together import Steps
 from pipelines.streaming.carrying import CarryOut
 from pipelines.streaming.order_book import OrderBook
 from pipelines.streaming.watch import WatchOrders
+
+
+def _shuffle(_: Deployment, campaign: Campaign) -> Iterator[Steps]:
+    from pipelines.jobs.shuffle import ShuffleSteps
+
+    yield ShuffleSteps(campaign=campaign)
+
+
+def _release(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
+    # The shuffler has no package of keys.
+    from keys.directories import campaign_key
+    from pipelines.jobs.discover import release_steps
+
+    key = campaign_key(deployment.keys, "aux_server", campaign.keys.aux_server)
+    for senders in _senders(deployment):
+        yield release_steps(campaign, key, senders)
+
+
+def _discover(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
+    from keys.directories import campaign_key
+    from pipelines.jobs.reveal import reveal_steps
+
+    key = campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
+    for senders in _senders(deployment):
+        yield reveal_steps(campaign, key, senders)
+
+
+def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
+    from keys.directories import campaign_key
+    from pipelines.jobs.analyze import analyze_steps
+    from pipelines.jobs.results import grouped_items
+
+    key = campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
+    yield analyze_steps(campaign, key, grouped=grouped_items(deployment, campaign))
+
+
+def _senders(deployment: Deployment) -> Iterator[Senders]:
+    """Yield the senders of a batch whose segments all came in time: of others, rule and noise may be others."""
+    for allotments in sorted({1, len(deployment.file.collectors) or 1}):
+        yield Senders("client-token", allotments, allotments)
+
+
+KNOWN_STEPS: Mapping[str, Callable[[Deployment, Campaign], Iterator[Steps]]] = {
+    "shuffle": _shuffle,
+    "release": _release,
+    "discover": _discover,
+    "analyze": _analyze,
+}
+"""By hop. They raise HushcountError if a key is not here, or the steps follow from what is found in a batch."""
+
 
 Carried: TypeAlias = Mapping[Party, Mapping[str, Steps]]
 """What a stream carries out for each party; each has a name, of its part of the graph."""

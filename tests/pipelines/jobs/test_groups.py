@@ -11,8 +11,8 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import items_of
 from hushcount.errors import UsageError
 from hushcount.questions.selecting import Choice
-from pipelines.jobs.known_steps import KNOWN_STEPS
 from pipelines.jobs.results import grouped_items, items_in_groups, read_tally
+from pipelines.streaming.stream import KNOWN_STEPS
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, write_lines
 from tests.support.site import Site, values
