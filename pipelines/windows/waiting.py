@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import COLLECTION_FILE, folder_name
-from hushcount.errors import HushcountError
 from hushcount.formats.reading import MOST_SEGMENTS
 from pipelines.deployment.settings import Deployment
-from pipelines.files.block_files import header_of
-from pipelines.handover.paths import SegmentPath
 from pipelines.ledger.clock import shown
 from pipelines.log.fold import Fold
 from pipelines.log.segments import File, Segment
@@ -70,13 +66,11 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
             floor = file.shuffle.minimum_batch
             if (missing := floor - total) > 0:
                 unless = f"at least {missing:,} more come by then"
-            elif _was_full(fold, segments):
-                unless = (
-                    "a window that closes by then takes them: the last batch took all the segments that it can, "
-                    f"{MOST_SEGMENTS:,}, so that collectors need a greater segment_bytes"
-                )
             else:
-                unless = "a window that closes by then brings enough that can be forwarded"
+                unless = (
+                    "a window that closes by then brings enough that can be forwarded, or takes what a batch of "
+                    f"{MOST_SEGMENTS:,} segments left"
+                )
             why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
         # The last window that takes them is the first that ends when their grace does, or later.
         last = rule.calendar.window_at(ends - timedelta(seconds=1))
@@ -89,38 +83,13 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
     return found
 
 
-def _was_full(fold: Fold, waiting: list[Segment]) -> bool:
-    """Return whether the newest batch listed all that it can, and so left these segments, enough for another batch.
-
-    It was offered them, and its own did not go back.
-    """
-    mine = [batch for batch in fold.batches.values() if batch.batch.file == waiting[0].file]
-    newest = max(mine, key=lambda batch: batch.window, default=None)
-    return (
-        newest is not None
-        and waiting[0].stream in newest.collected
-        and newest.window.end >= max(one.window.end for one in waiting)
-    )
-
-
 def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str]) -> dict[str, str]:
     """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them."""
-    found = {campaign: [*segments_in(files)] for campaign, files in stored.items() if campaign not in campaigns}
-    return {campaign: _sentence(deployment, campaign, found[campaign]) for campaign in sorted(found) if found[campaign]}
-
-
-def _sentence(deployment: Deployment, campaign: str, segments: list[SegmentPath]) -> str:
-    numbers: Counter[str] = Counter()
-    unreadable = 0
-    for segment in segments:
-        try:
-            numbers[segment.stream] += header_of(deployment.folder("segments", str(segment))).records
-        except (HushcountError, OSError):
-            unreadable += 1
-    what = [f"{numbers[stream]:,} {stream}" for stream in ENVELOPES if numbers[stream]]
-    what += [f"{unreadable:,} segments that cannot be read"] if unreadable else []
-    return (
-        f"{campaign}: {' and '.join(what) or 'segments'} wait in {deployment.folder('segments', campaign)}, and no run "
+    found = {campaign: len(segments_in(files)) for campaign, files in stored.items() if campaign not in campaigns}
+    return {
+        campaign: f"{campaign}: {number:,} segments wait in {deployment.folder('segments', campaign)}, and no run "
         f"takes them: {deployment.campaigns / campaign} has no {COLLECTION_FILE}; publish the campaign file there with "
         "hushcount epoch publish, or remove them if they are of no campaign of yours"
-    )
+        for campaign, number in sorted(found.items())
+        if number
+    }

@@ -18,10 +18,8 @@ def test_segments_of_a_campaign_without_a_file_are_said(tmp_path: Path) -> None:
     collect(site.store, site.campaign, values(100), day=0)
     home = site.store / "segments"
     (home / "words").rename(home / "strange")
-    (segment,) = home.glob("strange/*/*/discovery/*.blocks")
-    segment.with_name("cut-000000.blocks").write_bytes(segment.read_bytes()[:10])
     says = (
-        f"strange: 100 reports and 100 discovery and 1 segments that cannot be read wait in {home / 'strange'}, and no "
+        f"strange: 2 segments wait in {home / 'strange'}, and no "
         f"run takes them: {site.root / 'campaigns' / 'strange'} has no collection.json; publish the campaign file"
     )
     (waits,) = site.run(1.1).waiting
