@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
-import subprocess
 import zipfile
 from urllib.parse import urlparse
 
@@ -21,9 +19,7 @@ from apache_beam.options.pipeline_options import (
 
 from hushcount.errors import UsageError
 
-_OLDEST_JAVA = 11
 _SECONDS = 5
-_PORTS = ("job_port", "artifact_port", "expansion_port")
 _MAKE_JAR = "deploy/flink/fetch.py makes it, see deploy/README.md"
 _MAKE_PRISM = f"go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__} makes it"
 REMEDIES = {
@@ -31,8 +27,8 @@ REMEDIES = {
     "Unable to fetch remote job server jar": f"give --flink_job_server_jar=JAR; {_MAKE_JAR}",
     "Unable to fetch remote prism binary": f"give --prism_location=PRISM; {_MAKE_PRISM}",
     "[Errno 8] Exec format error": f"--prism_location must name Prism; {_MAKE_PRISM}",
-    "Service failed to start up": "the job server that was started ended at once: give another with "
-    "--flink_job_server_jar or --prism_location",
+    "Service failed to start up": "the job server that was started ended at once: it needs Java 11 or newer and free "
+    "ports; or give another with --flink_job_server_jar or --prism_location",
 }
 """What to do, by the first words of the reason why a runner cannot send a job."""
 
@@ -44,7 +40,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
         Further Beam options: which Java starts the job server.
 
     Raises:
-        UsageError: no or too old a Java, no jar, a port that is taken, or nobody who listens.
+        UsageError: no Java, no jar, or nobody who listens.
     """
     short = runner.lower().removesuffix("runner")
     endpoint = options.view_as(PortableOptions).job_endpoint
@@ -98,41 +94,17 @@ def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
             raise UsageError(f"--flink_job_server_jar={jar} does not exist: {_MAKE_JAR}")
         if not zipfile.is_zipfile(jar):
             raise UsageError(f"--flink_job_server_jar={jar} is no jar: {_MAKE_JAR}")
-    for name in _PORTS:
-        port = getattr(server, name)
-        if port and not _is_free(port):
-            raise UsageError(f"--{name}={port} is taken: give another port, or leave the option out for a free one")
     return (f"--job_server_java_launcher={launcher}",)
 
 
 def _require_java(runner: str, launcher: str) -> str:
-    """Return the path of a Java that is new enough: by the option, JAVA_HOME or PATH."""
+    """Return the path of Java: by the option, JAVA_HOME or PATH."""
     home = os.environ.get("JAVA_HOME") if launcher == "java" else None
     found = shutil.which(launcher if home is None else os.path.join(home, "bin", "java"))
-    cure = f"install Java {_OLDEST_JAVA} or newer and let JAVA_HOME or PATH name it"
     if found is None:
         where = f"no {launcher} on PATH" if home is None else f"no bin/java in JAVA_HOME={home}"
-        raise UsageError(f"runner {runner} needs Java and there is {where}: {cure}")
-    try:
-        ended = subprocess.run(  # noqa: S603  # the user's own Java
-            [found, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+        raise UsageError(
+            f"runner {runner} needs Java and there is {where}: install Java 11 or newer and let JAVA_HOME or PATH name "
+            "it"
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"{found} cannot be run ({error}): {cure}") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', ended.stderr + ended.stdout)
-    if ended.returncode or version is None:
-        raise UsageError(f"{found} -version does not say which Java it is: {cure}")
-    if int(version[1]) < _OLDEST_JAVA:
-        raise UsageError(f"runner {runner} cannot use {found}, which is Java {version[1]}: {cure}")
     return found
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as one:
-        # As servers do: a port is free while its last connections close.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            one.bind(("", port))
-        except (OSError, OverflowError):
-            return False
-    return True

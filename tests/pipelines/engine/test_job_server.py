@@ -24,11 +24,10 @@ def check(runner: str, *options: str) -> tuple[str, ...]:
     return ready(runner, PipelineOptions(list(options)))
 
 
-def java(home: Path, says: str, status: int = 0) -> Path:
-    """Write a Java that says which it is as real ones do, on standard error."""
+def java(home: Path) -> Path:
     path = home / "bin" / "java"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {status}\n")
+    path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return path
 
@@ -63,42 +62,13 @@ def test_a_java_home_without_java(home: Path) -> None:
         check("FlinkRunner")
 
 
-def test_too_old_a_java(subtests: pytest.Subtests, home: Path) -> None:
-    for says, which in (
-        ('openjdk version "1.8.0_402"', "8"),
-        ('java version "9.0.4"', "9"),
-        ('version "10"', "10"),
-    ):
-        with subtests.test(says=says):
-            path = java(home, says)
-            with pytest.raises(UsageError, match=f"{path}, .*Java {which}: .*Java 11"):
-                check("FlinkRunner")
-
-
-def test_a_java_that_is_new_enough_is_the_one_that_is_used(subtests: pytest.Subtests, home: Path) -> None:
-    for says in (
-        'openjdk version "11.0.2"',
-        'openjdk version "17.0.15" 2025-04-15',
-        'version "21"',
-    ):
-        with subtests.test(says=says):
-            path = java(home, says)
-            assert check("FlinkRunner") == (f"--job_server_java_launcher={path}",)
-
-
-def test_a_program_that_is_no_java(subtests: pytest.Subtests, home: Path) -> None:
-    for says, status in (
-        ("what is this", 0),
-        ('version "17"', 1),
-    ):
-        with subtests.test(says=says):
-            path = java(home, says, status)
-            with pytest.raises(UsageError, match=f"{path} -version"):
-                check("FlinkRunner")
+def test_the_java_of_java_home_is_the_one_that_is_used(home: Path) -> None:
+    path = java(home)
+    assert check("FlinkRunner") == (f"--job_server_java_launcher={path}",)
 
 
 def test_no_jar(home: Path, tmp_path: Path) -> None:
-    java(home, 'version "17"')
+    java(home)
     with pytest.raises(UsageError, match=f"--flink_job_server_jar={tmp_path / 'no.jar'} .*deploy/flink/fetch"):
         check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'no.jar'}")
     (tmp_path / "a.jar").write_bytes(b"no archive")
@@ -108,19 +78,6 @@ def test_no_jar(home: Path, tmp_path: Path) -> None:
         jar.writestr("META-INF/MANIFEST.MF", "")
     assert check("FlinkRunner", f"--flink_job_server_jar={tmp_path / 'a.jar'}")
     assert check("FlinkRunner", "--flink_job_server_jar=https://example.org/a.jar")
-
-
-def test_a_port_that_is_taken(subtests: pytest.Subtests, home: Path, taken: int) -> None:
-    for name in (
-        "job_port",
-        "artifact_port",
-        "expansion_port",
-    ):
-        with subtests.test(name=name):
-            java(home, 'version "17"')
-            with pytest.raises(UsageError, match=f"--{name}={taken}"):
-                check("FlinkRunner", f"--{name}={taken}")
-            assert check("FlinkRunner", f"--{name}=0")
 
 
 def test_nobody_listens_where_the_job_server_should(taken: int) -> None:
@@ -173,7 +130,7 @@ def test_what_cannot_be_fetched_is_told_with_what_to_do(
     tmp_path: Path, home: Path, taken: int, encode: tuple[object, ...]
 ) -> None:
     """As where Beam has no jar of this release for this Flink, or there is no internet."""
-    java(home, 'version "17"')
+    java(home)
     with socket.socket() as one:
         one.bind(("localhost", 0))
         nowhere = f"http://localhost:{one.getsockname()[1]}"
