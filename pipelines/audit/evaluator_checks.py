@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -71,53 +71,25 @@ def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
 
 
 def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
-    """Say when a key is to be destroyed: when no campaign file of the deployment needs it any more."""
-    others = [
-        (other, later)
-        for other in view.each()
-        for later, campaign in _files(other.epochs)
-        if (other.campaign, later.epoch) != (view.campaign, part.epoch)
-        and id in {key.id for key in campaign.keys.evaluator}
-    ]
-    for other, later in others:
-        if (need := _need(other, name, later, id)) is not None:
-            says = (
-                f"epoch {later.epoch} of {other.campaign} has key {id} too ({need.sentence}): do not destroy it yet, "
-                "guesses of both can be tested until neither needs it"
-            )
-            return Finding(name, "warning", says, "let the next epoch of each take a key of its own")
-    if (need := _need(view, name, part, id)) is not None:
-        return need
-    due = max(filter(None, (_due(one, later) for one, later in [(view, part), *others])))
-    if view.faults:
-        says = f"key {id} would be due since {due.isoformat()}, but campaign {min(view.faults)} cannot be read"
-        return Finding(name, "warning", says, "it may need the key, so mend it first")
+    """Say when a key is to be destroyed: when nothing needs it to open reports, or to verify what they found.
+
+    A key serves one campaign file: no other is published with it.
+    """
+    if part.grace_ends is None:
+        return Finding(name, "good", f"key {id} is in use")
+    # Then the last reports of the epoch have joined a batch.
+    due = part.grace_ends + view.deployment.windows.length + view.deployment.windows.grace
+    if view.now < due:
+        return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
+    if left := [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]:
+        says = f"key {id} would be due since {due.isoformat()}, but batch {left[0]} is not discovered yet"
+        return Finding(name, "warning", says, "see what hushcount run says of it")
     cure = f"hushcount keys retire --keys {directory} --id {id} --early"
     if "analyzer" not in view.deployment.file.parties:
         cure = f"once the analyzer, elsewhere, has discovered all batches: {cure}"
     overdue = view.now >= due + _SLACK
     says = f"nothing has needed key {id} since {due.isoformat()}, and as long as it is there guesses can be tested"
     return Finding(name, "bad" if overdue else "warning", says, cure)
-
-
-def _due(view: View, part: EpochPart) -> datetime | None:
-    """Return when the last reports of an epoch have joined a batch; None: it is not known when the epoch ends."""
-    windows = view.deployment.windows
-    return None if part.grace_ends is None else part.grace_ends + windows.length + windows.grace
-
-
-def _need(view: View, name: str, part: EpochPart, id: str) -> Finding | None:
-    """Say why an epoch needs its key: for its reports, or to verify what they found; None: it needs it no more."""
-    due = _due(view, part)
-    if due is None:
-        return Finding(name, "good", f"key {id} is in use")
-    if view.now < due:
-        return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
-    left = [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]
-    if not left:
-        return None
-    says = f"key {id} would be due since {due.isoformat()}, but batch {left[0]} is not discovered yet"
-    return Finding(name, "warning", says, "see what hushcount run says of it")
 
 
 def _unverified(view: View) -> list[Batch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -132,40 +131,3 @@ def test_a_key_is_kept_for_what_waits_to_be_verified(site: Site) -> None:
     assert said is not None
     assert said[0] == "warning"
     assert f"but batch {site.batch(0)} is not discovered yet" in said[1]
-
-
-def test_no_key_is_due_that_another_campaign_needs(site: Site) -> None:
-    """As two campaigns may share one that were published before this was refused, or by copying files."""
-    first, _ = listed_keys([site.evaluator])
-    site.run(1.1)
-    words, others = (site.root / "campaigns" / campaign for campaign in ("words", "others"))
-    others.mkdir()
-    (others / "epoch-000001.json").write_text(site.campaign.read_text().replace('"id": "words"', '"id": "others"'))
-    (dictionary,) = words.glob("*.txt")
-    shutil.copy(dictionary, others)
-    ended = {"ends": at(1).isoformat(), "grace_ends": at(3).isoformat()}
-    data = json.loads((words / "collection.json").read_text())
-    (others / "collection.json").write_text(json.dumps(data))
-    (words / "collection.json").write_text(json.dumps({"epochs": [data["epochs"][0] | ended]}))
-    one, other = (f"end of the evaluator key of epoch 1 of {campaign}" for campaign in ("words", "others"))
-    for day in (5, 13.1, 40):
-        said = finding(site, one, day)
-        assert said is not None
-        assert said[0] == "warning"
-        assert f"epoch 1 of others has key {first.id} too (key {first.id} is in use): do not destroy it yet" in said[1]
-        assert "retire" not in said[1]
-        # The one that needs it says so too.
-        assert "retire" not in (finding(site, other, day) or ("", "retire"))[1]
-    later = {"ends": at(2).isoformat(), "grace_ends": at(9).isoformat()}
-    (others / "collection.json").write_text(json.dumps({"epochs": [data["epochs"][0] | later]}))
-    assert "retire" not in (finding(site, one, 11.9) or ("", "retire"))[1]
-    for told in (one, other):
-        said = finding(site, told, 12.1)
-        assert said is not None
-        assert f"nothing has needed key {first.id} since {at(12).isoformat()}" in said[1]
-        assert f"keys retire --keys {site.evaluator} --id {first.id}" in said[1]
-    (others / "collection.json").write_text("{")
-    said = finding(site, one, 40)
-    assert said is not None
-    assert said[0] == "warning"
-    assert "but campaign others cannot be read: it may need the key, so mend it first" in said[1]
