@@ -267,12 +267,7 @@ def make_summary(
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
     total = HopCounts.of(hop, streams, opening)
     return HopSummary(
-        total.hop,
-        total.received,
-        total.accepted,
-        total.rejected,
-        total.streams,
-        opening=total.opening,
+        **vars(total),
         campaign=campaign.id,
         epoch=campaign.epoch,
         fingerprint=campaign.fingerprint.hex(),
