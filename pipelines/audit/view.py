@@ -26,7 +26,7 @@ from pipelines.log.log import Log, Logs
 from pipelines.schedule.stating import HandOver, hand_overs
 from pipelines.windows.intake import Intake, intake_of
 from pipelines.windows.rules import calendar_of, rule_of
-from pipelines.windows.stored import Stored, StoredFile, files_of, segments_in
+from pipelines.windows.stored import Stored, StoredFile, segments_in, stored_files
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,8 @@ class View:
     def files(self) -> Sequence[StoredFile]:
         """Its files in the folder of segments."""
         _ = self.fold
-        return files_of(self.deployment, self.campaign) if self.listed is None else self.listed.get(self.campaign, ())
+        listed = stored_files(self.deployment, campaign=self.campaign) if self.listed is None else self.listed
+        return listed.get(self.campaign, ())
 
     @cached_property
     def unlisted(self) -> dict[SegmentPath, int]:

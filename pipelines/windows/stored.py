@@ -37,15 +37,17 @@ Stored = Mapping[str, Sequence[StoredFile]]
 """By campaign."""
 
 
-def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None) -> Stored:
+def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None, campaign: str = "") -> Stored:
     """Return what lies in the folder of segments, also of campaigns that nobody knows. Read the logs first.
 
     Args:
+        campaign: the only one; empty: all.
         recent: folds of the campaigns of which windows are left out that no manifest can join in time; None: of none.
     """
     root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
     first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in (recent or {}).items()}
-    for path, size, written in storage.list_from(root, 2, lambda place: first.get(place.partition("/")[0], "")):
+    place, depth = (storage.join(root, campaign), 1) if campaign else (root, 2)
+    for path, size, written in storage.list_from(place, depth, lambda below: first.get(below.partition("/")[0], "")):
         relative = storage.relative(path, root)
         found[relative.partition("/")[0]].append(StoredFile(relative, size, written))
     return found
@@ -68,13 +70,6 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     name = Window(oldest, oldest + windows.length).name
     # Of a young campaign nothing is left out.
     return name if any(known < name for known in fold.windows) else ""
-
-
-def files_of(deployment: Deployment, campaign: str) -> Sequence[StoredFile]:
-    """Return what lies in a campaign's folder of segments."""
-    root = deployment.folder("segments")
-    listed = storage.list_from(storage.join(root, campaign), 1, lambda _: "")
-    return [StoredFile(storage.relative(path, root), size, written) for path, size, written in listed]
 
 
 def manifests_in(files: Sequence[StoredFile]) -> list[StoredFile]:
