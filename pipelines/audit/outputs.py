@@ -20,7 +20,8 @@ from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
-from pipelines.log.witnesses import Beside, There, beside_log, followed_by, missing_of
+from pipelines.log.stored import beside_logs
+from pipelines.log.witnesses import Beside, There, followed_by, missing_of
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
@@ -89,7 +90,7 @@ def _beside(view: View, party: Party, past: bool) -> Beside:
     """Return what lies in the store beside a party's log, `past`: of all windows."""
     log = view.log_of(party)
     if past:
-        return beside_log(view.deployment, log)
+        return beside_logs(view.deployment, party, (view.campaign,))[view.campaign]
     new = {(one.window.name, segment.file) for one in view.intake.listed for segment in one.segments}
     names = {Batch(view.campaign, window, *file).name for window, file in new} | view.fold.batches.keys()
     recent = [name for name in sorted(names) if name.partition("-")[0] in view.latest]

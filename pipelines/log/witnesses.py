@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment, Party
-from pipelines.handover.hops import CHAIN, HopName, all_outputs, outputs
+from pipelines.handover.hops import CHAIN, HopName, all_outputs
 from pipelines.handover.parties import keys_of, others
-from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, names, read
+from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, read
 from pipelines.ledger.file import Followed, followed
 from pipelines.log.facts import Head
 from pipelines.log.log import Log
@@ -125,17 +125,6 @@ def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]
         )
         for campaign in campaigns
     }
-
-
-def beside_log(deployment: Deployment, log: Log) -> Beside:
-    """Return what lies in the store beside one log."""
-    outputs_there = {
-        hop.name: {batch.name for batch, _ in outputs(deployment, hop.folder, log.campaign)}
-        for hop in CHAIN.values()
-        if hop.party == log.party
-    }
-    said = {kind: names(deployment, kind, log.party, log.campaign) for kind in FOLDERS}
-    return Beside(outputs_there, said, followed_by(deployment, log))
 
 
 def followed_by(deployment: Deployment, log: Log) -> Followed | None:
