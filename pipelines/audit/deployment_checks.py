@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, tells_clients_apart
 from pipelines.audit.view import LAST, Finding, View
-from pipelines.deployment.settings import Party
+from pipelines.deployment.settings import PARTIES, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
 from pipelines.handover.parties import others
@@ -21,6 +21,7 @@ from pipelines.ledger.clock import span
 from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault
 from pipelines.schedule.clock_check import CONFIRM, told_time
+from pipelines.schedule.stating import SIGNERS
 from pipelines.windows.stored import stored_files
 from pipelines.windows.waiting import unclaimed
 
@@ -62,26 +63,16 @@ def sign_with(view: View) -> Iterator[Finding]:
         yield Finding("sign_with", "good", f"key {ids} signs")
 
 
-def shuffler_keys(view: View) -> Iterator[Finding]:
-    """Read the keys of which one must have signed what the shuffler hands on."""
-    return _trusts("shuffler_keys", view.deployment.shuffler_keys, "shuffler")
+def keys_of_parties(view: View) -> Iterator[Finding]:
+    """Read the keys of which one must have signed what each party hands on or leaves for others."""
+    deployment = view.deployment
+    files = (deployment.shuffler_keys, deployment.aux_server_keys, deployment.analyzer_keys)
+    for party, file in zip(PARTIES, files, strict=True):
+        if file is not None:
+            from keys.directories import verify_keys
 
-
-def aux_server_keys(view: View) -> Iterator[Finding]:
-    """Read the keys of which one must have signed what the auxiliary server hands on."""
-    return _trusts("aux_server_keys", view.deployment.aux_server_keys, "aux_signer")
-
-
-def analyzer_keys(view: View) -> Iterator[Finding]:
-    """Read the keys of which one must have signed the analyzer's receipts."""
-    return _trusts("analyzer_keys", view.deployment.analyzer_keys, "analyzer_signer")
-
-
-def _trusts(name: str, file: Path | None, role: SigningRole) -> Iterator[Finding]:
-    if file is not None:
-        from keys.directories import verify_keys
-
-        yield Finding(name, "good", f"{', '.join(key.id for key in verify_keys(file, role))} may sign")
+            may = ", ".join(key.id for key in verify_keys(file, SIGNERS[party]))
+            yield Finding(f"{party.replace('-', '_')}_keys", "good", f"{may} may sign")
 
 
 def opening_engine(view: View) -> Iterator[Finding]:

@@ -129,7 +129,7 @@ def test_reports_are_dropped_if_a_grace_period_brings_no_batch(
     ("settings", "tail", "name", "says"),
     [
         ('sign_with = "nowhere"', "", "sign_with", "nowhere"),
-        ('shuffler_keys = "nowhere/public.json"', "", "shuffler_keys", "nowhere"),
+        ('shuffler_keys = "nowhere/public.json"', "", "keys_of_parties", "nowhere"),
         ('collectors = ["one", "typo"]', "", "collector typo", "take it out of collectors"),
         ("", '[collector]\nname = "one"\nauthentication = "bearer"\ntokens = "none.txt"', "authentication", "none.txt"),
         ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "make room"),
