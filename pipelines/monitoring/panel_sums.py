@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from hushcount.errors import UsageError
 from hushcount.questions.counted import Group
@@ -18,10 +15,7 @@ from pipelines.questions.sums import sums_table
 
 _SEPARATORS = ("/", "::", ".")
 _DEPTH = 4
-_MOST_NODES = 50_000
 _MOST_ROWS = 1500
-_TOP, _PARTS = 100, (100, 40, 20, 10, 5)
-"""How many rows at the top, and parts of each node, a page shows if all are too many."""
 _HEADS = ("group", "items", "count", "from", "to", "from, all", "to, all", "share", "detected among all")
 _SAYS = (
     "Sums in the newest window, with 95 % intervals: thick lines for each alone, thin ones for all together. The error "
@@ -38,13 +32,18 @@ def groups_of(shown: Shown) -> Iterator[Block]:
     separator = _separator(items)
     if separator is None:
         return
-    for depth in range(_DEPTH, 0, -1):
-        nodes = by_prefix(items, separator, depth)
-        if len(nodes) <= _MOST_NODES:
-            yield _summed(shown, "paths", f"Items by parts of their paths, parted by {separator}", nodes, separator)
-            return
-    says = f"The {len(nodes):,} first parts are too many for a page: ask hushcount ask sum --by-prefix."
-    yield Prose(f"{shown.key}-paths", "Items by parts of their paths", (says,))
+    heading, nodes = f"Items by parts of their paths, parted by {separator}", levels(items, separator)
+    if nodes:
+        yield _summed(shown, "paths", heading, nodes, separator)
+    else:
+        says = f"More than {_MOST_ROWS:,} first parts are too many for a page: ask hushcount ask sum --by-prefix."
+        yield Prose(f"{shown.key}-paths", heading, (says,))
+
+
+def levels(items: Sequence[str], separator: str) -> tuple[Group, ...]:
+    """Return the parts of paths, to the deepest level that a page has room for; none: the first ones are too many."""
+    parts = (by_prefix(items, separator, depth) for depth in range(_DEPTH, 0, -1))
+    return next((nodes for nodes in parts if len(nodes) <= _MOST_ROWS), ())
 
 
 def _separator(items: Sequence[str]) -> str | None:
@@ -63,49 +62,8 @@ def _summed(shown: Shown, key: str, heading: str, groups: Sequence[Group], separ
         return Prose(key, heading, (f"{error}.",))
     if table is None:
         return Prose(key, heading, ("The newest result knows none of their items.",))
-    drills = separator is not None
-    rows = tuple(_row(row, separator) for row in _ordered(table))
-    kept = largest(rows) if drills else rows
-    says: tuple[str, ...] = (_SAYS,)
-    if len(kept) < len(rows):
-        says = (_SAYS, f"The largest {len(kept):,} of {len(rows):,} parts are shown: hushcount ask sum has all.")
-    return Figure(key, heading, says, "intervals", _HEADS, kept, axis="reports", drills=drills)
-
-
-def largest(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return rows of a tree, the largest first, without those that are too many for a page, and what is below them."""
-    kept = tuple(rows)
-    for most in _PARTS:
-        if len(kept) <= _MOST_ROWS:
-            break
-        kept = tuple(_pruned(rows, most))
-    return kept
-
-
-def _pruned(rows: Sequence[Row], most: int) -> Iterator[Row]:
-    """Yield the largest parts of each node, as long as the node is there itself."""
-    above = dict(map(_place, rows))
-    parts: Counter[str] = Counter()
-    first = set()
-    for path, parent in above.items():
-        parts[parent] += 1
-        if parts[parent] <= (most if parent else _TOP):
-            first.add(path)
-    for row in rows:
-        path, _ = _place(row)
-        while path in first:
-            path = above[path]
-        if path == "":
-            yield row
-
-
-def _place(row: Row) -> tuple[str, str]:
-    return (row.drawn.path, row.drawn.parent) if isinstance(row.drawn, Span) else ("", "")
-
-
-def _ordered(table: pa.Table) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.sort_by([("count", "descending")]).to_pylist()
-    return rows
+    rows = tuple(_row(row, separator) for row in table.sort_by([("count", "descending")]).to_pylist())
+    return Figure(key, heading, (_SAYS,), "intervals", _HEADS, rows, axis="reports", drills=separator is not None)
 
 
 def _row(row: dict[str, Any], separator: str | None) -> Row:

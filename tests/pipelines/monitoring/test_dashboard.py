@@ -21,9 +21,9 @@ from pipelines.audit.view import StreamRow
 from pipelines.monitoring.dashboard import page_of
 from pipelines.monitoring.dashboard_server import PageServer
 from pipelines.monitoring.panel_health import columns_of
-from pipelines.monitoring.panel_sums import largest
+from pipelines.monitoring.panel_sums import levels
 from pipelines.pages.assets import policy
-from pipelines.pages.figures import Column, Row, Span
+from pipelines.pages.figures import Column
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused
 from tests.support.site import Site, at
@@ -202,16 +202,8 @@ def test_a_fault_or_a_browser_that_goes_away_is_no_traceback(capsys: pytest.Capt
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_large_tree_keeps_the_largest_parts_of_each_node_that_is_kept() -> None:
-    tops = [Row(f"t{top}", (), Span(1000.0 - top, path=f"t{top}")) for top in range(150)]
-    parts = [
-        Row(f"t{top}/{part}", (), Span(500.0 - part, path=f"t{top}/{part}", parent=f"t{top}"))
-        for part in range(30)
-        for top in range(150)
-    ]
-    kept = [row.name for row in largest([*tops, *parts])]
-    assert [name for name in kept if "/" not in name] == [f"t{top}" for top in range(100)]
-    assert {name for name in kept if name.startswith("t7/")} == {f"t7/{part}" for part in range(10)}
-    assert not [name for name in kept if name.startswith("t120")]
-    assert len(kept) == 1100
-    assert list(largest(tops)) == tops
+def test_a_page_has_as_many_levels_of_paths_as_it_has_room_for() -> None:
+    items = [f"t{top}/{part}" for top in range(150) for part in range(30)]
+    assert [group.name for group in levels(items[:60], "/")] != [group.name for group in levels(items, "/")]
+    assert sorted(group.name for group in levels(items, "/")) == sorted(f"t{top}" for top in range(150))
+    assert levels([f"{top}/part" for top in range(2000)], "/") == ()
