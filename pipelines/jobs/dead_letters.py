@@ -1,7 +1,6 @@
 """Dead letters, the sealed reports that a hop did not pass on: list them, and replay them once.
 
-Who replays writes a claim beside the letters, then looks for other claims, and removes its own if there is one. Of two
-at once at most one continues, also in a store, where nothing arbitrates between two writers of one object.
+Who replays puts a claim beside the letters, unless there is one. So of two at once one continues.
 """
 
 from __future__ import annotations
@@ -201,20 +200,12 @@ def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:
     """
     place = out.rstrip("/") if storage.is_remote(out) else str(Path(out).resolve())
     which = hashlib.blake2b(letters, key=fingerprint, digest_size=16, person=b"replayed").hexdigest()
-    mine = f"{which}-{hashlib.blake2b(place.encode(), digest_size=8).hexdigest()}{_CLAIM}"
-    before = storage.exists(storage.join(folder, mine))
-    if not before:
-        storage.write_json(storage.join(folder, mine), _Claim(out=place).model_dump())
-    names = (path.rpartition("/")[2] for path, _ in storage.list_files(folder, _CLAIM))
-    others = [name for name in names if name.startswith(f"{which}-") and name != mine]
-    if not others:
+    path = storage.join(folder, f"{which}{_CLAIM}")
+    if storage.put_absent(path, storage.json_bytes(_Claim(out=place).model_dump())):
         return
-    if not before:
-        storage.remove(storage.join(folder, mine))
-    path = storage.join(folder, others[0])
-    if not storage.exists(path):
-        raise UsageError("somebody else just began to replay these dead letters: see into what, and try again")
     other = validated(_Claim, storage.read_json(path), path, "is no note of a replay").out
+    if other == place:
+        return
     raise UsageError(
         f"these dead letters were replayed into {other}, and would be counted twice: read that, or replay them into it "
         "again with --overwrite"

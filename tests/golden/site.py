@@ -43,7 +43,7 @@ PROSE = (
     "dropped.*", "*.collecting.seen", "bias", "total_from", "domain",
 )  # fmt: skip
 NAMES = {
-    "[0-9a-f]{32}-[0-9a-f]{16}[.]replayed[.]json": "LETTERS-PLACE.replayed.json",
+    "[0-9a-f]{32}[.]replayed[.]json": "LETTERS.replayed.json",
     "draws/[0-9a-f]{64}": "draws/KEY",
     "/[0-9a-f]{16}/": "/FOLDER/",
     "-[0-9a-f]{16}[.]json": "-ENTRY.json",
