@@ -1,6 +1,7 @@
 """Who takes alerts: a webhook or a program. One attempt ends within ten seconds, whatever the receiver does.
 
-What is posted is signed by Standard Webhooks 1.0, symmetric (v1: HMAC-SHA256).
+Only to resolve the name of a host may take longer. What is posted is signed by Standard Webhooks 1.0, symmetric (v1:
+HMAC-SHA256).
 
 Reference: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -16,7 +17,6 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hushcount.delivery.exchange import NoAnswer, Reply, Request, exchange
+from hushcount.delivery.exchange import NoAnswer, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, UsageError
 from pipelines.deployment.alerting import SECONDS, AlertsPart, site_of
@@ -72,8 +72,6 @@ def read_secret(reference: str) -> Secret:
 
 
 _MOST_ANSWER_BYTES = 1 << 14
-_TURN = 0.5
-"""Seconds beyond its own limit that an exchange is waited for: the name of a host may take long to resolve."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,10 @@ class Webhook:
     def send(self, message: Message) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "hushcount"}
         headers |= self.secret.headers(message.id, int(time.time()), message.json)
-        reply = _exchanged(self.site, Request("POST", self.path, headers, message.json))
+        try:
+            reply = exchange(self.site, Request("POST", self.path, headers, message.json), _MOST_ANSWER_BYTES)
+        except NoAnswer as error:
+            raise Undelivered(str(error), down=True) from None
         if reply.status // 100 != 2:
             why = ": it sends us elsewhere, which is not followed" if reply.status // 100 == 3 else ""
             # What is wrong with one message may not be wrong with the next; a busy or broken receiver is.
@@ -179,26 +180,6 @@ def receiver_of(deployment: Deployment, part: AlertsPart) -> Receiver:
     if shutil.which(str(deployment.base / name) if "/" in name else name) is None:
         raise UsageError(f"alerts.command begins with {name!r}, must be a program that this user may run: correct it")
     return Program(part.command, deployment.base)
-
-
-def _exchanged(site: Site, request: Request) -> Reply:
-    """Exchange on a thread of its own, so that nothing, not even the resolver, takes longer than is allowed."""
-    replies: list[Reply] = []
-    failures: list[str] = []
-
-    def work() -> None:
-        try:
-            replies.append(exchange(site, request, _MOST_ANSWER_BYTES))
-        except NoAnswer as error:
-            failures.append(str(error))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(site.seconds + _TURN)
-    if replies:
-        return replies[0]
-    late = f"no answer of {site.host} port {site.port}: it did not answer in time"
-    raise Undelivered(failures[0] if failures else late, down=True)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
