@@ -20,6 +20,7 @@ from rich.console import Console
 
 from hushcount import __version__
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.errors import NotYet
 from pipelines.engine.group_through_files import places
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
@@ -201,11 +202,18 @@ class Outcome:
 
     Attributes:
         summary: as written; or why there is none.
-        lost: of the job.
+        lost: to which batches before it, in the same graph, it lost copies of a report.
+        problem: a sentence if nobody can open the batch.
     """
 
     summary: HopSummary | Exception
     lost: Lost = frozenset()
+    problem: str = ""
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it failed; None: it did not, also if too few reports can be forwarded."""
+        return self.summary if isinstance(self.summary, Exception) and not isinstance(self.summary, NotYet) else None
 
 
 RunGraph: TypeAlias = Callable[[Sequence[BatchJob]], None]

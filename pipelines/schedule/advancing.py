@@ -21,13 +21,14 @@ from pipelines.files.orders import MOST_TOGETHER
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, CHARGING, HopName, hop_names
 from pipelines.handover.paths import Batch
-from pipelines.jobs.together import BatchJob
+from pipelines.jobs.together import BatchJob, Outcome
 from pipelines.log.entries import Finished, GivenBack
 from pipelines.log.fold import Fold
 from pipelines.log.ledger_check import charge_lacking, follow_logs, name_ledger, require_charged
 from pipelines.log.log import Log
+from pipelines.outputs.summary import HopSummary
 from pipelines.outputs.withheld import is_withheld, sentence
-from pipelines.schedule.attempts import Attempt, Made, TooFew, Tried, attempt, carry_out
+from pipelines.schedule.attempts import Attempt, attempt, carry_out
 from pipelines.schedule.handed import Stated, shuffled_elsewhere
 from pipelines.schedule.inputs import earlier
 from pipelines.schedule.publishing import new_attempt, publish, publish_missing
@@ -148,7 +149,6 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
         work.say(f"{epochs.campaign}/{name}: {hop}")
     with closing(carry_out(attempts)) as made:
         for number, one in enumerate(attempts):
-            outcome: Tried
             try:
                 _charge_lacking(work, epochs, hop)
                 outcome = next(made)
@@ -158,7 +158,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                     work.say(f"{epochs.campaign}: {hop} failed, and is tried for each batch: {told(error)}")
                     alone = names
                     break
-                outcome = error
+                outcome = Outcome(error)
             tried, is_output = number + 1, None
             failed.add(names[number])
             with work.contained(f"{epochs.campaign}/{names[number]}"):
@@ -167,10 +167,10 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
             if is_output:
                 outputs[number] = one
                 work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
-            elif is_output is False or isinstance(outcome, Exception):
+            elif is_output is False or outcome.failure is not None:
                 # Of another that failed the log may say that it is the output.
                 storage.remove_directory(one.directory)
-            if hop == "shuffle" and isinstance(outcome, Exception):
+            if hop == "shuffle" and outcome.failure is not None:
                 # Those after it were compared with what it read, and lost copies to it.
                 alone = names
                 break
@@ -189,7 +189,7 @@ def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
         follow_logs(work.deployment, work.logs, epochs.campaign)
 
 
-def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attempt]) -> bool:
+def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Attempt]) -> bool:
     """Let the log say that an attempt is the output of its hop, and publish it; return whether it is.
 
     Args:
@@ -197,15 +197,16 @@ def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attem
     """
     batch, hop = one.task.batch, one.hop
     log = work.of(hop, batch.campaign)
-    if isinstance(made, Exception):
+    if made.failure is not None:
         if hop in log.read().hops_of(batch.name):
             # Another run was faster, and removed the other attempts.
             return False
-        raise made
+        raise made.failure
     if any(number not in before or stream not in _forwarded(log, before[number]) for stream, number in made.lost):
         # It lost copies of reports that nobody forwards: it is shuffled anew.
         return False
-    if isinstance(made, TooFew):
+    if isinstance(made.summary, Exception):
+        # Too few of its reports can be forwarded.
         log.decide(partial(_given_back, GivenBack(batch=batch.name)), work.now)
         return False
     finished = Finished(batch=batch.name, hop=hop, folder=one.directory.rpartition("/")[2], summary=made.summary.data())
@@ -222,7 +223,7 @@ def _is_output(work: Work, one: Attempt, made: Tried, before: Mapping[int, Attem
     if hop in CHARGING:
         follow_logs(work.deployment, work.logs, batch.campaign)
     publish(work.deployment, log, batch, hop, work.now)
-    _said(work, one.task, hop, made)
+    _said(work, one.task, hop, made.summary, made.problem)
     work.done.hops.append(f"{batch.campaign}/{batch.name} {hop}")
     return True
 
@@ -231,12 +232,12 @@ def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
     return log.fold.hops_of(one.task.batch.name)[one.hop].counts.streams
 
 
-def _said(work: Work, task: Task, hop: HopName, made: Made) -> None:
+def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
     """Report a hop without a result; not again the hop that reads its output."""
     where = f"{task.batch.campaign}/{task.batch.name}"
-    work.done.problems += [f"{where}: {made.problem}"] if made.problem else []
-    if is_withheld(made.summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
-        work.done.problems.append(f"{where}: {sentence(task.campaign, made.summary)}")
+    work.done.problems += [f"{where}: {problem}"] if problem else []
+    if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
+        work.done.problems.append(f"{where}: {sentence(task.campaign, summary)}")
 
 
 def _finished(finished: Finished, fold: Fold) -> Finished | None:

@@ -4,48 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.console import Console
 
-from hushcount.errors import NotYet
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HopName
 from pipelines.handover.parties import hand_on, signer_of
 from pipelines.handover.retired import CountedRetired, RetiredBatch, account_retired
-from pipelines.jobs.together import BatchJob, Lost, Outcome, on_engine, run_together
+from pipelines.jobs.together import BatchJob, Outcome, on_engine, run_together
 from pipelines.outputs.staging import Output, Writer, staged
 from pipelines.outputs.summary import HopSummary
 from pipelines.outputs.withheld import Withheld
 from pipelines.schedule.handed import require_stated
 from pipelines.schedule.tasks import PLANS, Task, left, require_keys
 from pipelines.streaming.ordering import by_stream
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a hop made of a batch.
-
-    Attributes:
-        problem: a sentence if nobody can open the batch.
-        lost: to which batches before it, in the same graph, it lost copies of a report.
-    """
-
-    summary: HopSummary
-    problem: str = ""
-    lost: Lost = frozenset()
-
-
-@dataclass(frozen=True)
-class TooFew:
-    """A batch of which too few reports can be forwarded; `lost` as of `Made`."""
-
-    lost: Lost = frozenset()
-
-
-Tried: TypeAlias = "Made | TooFew | Exception"
-"""What came of an attempt."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +34,7 @@ class Attempt:
     task: Task
     hop: HopName
     to: Output
-    planned: BatchJob | Made
+    planned: BatchJob | Outcome
 
     @property
     def directory(self) -> str:
@@ -86,10 +60,10 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
         planned = PLANS[hop](task, to, retired)
         return Attempt(task, hop, to, _counted(planned) if isinstance(planned, RetiredBatch) else planned)
     except Withheld as few:
-        return Attempt(task, hop, to, _withheld(to, few))
+        return Attempt(task, hop, to, Outcome(_withheld(to, few)))
 
 
-def carry_out(attempts: Sequence[Attempt]) -> Generator[Tried, None, None]:
+def carry_out(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
     """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
 
     Raises:
@@ -101,45 +75,37 @@ def carry_out(attempts: Sequence[Attempt]) -> Generator[Tried, None, None]:
     with closing(run_together(jobs, by_stream(task.deployment, attempts[0].hop, itself))) as outcomes:
         for one in attempts:
             # Whatever this raises is of the graph, and of all.
-            outcome = one.planned if isinstance(one.planned, Made) else next(outcomes)
-            yield _checked(one, outcome)
+            yield _checked(one, one.planned if isinstance(one.planned, Outcome) else next(outcomes))
 
 
-def _checked(one: Attempt, outcome: Made | Outcome) -> Tried:
-    if isinstance(outcome, Outcome) and isinstance(outcome.summary, NotYet):
-        return TooFew(outcome.lost)
+def _checked(one: Attempt, outcome: Outcome) -> Outcome:
     try:
-        made = outcome if isinstance(outcome, Made) else _made(one.to, outcome)
-        if (source := CHAIN[one.hop].input) is not None:
+        summary = outcome.summary
+        if isinstance(summary, Withheld):
+            summary = _withheld(one.to, summary)
+        if isinstance(summary, HopSummary) and (source := CHAIN[one.hop].input) is not None:
             # What was looked at before may have been exchanged since.
             task = one.task
-            require_stated(task.stated, source, task.batch, made.summary.made_from, task.output(source))
+            require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
     except Exception as error:
-        return error
-    return made
+        return Outcome(error)
+    return replace(outcome, summary=summary)
 
 
 def _console(attempts: Sequence[Attempt]) -> Console | None:
     return None if attempts[0].hop == "discover" else attempts[0].task.console
 
 
-def _made(to: Output, outcome: Outcome) -> Made:
-    if isinstance(outcome.summary, Withheld):
-        return _withheld(to, outcome.summary)
-    if isinstance(outcome.summary, Exception):
-        raise outcome.summary
-    return Made(outcome.summary, lost=outcome.lost)
-
-
-def _withheld(to: Output, few: Withheld) -> Made:
+def _withheld(to: Output, few: Withheld) -> HopSummary:
     # What the job had written of it by then goes nowhere.
     storage.remove_directory(to.out)
     with staged(to.out, False, to.writer) as directory:
-        return Made(hand_on(directory, to, ("bins",), few.summary))
+        return hand_on(directory, to, ("bins",), few.summary)
 
 
-def _counted(batch: RetiredBatch) -> Made:
+def _counted(batch: RetiredBatch) -> Outcome:
     try:
         account_retired(batch)
     except CountedRetired as counted:
-        return Made(counted.summary, f"{batch.retired}: {counted.reports:,} are counted as retired_key")
+        said = f"{batch.retired}: {counted.reports:,} are counted as retired_key"
+        return Outcome(counted.summary, problem=said)

@@ -17,6 +17,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import StorageError
+from pipelines.jobs.together import Outcome
 from pipelines.ledger import charging, draws, file, own_time
 from pipelines.ledger.charges import Limit
 from pipelines.log import entries, folding, ledger_check
@@ -28,6 +29,7 @@ from pipelines.log.log import Log, Logs
 from pipelines.log.segments import segments_of
 from pipelines.log.witnesses import Missing
 from pipelines.outputs.staging import SUMMARY
+from pipelines.outputs.summary import HopSummary
 from pipelines.schedule import advancing, attempts, looking, publishing, retention, run
 from tests.model import removed_windows as windows
 
@@ -108,14 +110,14 @@ def _an_answer_is_believed(patch: Patch) -> None:
 def _an_attempt_is_an_output_before_done(patch: Patch) -> None:
     real = advancing.carry_out
 
-    def carry_out(tried: Sequence[attempts.Attempt]) -> Generator[attempts.Tried, None, None]:
+    def carry_out(tried: Sequence[attempts.Attempt]) -> Generator[Outcome, None, None]:
         with closing(real(tried)) as carried:
             for one, made in zip(tried, carried, strict=True):
                 out, attempt = one.task.output(one.hop), one.directory
                 for path in storage.list_objects(attempt):
                     folder = storage.join(out, attempt.rpartition("/")[2])
                     storage.copy(path, storage.join(folder, storage.relative(path, attempt)))
-                if isinstance(made, attempts.Made):
+                if isinstance(made.summary, HopSummary):
                     storage.write_json(storage.join(out, SUMMARY), made.summary.data())
                 yield made
 

@@ -21,7 +21,7 @@ _STEPS: tuple[tuple[ModuleType, str], ...] = (
     (storage, "remove_directory"),
     (publishing, "move_directory"),
     (publishing, "move_file"),
-    (attempts, "_made"),
+    (attempts, "_checked"),
 )
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from hushcount.errors import FormatError, HushcountError
 from pipelines.audit.doctor import examine
+from pipelines.jobs.together import Outcome
 from pipelines.ledger.file import Followed, follow, followed, id_of, opened
 from pipelines.log.ledger_check import name_ledger
 from pipelines.log.log import Logs
 from pipelines.schedule import advancing
-from pipelines.schedule.attempts import Attempt, Made
+from pipelines.schedule.attempts import Attempt
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
@@ -176,7 +177,7 @@ def test_a_release_whose_charge_was_lost_meanwhile_is_not_handed_out(
     copy = shutil.copy(ledger(site), tmp_path / "copy.db")
     real, lost = advancing.carry_out, []
 
-    def restoring(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
+    def restoring(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
         for made in real(attempts):
             if attempts[0].hop == "analyze" and not lost:
                 lost.append(attempts[0].hop)
@@ -203,7 +204,7 @@ def test_before_each_release_the_ledger_gets_what_the_log_says(
     seen: list[set[str]] = []
     real = advancing.carry_out
 
-    def restoring(attempts: Sequence[Attempt]) -> Generator[Made | Exception, None, None]:
+    def restoring(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
         if attempts[0].hop == "analyze":
             seen.append(keys(ledger(site)))
         try:

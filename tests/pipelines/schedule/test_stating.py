@@ -243,8 +243,8 @@ def test_what_was_exchanged_behind_the_look_does_not_count(
     )  # fmt: skip
     with pytest.raises(UsageError, match="is not what the shuffler states"):
         (made,) = carry_out([attempt(task, "release", str(tmp_path / "attempt"))])
-        assert isinstance(made, Exception)
-        raise made
+        assert made.failure is not None
+        raise made.failure
 
 
 def test_an_output_of_a_party_here_needs_no_statement(apart: Apart) -> None:
