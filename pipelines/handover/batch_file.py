@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.campaigns.parts import Identifier
 from hushcount.collection.envelopes import ENVELOPES
 from hushcount.collection.epochs import folder_name
 from hushcount.collection.segment_names import senders_of
 from hushcount.errors import UsageError
-from hushcount.formats.models import Hex32, Part, text_of
-from hushcount.formats.reading import MOST_SEGMENTS
+from hushcount.formats.models import text_of
 from hushcount.senders import WEAKEST, Authentication, weakest
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, find_files, header_of
@@ -26,40 +24,37 @@ BatchName = Annotated[str, text_of(f"^{BATCH_NAME}$", "must be the name of a bat
 SegmentText = Annotated[
     str, text_of(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}\.blocks$", "must be the path of a segment in the store")
 ]
-_MOST = 1 << 40
-_LONGEST_WINDOW = 366 * 86_400
 
 
-class BatchSegment(Part):
+@dataclass(frozen=True)
+class BatchSegment:
     """One segment; `path` is relative to the folder of segments, `authentication` tells its senders apart."""
 
-    path: SegmentText
-    window: str
-    records: int = Field(ge=1, le=_MOST)
-    bytes: int = Field(ge=1, le=_MOST)
-    digest: Hex32
+    path: str
+    records: int
+    bytes: int
+    digest: str
     authentication: Authentication = WEAKEST
 
 
-class BatchFile(Part):
-    """The segments of one batch."""
+@dataclass(frozen=True)
+class BatchFile:
+    """The segments of one batch, as the log has them.
 
-    format: Literal[1] = 1
-    campaign: Identifier
-    epoch: int = Field(ge=1)
-    fingerprint: Hex32
+    Attributes:
+        segments_folder: where the paths of segments begin.
+        shuffled_folder: where the names of earlier batches begin.
+        earlier: batches shuffled before: copies of their reports are not forwarded again.
+    """
+
+    campaign: str
+    epoch: int
+    fingerprint: str
     window: str
-    windows: dict[str, Annotated[int, Field(ge=1, le=_LONGEST_WINDOW)]] = Field(
-        default={}, max_length=MOST_SEGMENTS, description="seconds of its window and of its segments' windows"
-    )
-    segments_folder: str = Field(description="where the paths of segments begin")
-    shuffled_folder: str = Field(default="", description="where the names of earlier batches begin")
-    earlier: tuple[BatchName, ...] = Field(
-        default=(),
-        max_length=MOST_SEGMENTS,
-        description="batches shuffled before: copies of their reports are not forwarded again",
-    )
-    segments: dict[Stream, Annotated[tuple[BatchSegment, ...], Field(max_length=MOST_SEGMENTS)]]
+    segments_folder: str
+    segments: Mapping[Stream, tuple[BatchSegment, ...]]
+    shuffled_folder: str = ""
+    earlier: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -113,7 +108,7 @@ def collected(batch: BatchFile) -> HopSummary:
         "epoch": batch.epoch,
         "fingerprint": batch.fingerprint,
         "upstream": [],
-        "batch_digest": digest_of_json(batch.model_dump(mode="json")),
+        "batch_digest": digest_of_json(asdict(batch)),
         "window": batch.window,
     }
     return HopSummary(

@@ -17,13 +17,11 @@ def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Bat
     A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
     a batch within the grace period: before this one or, if this one had to wait for something, after it.
     """
-    windows = {made.batch.window: made.window, **{one.window.name: one.window for one in made.all_segments}}
     return BatchFile(
         campaign=made.batch.campaign,
         epoch=made.batch.epoch,
         fingerprint=campaign.fingerprint.hex(),
         window=made.batch.window,
-        windows={name: int(window.length.total_seconds()) for name, window in sorted(windows.items())},
         segments_folder=deployment.folder("segments"),
         shuffled_folder=deployment.folder("shuffled", made.batch.campaign),
         earlier=earlier(deployment, fold, made),
@@ -37,7 +35,6 @@ def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Bat
 def _listed(segment: Segment) -> BatchSegment:
     return BatchSegment(
         path=segment.path,
-        window=segment.window.name,
         records=segment.records,
         bytes=segment.bytes,
         digest=segment.digest,

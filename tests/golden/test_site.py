@@ -95,7 +95,7 @@ def _batch_of(closed: dict[str, Any], store: Path) -> dict[str, Any]:
         f"{manifest['path'].rpartition('/')[0]}/{stream}/{part['name']}": {
             "path": f"{manifest['path'].rpartition('/')[0]}/{stream}/{part['name']}",
             **{key: part[key] for key in ("records", "bytes", "digest")},
-            **{key: manifest[key] for key in ("window", "authentication")},
+            "authentication": manifest["authentication"],
         }
         for manifest in closed["manifests"]
         for stream, parts in manifest["segments"].items()
@@ -103,12 +103,10 @@ def _batch_of(closed: dict[str, Any], store: Path) -> dict[str, Any]:
     }
     ((campaign_file, streams),) = closed["batches"].items()
     return {
-        "format": 1,
         "campaign": "words",
         "epoch": int(campaign_file.partition("-")[0]),
         "fingerprint": closed["manifests"][0]["fingerprint"],
         "window": closed["window"],
-        "windows": {closed["window"]: closed["seconds"]},
         "segments_folder": str(store / "segments"),
         "shuffled_folder": str(store / "shuffled" / "words"),
         "earlier": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hushcount.errors import UsageError
 from hushcount.privacy.statement import statement
 from hushcount.senders import KEY, UNBOUND, Authentication, Senders, require_told_apart, told_in, weakest
 from keys.directories import create
-from pipelines.handover.batch_file import BatchFile, collected
+from pipelines.handover.batch_file import BatchFile, BatchSegment, collected
 from pipelines.handover.upstream import senders_of
 from pipelines.jobs.new_campaign import create_campaign
 from pipelines.ledger.charging import charging, cost_of
@@ -118,18 +119,14 @@ def made(directory: Path, mechanism: str | None, relation: str | None) -> Campai
 
 def test_a_batch_is_as_weak_as_its_weakest_segment() -> None:
     window = str(MANIFEST["window"])
+    said: tuple[tuple[str, Authentication], ...] = (("one", "client-token"), ("two", "bearer"))
     segments = [
-        {
-            "path": f"words/000001-{'0' * 16}/{window}/reports/{collector}-1.blocks", "window": window, "records": 5,
-            "bytes": 100, "digest": "0" * 64, "authentication": way,
-        }
-        for collector, way in (("one", "client-token"), ("two", "bearer"))
-    ]  # fmt: skip
-    common = {"campaign": "words", "epoch": 1, "fingerprint": "0" * 64, "window": window, "segments_folder": "s"}
-    both = BatchFile.model_validate({**common, "segments": {"reports": segments}})
+        BatchSegment(f"words/000001-{'0' * 16}/{window}/reports/{collector}-1.blocks", 5, 100, "0" * 64, way)
+        for collector, way in said
+    ]
+    both = BatchFile("words", 1, "0" * 64, window, "s", {"reports": tuple(segments)})
     assert collected(both).senders == Senders("bearer", reports=2)
-    only = BatchFile.model_validate({**common, "segments": {"reports": segments[:1]}})
-    assert collected(only).senders == Senders("client-token")
+    assert collected(replace(both, segments={"reports": (segments[0],)})).senders == Senders("client-token")
 
 
 def test_a_charge_of_one_report_is_not_one_of_a_client(tmp_path: Path) -> None:

@@ -39,13 +39,12 @@ from keys.listing import KeyListing
 from pipelines.deployment.settings import DeploymentFile
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
-from pipelines.handover.batch_file import BatchFile
 from pipelines.outputs.received_summary import read_summary
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
 MODELS = (
-    Manifest, Signature, KeyListing, BatchFile, CollectionFile, Campaign, DeploymentFile, PolicyTerms, CampaignLog,
+    Manifest, Signature, KeyListing, CollectionFile, Campaign, DeploymentFile, PolicyTerms, CampaignLog,
     CampaignSignature,
 )  # fmt: skip
 NAMES = ("format", "hop", "streams", "reports", "epochs", "keys", "segments", "upstream", "shuffle", "dictionary", "x")

@@ -59,7 +59,7 @@ def test_a_client_has_the_cap_once_for_each_key_and_for_each_segment_that_names_
 
 def test_a_batch_counts_the_keys_of_each_stream() -> None:
     def parts(*names: str) -> tuple[BatchSegment, ...]:
-        common: dict[str, Any] = {"window": "w", "records": 5, "bytes": 1, "digest": "0" * 64, KEY: "client-token"}
+        common: dict[str, Any] = {"records": 5, "bytes": 1, "digest": "0" * 64, KEY: "client-token"}
         return tuple(BatchSegment(path=f"words/e/w/reports/{name}", **common) for name in names)
 
     batch = BatchFile(

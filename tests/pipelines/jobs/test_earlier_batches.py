@@ -53,7 +53,7 @@ def second(root: Path) -> BatchFile:
         found = [path for name in ("before", "new") for path in (root / f"c-{name}" / stream).glob("*.blocks")]
         segments[stream] = tuple(
             BatchSegment(
-                path=str(path.relative_to(root)), window="20260101T000000Z", records=header.records,
+                path=str(path.relative_to(root)), records=header.records,
                 bytes=header.file_bytes, digest="0" * 64,
             )
             for path, header in ((path, read_file(path)[0]) for path in found)

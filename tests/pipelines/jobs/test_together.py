@@ -221,7 +221,7 @@ def batch_of(here: Chain, names: Sequence[str], earlier: bool) -> BatchFile:
     segments = {
         stream: tuple(
             BatchSegment(
-                path=str(path.relative_to(here.path("encoded"))), window="20260102T000000Z", records=header.records,
+                path=str(path.relative_to(here.path("encoded"))), records=header.records,
                 bytes=header.file_bytes, digest="0" * 64,
             )
             for name in names
