@@ -13,8 +13,7 @@ from evaluator.settings import EvaluatorPart
 from hushcount.campaigns.campaign import Campaign
 from hushcount.discovery.keep_rules import KeepRule
 from pipelines.cli import app
-from pipelines.deployment.alerting import AlertsPart
-from pipelines.deployment.parts import AnalyzerPart, NextEpochPart
+from pipelines.deployment.parts import AlertsPart, AnalyzerPart, NextEpochPart
 from pipelines.deployment.settings import DeploymentFile, EnginePart, RetentionPart, WindowsPart
 from shuffler.collector.settings import CollectorPart
 from tests.support.commands import COMMANDS

@@ -16,8 +16,7 @@ from hushcount.collection.windows import LONGEST
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
-from pipelines.deployment.alerting import AlertsPart
-from pipelines.deployment.parts import AnalyzerPart, Duration, NextEpochPart
+from pipelines.deployment.parts import AlertsPart, AnalyzerPart, Duration, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
 

@@ -19,6 +19,7 @@ from hushcount.items import canonical
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Group
 from pipelines.deployment.alerting import AlertsPart
+from pipelines.deployment.parts import AlertsPart
 from pipelines.log.entries import Told
 from pipelines.monitoring.receivers import Message
 from pipelines.questions.changes import Change, changed

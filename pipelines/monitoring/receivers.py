@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 from hushcount.delivery.exchange import NoAnswer, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, UsageError
-from pipelines.deployment.alerting import SECONDS, AlertsPart, site_of
+from pipelines.deployment.parts import SECONDS, AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.evaluator_address import read_secret_text
 

@@ -8,8 +8,8 @@ from functools import partial
 
 from hushcount.errors import HushcountError, UsageError
 from pipelines.audit.view import Finding
-from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.campaigns import Epochs, read_published
+from pipelines.deployment.parts import AlertsPart
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
 from pipelines.log.entries import Told

@@ -15,7 +15,7 @@ import pytest
 
 from hushcount.delivery.site import Site
 from hushcount.errors import UsageError
-from pipelines.deployment.alerting import AlertsPart, site_of
+from pipelines.deployment.parts import AlertsPart, site_of
 from pipelines.monitoring.receivers import Message, Program, Secret, Undelivered, Webhook, read_secret
 from tests.hushcount.delivery.misbehaving import Heard, http, saying, serving
 from tests.shuffler.collector.running import wait_for

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.deployment.alerting import AlertsPart, site_of
+from pipelines.deployment.parts import AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
 from pipelines.monitoring.receivers import Message, Secret, Undelivered, Webhook
