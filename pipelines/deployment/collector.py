@@ -6,7 +6,7 @@ from functools import partial
 
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
-from pipelines.files.durable import probe, write_durably
+from pipelines.files.storage import probe, write_durably
 from service.authentication import authenticator, bearer
 from service.logs import log_to_stderr
 from shuffler.collector.app import serve

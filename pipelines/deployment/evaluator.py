@@ -8,7 +8,7 @@ from evaluator.app import serve
 from evaluator.evaluator import EvaluatorSetup
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
-from pipelines.files.durable import probe, write_durably
+from pipelines.files.storage import probe, write_durably
 from service.authentication import authenticator, bearer
 from service.logs import log_to_stderr
 

@@ -1,7 +1,8 @@
-"""Files by path: local, gs:// or s3://; each appears whole or not at all."""
+"""Files by path: local, gs:// or s3://; each appears whole or not at all, and durably where that is asked."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from typing import IO, Any, cast
 
 from hushcount.errors import UsageError
 from hushcount.formats import reading
+from hushcount.formats.whole_files import sync
 from pipelines.files import disks, permissions
 from pipelines.files.storage_errors import StorageError, WriteError, cause, client
 
@@ -298,3 +300,22 @@ def list_hidden(path: str) -> list[str]:
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
     return any(_stores().listed(path, "**", 1))
+
+
+def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
+    """Write a file under a root and return when it is durable: a store answers then, a local disk needs syncs."""
+    write_whole(path, parts)
+    if not is_remote(path):
+        between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]
+        for name in (Path(path), *between):
+            sync(name)
+
+
+def probe(folder: str) -> None:
+    """Raise if a folder of the store cannot be reached or, if it is local, cannot be written."""
+    if is_remote(folder):
+        holds_objects(folder)
+        return
+    nearest = next(path for path in (Path(folder), *Path(folder).absolute().parents) if path.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -17,7 +17,7 @@ from evaluator import evaluator as module
 from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
-from pipelines.files.durable import probe, write_durably
+from pipelines.files.storage import probe, write_durably
 from service.authentication import ClientToken
 from tests.evaluator.running import keys_of, some
 from tests.shuffler.collector.running import LENGTH, Site

@@ -12,8 +12,8 @@ import pytest
 from pipelines.deployment.campaigns import read_epochs
 from pipelines.epochs.tracked_items import ITEMS_FILE, REVIEW_FILE, decide
 from pipelines.files import storage
-from pipelines.files.durable import write_durably
 from pipelines.files.permissions import make_folder
+from pipelines.files.storage import write_durably
 from pipelines.outputs.staging import staged
 from tests.support.collecting import collect
 from tests.support.jobs import done

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from pipelines.files.durable import probe, write_durably
+from pipelines.files.storage import probe, write_durably
 from service.authentication import Anyone
 from shuffler.collector.service import Collector, CollectorSetup
 from shuffler.collector.settings import CollectorPart

@@ -18,7 +18,7 @@ from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import Window, named_window, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import write_over
-from pipelines.files.durable import probe, write_durably
+from pipelines.files.storage import probe, write_durably
 from service import window_folders, window_notes
 from service.authentication import Anyone
 from shuffler.collector.campaigns import Target
