@@ -292,11 +292,6 @@ def list_objects(path: str) -> list[str]:
     return sorted(file for file, _, _ in _listed(path, "**"))
 
 
-def list_hidden(path: str) -> list[str]:
-    """Return the objects of a store that lie in hidden directories of this one, sorted."""
-    return sorted(file for file, _, _ in _listed(path, ".*/**"))
-
-
 def holds_objects(path: str) -> bool:
     """Return whether a store has objects whose names begin with this directory."""
     return any(_stores().listed(path, "**", 1))

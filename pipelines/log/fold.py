@@ -69,16 +69,6 @@ class Fold:
         return {name: one.window for name, one in self.windows.items()}
 
     @property
-    def closed_windows(self) -> set[str]:
-        """The names of those that are closed."""
-        over = self.closed
-        return {
-            name
-            for name, one in self.windows.items()
-            if one.closed_at is not None or (over is not None and one.window.end <= over)
-        }
-
-    @property
     def files(self) -> set[str]:
         """The manifests that were taken in and their segments, without deleted ones."""
         return {path for one in self.windows.values() for path in one.files}
