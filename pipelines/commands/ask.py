@@ -150,7 +150,7 @@ def total(
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.selection import Chosen
-    from pipelines.questions.totals import totals_table
+    from pipelines.questions.sums import totals_table
 
     answers.require_free(out)
     source = answers.source_of(config, campaign, result, last)

@@ -1,4 +1,4 @@
-"""hushcount ask sum: what groups of items add up to in each window, each with an error of its own."""
+"""hushcount ask sum and ask total: what groups of items add up to in each window, or over several, with its error."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from hushcount.errors import UsageError
 from hushcount.oracles.estimates import Levels
 from hushcount.questions.counted import Counted, Group
+from hushcount.questions.totals import total
 from pipelines.jobs.results import COLUMNS, estimate_table
 from pipelines.jobs.table_files import schema_of
 
@@ -71,3 +72,39 @@ def _of_result(one: Counted, groups: Sequence[Group], levels: Levels, looks: int
         "repeated": [one.campaign.memory] * many,
     }
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+TOTALS = schema_of(
+    "group", "items", "results", "reports", "share", "count", "standard_error", "collision_error", "low", "high",
+    "repeated",
+)  # fmt: skip
+"""One row for each group; counts and errors in users, `share` is `count / reports`.
+
+The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool its
+collisions, so that these add up and do not average out. `results`: how many were added up, one for each window and
+epoch. A client that reports in each of 30 windows counts 30 times.
+"""
+
+
+def totals_table(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> pa.Table:
+    """Return what each group adds up to over all results, with the columns TOTALS, groups in their order.
+
+    Raises:
+        UsageError: as `hushcount.questions.totals.total`.
+    """
+    totals = total(results, groups, confidence)
+    many, reports = len(groups), totals.reports
+    columns = {
+        "group": [group.name for group in groups],
+        "items": [len(group.items) for group in groups],
+        "results": [len(results)] * many,
+        "reports": [reports] * many,
+        "share": totals.count / reports,
+        "count": totals.count,
+        "standard_error": totals.standard_error,
+        "collision_error": totals.collision_error,
+        "low": totals.low,
+        "high": totals.high,
+        "repeated": [any(one.campaign.memory for one in results)] * many,
+    }
+    return pa.table([columns[name] for name in TOTALS.names], schema=TOTALS)
