@@ -16,12 +16,11 @@ from pipelines.audit.view import LAST, Finding, View
 from pipelines.deployment.settings import PARTIES, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
-from pipelines.handover.parties import others
+from pipelines.handover.parties import SIGNERS, others
 from pipelines.ledger.clock import span
 from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault
 from pipelines.schedule.clock_check import CONFIRM, told_time
-from pipelines.schedule.stating import SIGNERS
 from pipelines.windows.stored import stored_files
 from pipelines.windows.waiting import unclaimed
 

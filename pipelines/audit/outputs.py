@@ -20,8 +20,7 @@ from pipelines.handover.hops import CHAIN, READERS, HopName, hop_names, table_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.statements import FOLDERS, names_from
 from pipelines.log.facts import Hopped
-from pipelines.log.stored import beside_logs
-from pipelines.log.witnesses import Beside, There, followed_by, missing_of
+from pipelines.log.witnesses import Beside, There, beside_logs, followed_by, missing_of
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json

@@ -24,6 +24,8 @@ from pipelines.handover.statements import Kind, Statement, read
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.schedule.stating import HandOver, hand_overs
+from pipelines.windows.calendar import Calendar
+from pipelines.windows.closing import Rule
 from pipelines.windows.intake import Intake, intake_of
 from pipelines.windows.rules import calendar_of, rule_of
 from pipelines.windows.stored import Stored, StoredFile, segments_in, stored_files

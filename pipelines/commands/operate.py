@@ -163,7 +163,6 @@ def _look(
     from pipelines.files.storage_errors import told
     from pipelines.monitoring.telling import tell
     from pipelines.schedule.done import Done
-    from pipelines.schedule.lease import AnotherRun
     from pipelines.schedule.run import AnotherRun
 
     try:

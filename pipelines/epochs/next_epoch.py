@@ -21,9 +21,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, read_campaign_signature, read_delegation
+from hushcount.campaigns.delegation import (
+    CampaignSignature,
+    Delegation,
+    Restart,
+    read_campaign_signature,
+    read_delegation,
+)
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.campaigns.restart import Restart
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
 from hushcount.collection.windows import window_at
@@ -33,13 +38,11 @@ from hushcount.maths.objectives import Objective
 from hushcount.oracles.catalogue import plan
 from keys import vouching
 from keys.directories import KeyReference, PublicFile, active_key, read_public
-from keys.evaluator_keys import listed_keys, next_key
-from keys.listing import PUBLIC_FILE
+from keys.listing import PUBLIC_FILE, listed_keys, next_key
 from pipelines.deployment.campaigns import Epochs, used_keys
 from pipelines.deployment.parts import NextEpochPart
 from pipelines.deployment.publish import publish_alone, publishing
 from pipelines.deployment.settings import Deployment
-from pipelines.epochs.signing import Signer, signer_of
 from pipelines.epochs.tracked_items import (
     ITEMS_FILE,
     TrackedItems,

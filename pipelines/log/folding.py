@@ -17,11 +17,10 @@ from pipelines.deployment.settings import Party
 from pipelines.handover.paths import Batch
 from pipelines.ledger.stated_charges import noted
 from pipelines.log import entries
-from pipelines.windows.calendar import Times
-from pipelines.windows.closing import GIVEN_UP, Segment, segments_of, window_of
 from pipelines.log.entry_files import Entry
-from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped
+from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Times
 from pipelines.log.fold import Fold
+from pipelines.log.segments import GIVEN_UP, Segment, segments_of, window_of
 from pipelines.outputs.counts import HopCounts
 from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json

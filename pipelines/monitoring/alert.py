@@ -18,7 +18,6 @@ from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Group
-from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.parts import AlertsPart
 from pipelines.log.entries import Told
 from pipelines.monitoring.receivers import Message

@@ -76,9 +76,8 @@ def whole(
                 while missing := missing_of(deployment, log, there[log.party][campaign]):
                     if not vouched.log_was_restored:
                         raise HushcountError(missing.says(log))
-                    manifests = map(taken_in, listed.get(campaign, ()) if log.party == "shuffler" else ())
-                    named = calendar_of(deployment, log.fold).named
-                    if (said := replace_log(deployment, log, missing, manifests, named, present)) is not None:
+                    manifests = listed.get(campaign, ()) if log.party == "shuffler" else ()
+                    if (said := replace_log(deployment, log, missing, manifests, present)) is not None:
                         done.dropped.append(said)
             found[campaign] = {party: beside[campaign] for party, beside in there.items()}
         except Exception as error:

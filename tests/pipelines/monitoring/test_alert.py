@@ -18,9 +18,7 @@ from hushcount.oracles.simulation import SeededWords
 from hushcount.oracles.tally import Tally
 from hushcount.questions.comparing import compared
 from hushcount.questions.counted import Counted, Group
-from pipelines.deployment.alerting import AlertsPart
 from pipelines.deployment.parts import AlertsPart
-from pipelines.log.effects import TOLD_WINDOWS
 from pipelines.log.folding import TOLD_WINDOWS
 from pipelines.monitoring import alert as module
 from pipelines.monitoring.alert import Alert, alert_of, surely_changed

@@ -21,7 +21,6 @@ from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
 from pipelines.monitoring.receivers import Message, Secret, Undelivered, Webhook
 from pipelines.monitoring.telling import tell
-from pipelines.monitoring.webhook_signature import Secret
 from pipelines.schedule.done import Done
 from tests.hushcount.delivery.misbehaving import http, serving
 from tests.pipelines.monitoring.test_receivers import KEY, SECRET

@@ -13,7 +13,6 @@ from pipelines.monitoring import textfile
 from pipelines.monitoring.run_metrics import Looks
 from pipelines.monitoring.telling import tell
 from pipelines.schedule.done import Done
-from pipelines.schedule.lease import leased
 from pipelines.schedule.run import leased
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import done, refused

@@ -21,7 +21,6 @@ from pipelines.log.fold import Fold
 from pipelines.schedule import run as run_module
 from pipelines.schedule import tasks as tasks_module
 from pipelines.schedule.done import Done
-from pipelines.schedule.lease import AnotherRun, leased
 from pipelines.schedule.run import AnotherRun, leased
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import cli, done, files_under, refused, summary
