@@ -19,11 +19,10 @@ import numpy as np
 
 from benchmarks.junk import WORDS, campaign_of_three_words
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from keys.directories import create
 from pipelines.deployment.settings import Deployment
 from pipelines.files.block_files import write_file
@@ -50,7 +49,7 @@ def make_deployment(folder: Path, grace: str) -> Deployment:
 
 def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: int) -> None:
     """Leave what a collector would that received so many reports in each window."""
-    client = Client(campaign, policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(campaign)
     rows = np.zeros(reports, dtype=envelope_dtype(campaign.sealed_bytes("reports")))
     for number in range(windows):
         window = f"{START + number * LENGTH:%Y%m%dT%H%M%SZ}"

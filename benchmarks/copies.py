@@ -21,11 +21,10 @@ from pydantic import TypeAdapter
 
 from benchmarks.junk import WORDS
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from keys.directories import create
 from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
@@ -83,7 +82,7 @@ def _publish(campaign: Campaign, home: Path) -> None:
 
 
 def _collect(deployment: Deployment, campaign: Campaign, home: Path) -> None:
-    client = Client(Campaign.read(home / "epoch-000001.json"), policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(Campaign.read(home / "epoch-000001.json"))
     made = {
         "reports": client.reports([WORDS[one % 3] for one in range(_REPORTS)]),
         "discovery": client.discovery_reports(["delta" for _ in range(_REPORTS)]),

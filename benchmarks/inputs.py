@@ -13,10 +13,9 @@ from nacl.bindings import crypto_box_afternm, crypto_box_beforenm, crypto_box_ke
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.public_keys import valid_key
-from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, envelope_dtype
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.parameters import Parameters
-from hushcount.policy import Policy
 from hushcount.randomness import SystemWords, permutation, uniform
 from hushcount.senders import Senders
 from hushcount.threads import available_threads
@@ -133,7 +132,7 @@ def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
 
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
     """Return uint8[n, L]: the sealed reports of so many clients."""
-    client = Client(place.campaign, policy=Policy.trusting(), uncapped=True, seal_rows=sealing_for(len(values)))
+    client = ManyClients(place.campaign, seal_rows=sealing_for(len(values)))
     make = client.reports if stream == "reports" else client.discovery_reports
     return make(values, available_threads())
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.wire.blocks import Header, Kind, encode_blocks
 from keys.directories import PublicFile, create
 from pipelines.files import storage
@@ -64,9 +63,7 @@ def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Pat
         sealed: whether they say to be of this campaign and cannot be opened; else they say to be of another.
     """
     length = campaign.sealed_bytes("reports")
-    honest = Client(campaign, policy=Policy.trusting(), dictionary=Dictionary(WORDS), uncapped=True).reports(
-        [WORDS[index % 3] for index in range(HONEST)]
-    )
+    honest = ManyClients(campaign, dictionary=Dictionary(WORDS)).reports([WORDS[index % 3] for index in range(HONEST)])
     counts = HONEST
     _write(folder / "reports" / "honest.blocks", campaign.fingerprint, honest.tobytes(), length)
     if junk:

@@ -22,14 +22,13 @@ from aux_server.open_pairs import tagged_pairs
 from hushcount.arrays import Octets
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import Dictionary, items_of, tally_items
-from hushcount.client import Client
 from hushcount.collection.envelopes import client_token, envelope_dtype
 from hushcount.discovery.pairs import keyed_name
 from hushcount.errors import NotYet, TooFewOpened
 from hushcount.estimating import estimated
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.estimates import Estimate
 from hushcount.oracles.tally import Tally
-from hushcount.policy import Policy
 from hushcount.privacy.unit import rule_of
 from hushcount.randomness import SystemWords
 from hushcount.senders import Senders
@@ -76,10 +75,10 @@ def run_esa(
 
 def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str, str]]) -> dict[Stream, bytes]:
     """As clients: randomise and seal each value, for both streams. As a collector: note who sent it, and when."""
-    # One object makes the reports of all clients: it counts none, so that only the shuffler's cap holds.
-    client = Client(campaign, policy=Policy.trusting(), dictionary=dictionary, uncapped=True)
+    # It counts none of their reports, so that only the shuffler's cap holds.
+    clients = ManyClients(campaign, dictionary=dictionary)
     values = [value for _, value in sent]
-    reports: dict[Stream, Octets] = {"reports": client.reports(values), "discovery": client.discovery_reports(values)}
+    reports: dict[Stream, Octets] = {"reports": clients.reports(values), "discovery": clients.discovery_reports(values)}
     collected: dict[Stream, bytes] = {}
     for stream, sealed in reports.items():
         envelopes = np.zeros(len(sent), dtype=envelope_dtype(campaign.sealed_bytes(stream)))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 
 LATE, TWICE, BROKEN = 100, 100, 1000
 CONNECTIONS, PIPELINED = 32, 32
@@ -50,9 +49,7 @@ def made_posts(
     weights = 1.0 / np.arange(1, len(WORDS) + 1)
     weights[RISING] *= 1.5 if rises else 1.0
     chosen = rng.choice(len(WORDS), size=len(clients), p=weights / weights.sum())
-    sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
-        [WORDS[item] for item in chosen], threads=2
-    )
+    sealed = ManyClients(campaign).reports([WORDS[item] for item in chosen], threads=2)
     fingerprint = campaign.fingerprint.hex()
     now: list[Post] = []
     late: list[Post] = []

@@ -9,10 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Protocol
 
-import numpy as np
-
 from hushcount.allowance import Allowance
-from hushcount.arrays import UInt64Array
 from hushcount.budget import Budget
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.delegation import CampaignSignature, read_campaign_signature
@@ -21,16 +18,15 @@ from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
 from hushcount.discovery.making import Making, PendingDiscovery
-from hushcount.discovery.oblivious import Ask, require_public_key
+from hushcount.discovery.oblivious import Ask
 from hushcount.errors import UsageError
-from hushcount.items import canonical, fault_of_text
 from hushcount.memory import Memory, place_key
 from hushcount.newest import Untrusted
 from hushcount.policy import Policy
-from hushcount.randomness import SystemWords
 from hushcount.remembering import remembered
+from hushcount.report_making import asked_by, checked_dictionary, drawn, named, new_values, sealed, text_of
 from hushcount.spent import Spent
-from hushcount.wire.sealing import Octets, Sealer, SealRows, seal_rows
+from hushcount.wire.sealing import Octets, Sealer
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,18 +50,14 @@ class Client:
         signature: the campaign's; by default read from beside the campaign file.
         log: the campaign's log, for a client that missed an epoch.
         dictionary: the campaign's; by default read from beside the campaign file.
-        memory: where the client keeps its answers, if the campaign says that clients remember, and only then. If it is
-            uncapped, it may go without: each value is then of another client, which remembers nothing yet.
+        memory: where the client keeps its answers, if the campaign says that clients remember, and only then.
         allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
             windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
         budget: bounds what this client's reports cost in all; by default it has no limits, and ends with the process.
             `Budget(path, per_day, lifetime)`; clients of several campaigns share one, if they are of one person.
         queue: where the app keeps reports that wait to be sent; `forget` deletes them.
-        uncapped: count nothing, in a process that makes many clients' reports, such as a load test. The guarantees for
-            one client then do not hold for whoever sends more.
         ask: asks the evaluator, if the campaign has one. A client that answers later may go without, and make each
             discovery report by `pending_discovery`.
-        seal_rows: what seals, by default libsodium. Such a process may give another that makes the same boxes faster.
 
     Raises:
         Untrusted: the policy refuses the campaign.
@@ -95,11 +87,9 @@ class Client:
     dictionary: Dictionary | None = None
     memory: Memory | None = None
     allowance: Allowance = field(default_factory=Allowance)
-    budget: Budget | None = None
+    budget: Budget = field(default_factory=Budget)
     queue: Queue | None = None
-    uncapped: bool = False
     ask: Ask | None = None
-    seal_rows: SealRows = seal_rows
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +105,7 @@ class Client:
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give ClientMemory(path)")
-        if self.campaign.memory and self.memory is None and not self.uncapped:
+        if self.campaign.memory and self.memory is None:
             raise UsageError(
                 f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
                 "Client(campaign, policy=policy, memory=ClientMemory(path))"
@@ -125,30 +115,14 @@ class Client:
                 f"campaign {self.campaign.id} is of clients that do not remember: give no memory, or make the campaign "
                 "with hushcount campaign new --memory"
             )
-        if self.uncapped and self.budget is not None:
-            raise UsageError("a budget was given, and uncapped=True counts nothing: give one of the two")
-        if not self.uncapped and self.budget is None:
-            object.__setattr__(self, "budget", Budget())
-        if self.campaign.discovery is not None:
-            self.campaign.require_whole()
-        if self.campaign.is_oblivious:
-            require_public_key(self.campaign.require_evaluator_key())
-        listed = self.campaign.dictionary
-        if self.dictionary is None:
-            object.__setattr__(self, "dictionary", self.campaign.read_dictionary())
-        elif listed is None:
-            raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
-        elif not listed.is_of(self.dictionary):
-            raise UsageError("the dictionary is not the campaign's: give the one that came with it")
+        object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
 
     def _accepted(self, policy: Policy) -> datetime | None:
         """Let the policy check the campaign, and return when the keys that vouch expire."""
         if policy.trusts:
-            if not self.uncapped:
-                _LOG.warning(
-                    "a client of campaign %s believes any campaign file: Policy.trusting() is for tests",
-                    self.campaign.id,
-                )
+            _LOG.warning(
+                "a client of campaign %s believes any campaign file: Policy.trusting() is for tests", self.campaign.id
+            )
             return None
         signature = self.signature
         if signature is None and self.campaign.path is not None:
@@ -173,21 +147,19 @@ class Client:
             HushcountError: the memory cannot be read, or has no answer of this epoch and cannot keep one; whatever the
                 values are.
         """
-        texts = [_text(value) for value in values]
+        texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
         items = items_of(mechanism, self.dictionary, texts)
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
         # Reports that repeat answers tell something all or none.
-        packed = (
-            remembered(self.campaign, items, self.memory, self._drawn)
-            if self.memory is not None and telling
-            else self._drawn(items)
-        )
-        binding = np.frombuffer(self.campaign.binding("reports"), dtype=np.uint8)
-        head = np.broadcast_to(binding, (len(packed), len(binding)))
-        return recipient.seal_many(np.concatenate([head, packed], axis=1), threads)
+        draw = partial(drawn, self.campaign)
+        if self.memory is not None and telling:
+            answers = remembered(self.campaign, items, self.memory, draw)
+        else:
+            answers = draw(items)
+        return sealed(self.campaign, answers, recipient, threads)
 
     def discovery_report(self, value: str | None) -> bytes:
         """Return one sealed discovery report; None stands for "nothing to discover"; raises as `discovery_reports`."""
@@ -205,15 +177,9 @@ class Client:
             UsageError: a value is longer than the campaign allows; its length is named, never the value. An app that
                 then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
         """
-        wanted, making = self._wanted(values), self._making()
-        if not self.campaign.is_oblivious:
-            return making.keyed(self._told(wanted), threads)
-        if self.ask is None:
-            raise UsageError(
-                f"campaign {self.campaign.id} has an evaluator: give Client(..., ask=...), or use pending_discovery"
-            )
-        key = self.campaign.require_evaluator_key()
-        return making.asked(self._told(wanted), self.ask, key, threads)
+        new, making = new_values(self.campaign, self.dictionary, values), self._making()
+        ask = asked_by(self.campaign, self.ask)
+        return named(self.campaign, making, self._told(new), ask, threads)
 
     def pending_discovery(self, value: str | None) -> PendingDiscovery:
         """Return a discovery report, counted and charged, whose evaluation is asked for later.
@@ -223,12 +189,12 @@ class Client:
         """
         if not self.campaign.is_oblivious:
             raise UsageError(f"campaign {self.campaign.id} has no evaluator: use discovery_report")
-        wanted, making, key = self._wanted([value]), self._making(), self.campaign.require_evaluator_key()
-        return making.pending(self._told(wanted)[0], key)
+        new, making = new_values(self.campaign, self.dictionary, [value]), self._making()
+        return making.pending(self._told(new)[0], self.campaign.require_evaluator_key())
 
     def spent(self) -> Spent:
         """Return what all reports under this client's budget cost, for the app to show: `Spent.words`."""
-        return self._counted().spent()
+        return self.budget.spent()
 
     def forget(self) -> None:
         """Opt out for good: make nothing more, and delete what is kept of values, the memory's answers and the queue.
@@ -237,15 +203,10 @@ class Client:
         all the same; call it again to delete the rest. A report that another thread is making may still come out:
         whoever sends it asks `budget.opted_out` first.
         """
-        self._counted().opt_out()
+        self.budget.opt_out()
         for kept in (self.queue, self.memory):
             if kept is not None:
                 kept.forget()
-
-    def _counted(self) -> Budget:
-        if self.budget is None:
-            raise UsageError("uncapped is True, and such a client counts nothing: make it with a budget")
-        return self.budget
 
     def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
         until, now = self._vouched_until, datetime.now(timezone.utc)
@@ -254,47 +215,19 @@ class Client:
                 f"the keys that vouch for campaign {self.campaign.id} were valid until {until.isoformat()}, and it is "
                 f"{now.isoformat()}: fetch the newest campaign and its signature"
             )
-        return Sealer(bytes.fromhex(valid_key(keys).key), self.seal_rows)
+        return Sealer(bytes.fromhex(valid_key(keys).key))
 
     def _charged(self, stream: Stream, number: int) -> int:
         """Count and charge reports for good, before they are drawn; return how many, the first, may tell a value."""
-        if self.budget is None:
-            return number
         repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
         take = partial(self.allowance.take, self.campaign, stream, number)
         return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take)
 
-    def _wanted(self, values: Sequence[str | None]) -> list[str | None]:
-        """Return what there is to discover in values; None where there is nothing."""
-        form = self.campaign.discovery_format
-        texts = [None if value is None else _text(value) for value in values]
-        wanted = [text if self._is_new(text) else None for text in texts]
-        for text in wanted:
-            form.require_length(text)
-        return wanted
-
-    def _told(self, wanted: list[str | None]) -> list[str | None]:
+    def _told(self, new: list[str | None]) -> list[str | None]:
         """Count and charge discovery reports, and return what they may tell."""
-        telling = self._charged("discovery", len(wanted))
-        return [*wanted[:telling], *[None] * (len(wanted) - telling)]
+        telling = self._charged("discovery", len(new))
+        return [*new[:telling], *[None] * (len(new) - telling)]
 
     def _making(self) -> Making:
         keys = self.campaign.keys
         return Making(self.campaign.discovery_format, self._sealer(keys.analyzer), self._sealer(keys.aux_server))
-
-    def _drawn(self, items: UInt64Array) -> Octets:
-        mechanism = self.campaign.require_frequency()
-        return mechanism.pack(mechanism.encode(items, SystemWords()))
-
-    def _is_new(self, value: str | None) -> bool:
-        """Return whether there is something to discover; a value that is too long is refused later."""
-        if value is None or (self.dictionary is not None and value in self.dictionary):
-            return False
-        return fault_of_text(value) is None
-
-
-def _text(value: str) -> str:
-    """Return the canonical spelling of a value."""
-    if not isinstance(value, str):
-        raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-    return canonical(value)

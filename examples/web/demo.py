@@ -24,8 +24,7 @@ import numpy as np
 
 from examples.web.pages import Pages
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from pipelines.outputs.received_summary import folder_of
 
 HERE = Path(__file__).parent
@@ -82,7 +81,7 @@ origins = ["{pages.origin}"]
 
 def send_crowd(campaign: Campaign, port: int, crowd: int, rng: np.random.Generator) -> None:
     """Let simulated people report, each with a token of its own."""
-    client = Client(campaign, policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(campaign)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     path = f"/v1/campaigns/features/reports?fingerprint={campaign.fingerprint.hex()}"
     for report in client.reports(list(rng.choice(FEATURES, size=crowd, p=SHARES))):

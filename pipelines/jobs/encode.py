@@ -18,10 +18,9 @@ from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import read_lines
-from hushcount.client import Client
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from hushcount.reasons import Reason, rejected
 from hushcount.senders import Senders
@@ -121,7 +120,7 @@ def plan_encode(
             )
         evaluator.require(campaign)
     # Reads the dictionary and checks the keys and the environment before any work.
-    Client(campaign, policy=Policy.trusting(), uncapped=True)
+    ManyClients(campaign)
     require_opening_engine()
     if clients and campaign.memory:
         raise UsageError(
@@ -171,7 +170,7 @@ class Encode(beam.DoFn):
         campaign = Campaign.read(self._campaign_path)
         seal = sealing_for(self._lines * len(campaign.streams))
         ask = None if self._evaluator is None else self._evaluator.ask(campaign)
-        self._client = Client(campaign, policy=Policy.trusting(), uncapped=True, ask=ask, seal_rows=seal)
+        self._client = ManyClients(campaign, ask=ask, seal_rows=seal)
         self._threads = available_threads()
 
     def process(self, element: tuple[int, list[bytes]]) -> Iterator[Any]:

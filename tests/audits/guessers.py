@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.discovery.oblivious import Ask
 from hushcount.discovery.pairs import DiscoveryFormat, name_of
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, listed
@@ -32,8 +31,8 @@ def oblivious(key: EvaluatorKey = EVALUATOR, **changes: object) -> Campaign:
 KEYED, OBLIVIOUS = Campaign.model_validate(data()), oblivious()
 
 
-def client_of(campaign: Campaign, ask: Ask | None = None) -> Client:
-    return Client(campaign, policy=Policy.trusting(), dictionary=WORDS, ask=ask, uncapped=True)
+def client_of(campaign: Campaign, ask: Ask | None = None) -> ManyClients:
+    return ManyClients(campaign, dictionary=WORDS, ask=ask)
 
 
 def sent(campaign: Campaign, ask: Ask = EVALUATOR.evaluate, values: list[str] = SENT) -> list[bytes]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.catalogue import CATALOGUE
-from hushcount.policy import Policy
 from tests.audits.auditor import Bound, audit
 from tests.audits.campaigns import DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited
@@ -15,25 +14,25 @@ from tests.audits.planted import BiasedSubset, FloatingPoint, FunctionOfValue, O
 from tests.support.statistics import FAILURE
 
 
-def clients() -> dict[str, tuple[Client, bool]]:
+def clients() -> dict[str, tuple[ManyClients, bool]]:
     """Return every client by name, and whether it has a bug that must be found."""
-    made: dict[str, tuple[Client, bool]] = {}
+    made: dict[str, tuple[ManyClients, bool]] = {}
     for name in CATALOGUE:
-        made[name] = Client(campaign_of(name), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), False
+        made[name] = ManyClients(campaign_of(name), dictionary=DICTIONARY), False
     for name in CATALOGUE:
         made[f"{name} at 1.3 epsilon"] = (
-            Overspending(campaign_of(name), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+            Overspending(campaign_of(name), dictionary=DICTIONARY),
             True,
         )
     unlisted = campaign_of("ais", listed=False)
-    made["ais, open domain"] = Client(unlisted, policy=Policy.trusting(), uncapped=True), False
-    made["ais, open domain, floating point"] = FloatingPoint(unlisted, policy=Policy.trusting(), uncapped=True), True
+    made["ais, open domain"] = ManyClients(unlisted), False
+    made["ais, open domain, floating point"] = FloatingPoint(unlisted), True
     made["ais, function of the value"] = (
-        FunctionOfValue(campaign_of("ais"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+        FunctionOfValue(campaign_of("ais"), dictionary=DICTIONARY),
         True,
     )
     made["ss, biased subset"] = (
-        BiasedSubset(campaign_of("ss"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True),
+        BiasedSubset(campaign_of("ss"), dictionary=DICTIONARY),
         True,
     )
     return made

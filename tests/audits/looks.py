@@ -9,6 +9,7 @@ import numpy as np
 from hushcount.arrays import UInt64Array
 from hushcount.campaigns.dictionary import items_of
 from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.responders.interval import Interval
 from hushcount.wire.sealing import SEAL_BYTES, Octets
@@ -20,7 +21,7 @@ _AT_ONCE = 1 << 17
 _FEW_BITS = 12
 
 
-def opened(client: Client, key: PrivateKey, value: str, count: int) -> Octets:
+def opened(client: Client | ManyClients, key: PrivateKey, value: str, count: int) -> Octets:
     """Return the wire bytes of so many reports of a value: sent by the client, opened by the analyzer."""
     binding = np.frombuffer(client.campaign.binding("reports"), dtype=np.uint8)
     plain, opened, _ = key.open_rows(client.reports([value] * count))
@@ -29,13 +30,13 @@ def opened(client: Client, key: PrivateKey, value: str, count: int) -> Octets:
     return plain[:, len(binding) :]
 
 
-def drawn(client: Client, value: str, count: int) -> Octets:
+def drawn(client: ManyClients, value: str, count: int) -> Octets:
     """Return the same bytes of reports that were made by the client's own step but not sealed: 100 us a report less."""
     (item,) = items_of(client.campaign.require_frequency(), client.dictionary, [value])
     return client._drawn(repeated(int(item), count))
 
 
-def audited(client: Client, values: Sequence[str], count: int) -> list[Looks]:
+def audited(client: ManyClients, values: Sequence[str], count: int) -> list[Looks]:
     """Return the analyzer's looks at so many unsealed reports of each of two values."""
     return [joined([seen(client, values, drawn(client, value, part)) for part in parts(count)]) for value in values]
 
@@ -50,7 +51,7 @@ def joined(looks: Sequence[Looks]) -> Looks:
     return {name: np.concatenate([part[name] for part in looks]) for name in looks[0]}
 
 
-def seen(client: Client, values: Sequence[str], packed: Octets) -> Looks:
+def seen(client: Client | ManyClients, values: Sequence[str], packed: Octets) -> Looks:
     """Return every look that the analyzer has at these reports, when it suspects two values."""
     mechanism = client.campaign.require_frequency()
     reports, valid = mechanism.unpack(packed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushcount.arrays import UInt64Array
-from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.encoders.affine import Affine
 from hushcount.oracles.mechanism import Mechanism
@@ -19,7 +19,7 @@ from tests.support.words import SeededWords
 
 
 @dataclass(frozen=True)
-class Overspending(Client):
+class Overspending(ManyClients):
     """Spends `factor` times what the campaign states."""
 
     factor: float = 1.3
@@ -33,7 +33,7 @@ class Overspending(Client):
 
 
 @dataclass(frozen=True)
-class FloatingPoint(Client):
+class FloatingPoint(ManyClients):
     """Multiplies a uniform double with the length of a window of 2**59 cells: the lowest bits come out zero."""
 
     def _drawn(self, items: UInt64Array) -> Octets:
@@ -52,7 +52,7 @@ class FloatingPoint(Client):
 
 
 @dataclass(frozen=True)
-class FixedFunction(Client):
+class FixedFunction(ManyClients):
     """Forgets to draw its hash function."""
 
     def _drawn(self, items: UInt64Array) -> Octets:
@@ -60,7 +60,7 @@ class FixedFunction(Client):
 
 
 @dataclass(frozen=True)
-class FunctionOfValue(Client):
+class FunctionOfValue(ManyClients):
     """Draws its hash function from a generator that is seeded by the value."""
 
     def _drawn(self, items: UInt64Array) -> Octets:
@@ -71,7 +71,7 @@ class FunctionOfValue(Client):
 
 
 @dataclass(frozen=True)
-class SeededByDay(Client):
+class SeededByDay(ManyClients):
     """Seeds its generator with the date, anew at every call."""
 
     def _drawn(self, items: UInt64Array) -> Octets:
@@ -80,7 +80,7 @@ class SeededByDay(Client):
 
 
 @dataclass(frozen=True)
-class BiasedSubset(Client):
+class BiasedSubset(ManyClients):
     """Draws the subset from all cells, its own among them, and puts its own in with probability p besides."""
 
     def _drawn(self, items: UInt64Array) -> Octets:
@@ -98,7 +98,7 @@ class BiasedSubset(Client):
         return mechanism.pack(reports)
 
 
-def unpadded_discovery(client: Client, value: str) -> bytes:
+def unpadded_discovery(client: ManyClients, value: str) -> bytes:
     """Return a discovery report of a client that pads no value."""
     part = client.campaign.discovery
     assert part is not None

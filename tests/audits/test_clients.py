@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.oracles.catalogue import CATALOGUE
-from hushcount.policy import Policy
 from tests.audits.auditor import Bound, audit, greatest_probability, least_probability
 from tests.audits.campaigns import ANALYZER, DICTIONARY, EPSILON, VALUES, campaign_of
 from tests.audits.looks import audited, drawn, lengths, opened, seen, wire_lengths
@@ -41,7 +40,7 @@ def one_oracle_or_the_others(test: Callable[..., None]) -> Callable[..., None]:
     return pytest.mark.long(but=("grr",))(marked)
 
 
-def bound_of(client: Client, reports: int = REPORTS) -> Bound:
+def bound_of(client: ManyClients, reports: int = REPORTS) -> Bound:
     """Audit so many reports of each of the two values."""
     first, second = audited(client, VALUES, reports)
     return audit(first, second, EACH)
@@ -81,7 +80,7 @@ def test_no_client_loses_more_than_stated_and_the_audit_nearly_finds_it(
     """The bound exceeds the true loss in one of the audits of all oracles with probability 1e-6 at most."""
     for oracle in oracles:
         with subtests.test(oracle):
-            client = Client(campaign_of(oracle), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+            client = ManyClients(campaign_of(oracle), dictionary=DICTIONARY)
             assert client.campaign.require_frequency().epsilon <= EPSILON
             assert POWER * EPSILON < bound_of(client).epsilon <= EPSILON
 
@@ -92,7 +91,7 @@ def test_a_client_at_one_point_three_epsilon_is_caught(oracles: list[str], subte
     for oracle in oracles:
         with subtests.test(oracle):
             campaign = campaign_of(oracle)
-            client = Overspending(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+            client = Overspending(campaign, dictionary=DICTIONARY)
             assert bound_of(client).epsilon > EPSILON
 
 
@@ -105,9 +104,9 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated() -> None:
     """
     campaign = campaign_of("ais")
     for client, least, most in (
-        (Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), 0.1 * EPSILON, EPSILON),
+        (ManyClients(campaign, dictionary=DICTIONARY), 0.1 * EPSILON, EPSILON),
         (
-            Overspending(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, factor=3.0, uncapped=True),
+            Overspending(campaign, dictionary=DICTIONARY, factor=3.0),
             EPSILON,
             3.0 * EPSILON,
         ),
@@ -122,33 +121,23 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated() -> None:
 def test_a_floating_point_client_is_caught_by_its_low_bits() -> None:
     """An open domain: 2**61 - 1 cells, more than a double tells apart; failure probability 1e-6."""
     campaign = campaign_of("ais", listed=False)
-    assert bound_of(Client(campaign, policy=Policy.trusting(), uncapped=True)).epsilon <= EPSILON
-    found = bound_of(FloatingPoint(campaign, policy=Policy.trusting(), uncapped=True))
+    assert bound_of(ManyClients(campaign)).epsilon <= EPSILON
+    found = bound_of(FloatingPoint(campaign))
     assert found.look == "low bits"
     assert found.epsilon > 2.0 * EPSILON
 
 
 def test_a_biased_subset_is_caught() -> None:
     """It holds its own cell with probability p + (1-p) s/m instead of p; failure probability 1e-6."""
-    assert (
-        bound_of(
-            BiasedSubset(campaign_of("ss"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
-        ).epsilon
-        > 1.2 * EPSILON
-    )
+    assert bound_of(BiasedSubset(campaign_of("ss"), dictionary=DICTIONARY)).epsilon > 1.2 * EPSILON
 
 
 def test_a_function_drawn_from_the_value_is_caught() -> None:
     """Its slope alone tells the value, so no epsilon holds; failure probability 1e-6."""
-    assert (
-        bound_of(
-            FunctionOfValue(campaign_of("ais"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
-        ).epsilon
-        > 3.0 * EPSILON
-    )
+    assert bound_of(FunctionOfValue(campaign_of("ais"), dictionary=DICTIONARY)).epsilon > 3.0 * EPSILON
 
 
-def slope_p(client: Client) -> float:
+def slope_p(client: ManyClients) -> float:
     """Return the p-value of the slopes of a value's reports, which must be uniform."""
     mechanism = client.campaign.require_frequency()
     slopes = mechanism.unpack(drawn(client, VALUES[0], 4000))[0]["slope"].astype(np.int64)
@@ -158,19 +147,14 @@ def slope_p(client: Client) -> float:
 def test_a_client_that_draws_no_function_is_caught_though_it_keeps_its_epsilon() -> None:
     """Its reports are as private and its counts wrong, so the law is audited as well; failure probability 1e-6."""
     campaign = campaign_of("ais")
-    assert slope_p(Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
-    assert slope_p(SeededByDay(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
-    fixed = drawn(
-        FixedFunction(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True), VALUES[0], 4000
-    )
+    assert slope_p(ManyClients(campaign, dictionary=DICTIONARY)) > FAILURE
+    assert slope_p(SeededByDay(campaign, dictionary=DICTIONARY)) > FAILURE
+    fixed = drawn(FixedFunction(campaign, dictionary=DICTIONARY), VALUES[0], 4000)
     assert np.unique(campaign.require_frequency().unpack(fixed)[0]["slope"]).tolist() == [1]
-    assert (
-        bound_of(FixedFunction(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)).epsilon
-        <= EPSILON
-    )
+    assert bound_of(FixedFunction(campaign, dictionary=DICTIONARY)).epsilon <= EPSILON
 
 
-def repetition_p(client: Client) -> float:
+def repetition_p(client: ManyClients) -> float:
     """Return the probability that as many of 400 reports as do equal those of a second call, at most.
 
     Two independent reports of a value are equal with probability `sum Pr^2`, at most the greatest probability.
@@ -185,8 +169,8 @@ def repetition_p(client: Client) -> float:
 def test_a_client_that_repeats_its_random_numbers_is_caught() -> None:
     """Failure probability 1e-6; its epsilon looks right, since every call by itself follows the law."""
     campaign = campaign_of("ais")
-    assert repetition_p(Client(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) > FAILURE
-    assert repetition_p(SeededByDay(campaign, policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)) < FAILURE
+    assert repetition_p(ManyClients(campaign, dictionary=DICTIONARY)) > FAILURE
+    assert repetition_p(SeededByDay(campaign, dictionary=DICTIONARY)) < FAILURE
 
 
 # Lengths, all that the shuffler sees of a report: they must say nothing, so the stated loss is 0.
@@ -199,16 +183,16 @@ def test_lengths_of_reports_say_nothing_and_unpadded_ones_are_caught() -> None:
 
     No failure on right code; that the planted bug of the frequency report escapes has probability below 1e-6.
     """
-    client = Client(campaign_of("grr"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+    client = ManyClients(campaign_of("grr"), dictionary=DICTIONARY)
     values = ("a", "a longer value")
     real = [lengths([client.discovery_report(value) for _ in range(LENGTHS_SEEN)]) for value in values]
     assert audit(*real, FAILURE).epsilon <= 0.0
     bare = [lengths([unpadded_discovery(client, value)] * LENGTHS_SEEN) for value in values]
     assert audit(*bare, FAILURE).epsilon > 1.0
     for oracle in CATALOGUE:
-        client = Client(campaign_of(oracle), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+        client = ManyClients(campaign_of(oracle), dictionary=DICTIONARY)
         sent = [lengths([row.tobytes() for row in client.reports([value] * 8)]) for value in VALUES]
         assert audit(*sent, FAILURE).epsilon <= 0.0
-    client = Client(campaign_of("grr"), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+    client = ManyClients(campaign_of("grr"), dictionary=DICTIONARY)
     rows = [unpadded_frequency(drawn(client, value, 20_000)) for value in ("item 0", "item 1")]
     assert audit(*map(wire_lengths, rows), FAILURE).epsilon > 0.5

@@ -11,12 +11,14 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.many_clients import ManyClients
 from hushcount.memory import ClientMemory
 from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES, Sealer
 from keys.private import PrivateKey
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
 from tests.hushcount.test_client import ANALYZER, AUX_SERVER
+from tests.support.allowances import Boundless
 from tests.support.enumeration import all_reports, laws
 from tests.support.records import envelopes
 
@@ -27,7 +29,7 @@ FORM = CAMPAIGN.discovery_format
 
 def what_the_shuffler_holds(stream: str) -> dict[bytes, bytes]:
     """Return sender's address and sealed report, as they lie in the collector's files."""
-    client = Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
+    client = ManyClients(CAMPAIGN, dictionary=WORDS)
     make = client.reports if stream == "reports" else client.discovery_reports
     rows = envelopes(CAMPAIGN, make(list(SENT.values())), list(SENT))
     sealed = CAMPAIGN.sealed_bytes("reports" if stream == "reports" else "discovery")
@@ -128,7 +130,7 @@ def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> 
         policy=Policy.trusting(),
         dictionary=WORDS,
         memory=memory,
-        uncapped=True,
+        allowance=Boundless(),
     )
     sealed = [client.report("one") for _ in range(20)]
     assert len(set(sealed)) == 20
@@ -137,7 +139,7 @@ def test_the_analyzer_sees_which_reports_of_a_remembering_client_are_alike() -> 
 
 def test_an_outsider_with_the_campaign_file_can_send_but_not_read() -> None:
     """The file holds public keys, and the hash key: anyone can make a report, and hash a guess, but has no pairs."""
-    made = Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
+    made = ManyClients(CAMPAIGN, dictionary=WORDS).report("one")
     assert ANALYZER.open(made) is not None
     text = CAMPAIGN.model_dump_json()
     assert not any((bytes([secret]) * 32).hex() in text for secret in (1, 2))

@@ -9,8 +9,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from hushcount.client import Client
 from hushcount.discovery.oblivious import ELEMENT_BYTES, MOST_EVALUATIONS, Unanswered, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.policy import Policy
 from tests.audits.guessers import (
     ANOTHER,
     EVALUATOR,
@@ -23,6 +25,7 @@ from tests.audits.guessers import (
     stored,
 )
 from tests.evaluator import rfc9497
+from tests.hushcount.campaigns.test_campaign_file import WORDS
 from tests.hushcount.test_client import ANALYZER
 
 
@@ -100,7 +103,8 @@ def test_as_many_evaluations_are_asked_and_reports_made_whatever_the_values_are(
             assert [len(batch) for batch in asked] == [300 * ELEMENT_BYTES, 4 * ELEMENT_BYTES]
             elements = {batch[start : start + 32] for batch in asked for start in range(0, len(batch), ELEMENT_BYTES)}
             assert len(elements) == 304
-            pending = client.pending_discovery(values[0])
+            person = Client(OBLIVIOUS, policy=Policy.trusting(), dictionary=WORDS)
+            pending = person.pending_discovery(values[0])
             assert len(pending.evaluation) == ELEMENT_BYTES
             finished = pending.finish(EVALUATOR.evaluate(pending.evaluation))
             assert len(finished) == len(pending.blank) == OBLIVIOUS.sealed_bytes("discovery")

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.client import Client
 from hushcount.discovery.oblivious import Ask, Unanswered, evaluations_of
 from hushcount.discovery.pairs import HASH_BYTES, name_of
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from keys.directories import campaign_key
 from tests.evaluator.running import (
     VERIFIER,
@@ -41,7 +40,7 @@ def asking(evaluator: Running, token: str) -> Ask:
 def stored(site: Site, evaluator: Running, value: str) -> set[bytes]:
     """Return the hashes that the auxiliary server stores of 20 honest clients, which all hold one value."""
     campaign = site.campaign()
-    client = Client(campaign, policy=Policy.trusting(), ask=asking(evaluator, "h" * 16), uncapped=True)
+    client = ManyClients(campaign, ask=asking(evaluator, "h" * 16))
     key = campaign_key(site.base / "keys", "aux_server", campaign.keys.aux_server).read()
     opened = [key.open(bytes(report)) for report in client.discovery_reports([value] * LIMIT)]
     return {plain[16 : 16 + HASH_BYTES] for plain in opened if plain is not None}

@@ -17,7 +17,7 @@ import pytest
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature
 from hushcount.campaigns.signatures import signature_path
-from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy, terms_of
 from keys.directories import verify_keys
@@ -48,7 +48,7 @@ def file_of(campaign: Campaign, client: int) -> Campaign:
     return Campaign.model_validate(data)
 
 
-def sent(collector: Running, http: httpx.Client, client: Client, fingerprint: str | None = None) -> str:
+def sent(collector: Running, http: httpx.Client, client: ManyClients, fingerprint: str | None = None) -> str:
     """Post a client's report as the client does, and return the collector's word for it."""
     named = fingerprint or client.campaign.fingerprint.hex()
     path = f"{collector.url}/v1/campaigns/words/reports?fingerprint={named}"
@@ -56,9 +56,9 @@ def sent(collector: Running, http: httpx.Client, client: Client, fingerprint: st
     return "taken" if answer.status_code == 202 else str(answer.json()["type"]).rpartition(":")[2]
 
 
-def deceived(campaign: Campaign, honest: Campaign) -> Client:
+def deceived(campaign: Campaign, honest: Campaign) -> ManyClients:
     """Return a client that believes any file."""
-    return Client(campaign, policy=Policy.trusting(), dictionary=honest.read_dictionary(), uncapped=True)
+    return ManyClients(campaign, dictionary=honest.read_dictionary())
 
 
 def test_an_honest_collector_takes_no_report_of_400_files_that_name_their_clients(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from aux_server.drawing import Draw
 from aux_server.keep import Keep
 from aux_server.open_pairs import OpenPairs
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from hushcount.wire.sealing import Octets
 from hushcount.wire.tags import TAG_BYTES, tag_keys, tags
@@ -100,7 +99,7 @@ def test_one_report_copied_a_thousand_times_reveals_nothing(
     campaign: Campaign, key: KeyReference, by_files: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Kept with the probability of a single report, delta/2 = 5e-7 at most: fails no more often."""
-    single = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_reports([VICTIM])
+    single = ManyClients(campaign, dictionary=WORDS).discovery_reports([VICTIM])
     assert campaign.require_keep_rule().keep_probability(1) <= 5e-7
     assert certain(campaign) < 1000
     # In one block and over many, because a copy may come anywhere.
@@ -114,9 +113,7 @@ def test_one_report_copied_a_thousand_times_reveals_nothing(
 def test_as_many_reports_of_clients_of_their_own_do_reveal(campaign: Campaign, key: KeyReference) -> None:
     """So that the test above fails for copies alone, and copies among honest reports cost these nothing."""
     enough = certain(campaign)
-    honest = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_reports(
-        [VICTIM] * enough
-    )
+    honest = ManyClients(campaign, dictionary=WORDS).discovery_reports([VICTIM] * enough)
     foreign = np.zeros((7, honest.shape[1]), dtype=np.uint8)
     counts, kept = release(campaign, key, [honest[:10], np.concatenate([honest, foreign]), honest[5:]])
     assert counts == {"accepted": enough, "duplicate": 10 + enough - 5, "not_opened": 7}
@@ -126,15 +123,13 @@ def test_as_many_reports_of_clients_of_their_own_do_reveal(campaign: Campaign, k
 
 def test_honest_reports_of_one_value_are_never_equal(campaign: Campaign) -> None:
     """300 boxes of the same pair have 300 tags: equal ones would be a broken generator."""
-    sealed = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_reports(
-        [VICTIM] * 300
-    )
+    sealed = ManyClients(campaign, dictionary=WORDS).discovery_reports([VICTIM] * 300)
     assert len({row.tobytes() for row in tags(sealed, tag_keys(sealed.shape[1], SystemWords()))}) == 300
 
 
 def test_a_box_that_differs_in_one_bit_has_another_tag_and_does_not_open(campaign: Campaign, key: KeyReference) -> None:
     """A box cannot be altered so that it counts again: of all its bits, each one flipped."""
-    (sealed,) = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_reports([VICTIM])
+    (sealed,) = ManyClients(campaign, dictionary=WORDS).discovery_reports([VICTIM])
     bits = np.unpackbits(sealed)
     altered = np.packbits(bits ^ np.eye(len(bits), dtype=np.uint8), axis=1)
     counts, _ = release(campaign, key, [np.concatenate([sealed[None], altered])])

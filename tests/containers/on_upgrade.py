@@ -76,7 +76,7 @@ from hushcount.newest import Newest
 from hushcount.policy import Policy
 campaign, policy = Campaign.read("campaign.json"), Policy.read("policy.json", Newest())
 for number in range(int(sys.argv[1])):
-    client, token = Client(campaign, policy=policy, memory=ClientMemory(), uncapped=True), secrets.token_hex(16)
+    client, token = Client(campaign, policy=policy, memory=ClientMemory()), secrets.token_hex(16)
     made = {"reports": client.reports(["alpha"])[0], "discovery": client.discovery_reports(["alpha"])[0]}
     for stream, row in made.items():
         url = f"http://collector:8080/v1/campaigns/words/{stream}?fingerprint={campaign.fingerprint.hex()}"

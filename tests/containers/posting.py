@@ -14,6 +14,7 @@ import uvloop
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.newest import Newest
 from hushcount.policy import Policy
 
@@ -45,11 +46,12 @@ class Site:
 
 
 def reports_of(campaign: Campaign, policy: Path, values: Sequence[str]) -> dict[str, list[bytes]]:
-    """Return a sealed report of each value for each stream, made by the project's own client."""
-    client = Client(campaign, policy=Policy.read(policy, Newest()), uncapped=True)
-    made = {"reports": client.reports(values, threads=2)}
+    """Return a sealed report of each value for each stream, made as the project's own client makes them."""
+    Client(campaign, policy=Policy.read(policy, Newest()))  # as each person's would, it accepts the campaign
+    clients = ManyClients(campaign)
+    made = {"reports": clients.reports(values, threads=2)}
     if campaign.discovery is not None:
-        made["discovery"] = client.discovery_reports(values, threads=2)
+        made["discovery"] = clients.discovery_reports(values, threads=2)
     return {stream: [row.tobytes() for row in rows] for stream, rows in made.items()}
 
 

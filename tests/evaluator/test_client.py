@@ -25,6 +25,7 @@ from keys.vouching import delegate
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, evaluator
 from tests.hushcount.delivery.evaluating import read
 from tests.hushcount.test_client import AUX_SERVER
+from tests.support.allowances import Boundless
 
 EVALUATOR = EvaluatorKey(bytes([5]) * 32)
 
@@ -49,7 +50,7 @@ class Asked:
 
 
 def client(ask: Asked | None) -> Client:
-    return Client(oblivious(), policy=Policy.trusting(), dictionary=WORDS, uncapped=True, ask=ask)
+    return Client(oblivious(), policy=Policy.trusting(), dictionary=WORDS, ask=ask, allowance=Boundless())
 
 
 def opened(report: bytes) -> tuple[bytes, str | None]:

@@ -28,8 +28,7 @@ import httpx
 import numpy as np
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from tests.golden import by_hand
 from tests.golden.by_hand import SIGNED
 from tests.golden.described import as_text
@@ -168,7 +167,7 @@ def make_collector() -> None:
         with site.config.open("a") as file:
             file.write(COLLECTING)
         campaign = Campaign.read(site.base / "campaigns/words/words.json")
-        client = Client(campaign, policy=Policy.trusting(), uncapped=True)
+        client = ManyClients(campaign)
         with running(site) as one:
             for index in range(4):
                 token = {"client-token": f"a-secret-of-client-{index}-that-it-keeps-for-itself"}

@@ -13,6 +13,7 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.client import Client
 from hushcount.collection.windows import MOST_KEPT
 from hushcount.errors import FormatError, UsageError
+from hushcount.many_clients import ManyClients
 from hushcount.policy import Policy
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
 
@@ -35,7 +36,7 @@ def test_it_makes_the_cap_of_each_stream_and_no_more() -> None:
     client.discovery_report("very secret")
     with pytest.raises(OverCap, match=r"^1 .*discovery"):
         client.discovery_report(None)
-    again = Client(client.campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
+    again = ManyClients(client.campaign, dictionary=WORDS)
     assert len(again.reports(["one"] * 5)) == len(again.discovery_reports([None] * 5)) == 5
 
 

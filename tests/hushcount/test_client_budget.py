@@ -42,7 +42,7 @@ class Waiting:
         self.reports.clear()
 
 
-def client_of(budget: Budget | None, memory: Memory | None = None, values: int = 1, **fields: Any) -> Client:
+def client_of(budget: Budget, memory: Memory | None = None, values: int = 1, **fields: Any) -> Client:
     """Return a client whose reports cost CERTAIN, of either stream."""
     parts = data()
     parts["mechanism"]["epsilon"] = CERTAIN
@@ -366,17 +366,10 @@ def test_a_memory_file_that_cannot_be_removed_is_said(tmp_path: Path) -> None:
 # Arguments.
 
 
-def test_a_client_counts_what_it_spends_unless_it_is_of_many() -> None:
-    client = client_of(None)
+def test_a_client_without_limits_counts_what_it_spends() -> None:
+    client = client_of(Budget())
     client.reports(["one"] * 3)
     assert client.spent().epsilon == 3 * CERTAIN
-    many = client_of(None, uncapped=True)
-    many.reports(["one"] * 2000)
-    for use in (many.spent, many.forget):
-        with pytest.raises(UsageError, match="uncapped"):
-            use()
-    with pytest.raises(UsageError, match="uncapped=True"):
-        client_of(Budget(), uncapped=True)
 
 
 def test_a_memory_must_be_able_to_forget() -> None:

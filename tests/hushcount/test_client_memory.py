@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,16 @@ from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.client import Client
 from hushcount.errors import FormatError, HushcountError, UsageError
+from hushcount.many_clients import ManyClients
 from hushcount.memory import ClientMemory, Memory
 from hushcount.oracles.catalogue import build
 from hushcount.policy import Policy
 from hushcount.randomness import uniform
 from hushcount.remembering import remembered
+from hushcount.report_making import drawn
 from tests.hushcount.campaigns.test_campaign_file import changed
 from tests.hushcount.test_client import ANALYZER
+from tests.support.allowances import Boundless
 from tests.support.enumeration import all_reports, laws
 from tests.support.statistics import FAILURE
 from tests.support.words import SeededWords
@@ -50,11 +54,11 @@ def client_of(memory: Memory | None, epoch: int = 1, values: int = 20) -> Client
         policy=Policy.trusting(),
         dictionary=DICTIONARY,
         memory=memory,
-        uncapped=True,
+        allowance=Boundless(),
     )
 
 
-def plain(client: Client, values: list[str]) -> list[bytes]:
+def plain(client: Client | ManyClients, values: list[str]) -> list[bytes]:
     """Return what the analyzer opens: the wire bytes of each report."""
     opened = [ANALYZER.open(row.tobytes()) for row in client.reports(values)]
     assert all(each is not None for each in opened)
@@ -166,7 +170,7 @@ def test_client_and_campaign_agree_on_whether_clients_remember() -> None:
 
 def test_who_makes_many_clients_reports_needs_no_memory() -> None:
     """Each is of a client that remembers nothing yet; that all 50 are alike has probability far below 1e-6."""
-    client = Client(campaign_of(values=1), policy=Policy.trusting(), dictionary=DICTIONARY, uncapped=True)
+    client = ManyClients(campaign_of(values=1), dictionary=DICTIONARY)
     assert len(set(plain(client, ["item 1"] * 50))) > 1
 
 
@@ -187,10 +191,10 @@ def test_another_epoch_is_answered_afresh() -> None:
 def test_answers_have_the_law_of_fresh_reports() -> None:
     """A report of a client with an empty memory supports its item with p; fails with probability below 1e-6."""
     number = 1500
-    client = client_of(None)
-    mechanism = client.campaign.require_frequency()
+    campaign = campaign_of()
+    mechanism, draw = campaign.require_frequency(), partial(drawn, campaign)
     items = np.full(1, 7, dtype=np.uint64)
-    octets = np.concatenate([remembered(client.campaign, items, ClientMemory(), client._drawn) for _ in range(number)])
+    octets = np.concatenate([remembered(campaign, items, ClientMemory(), draw) for _ in range(number)])
     reports, _ = mechanism.unpack(octets)
     supported = int(mechanism.supports(reports, np.repeat(items, number)).sum())
     assert stats.binomtest(supported, number, mechanism.p_star).pvalue > FAILURE

@@ -67,7 +67,7 @@ def guesses() -> int:
     others = items_of(mechanism, None, [f"word {number}" for number in range(OTHERS)])
     policy, named = Policy.trusting(), 0
     for _ in range(RUNS):
-        client = Client(made, policy=policy, dictionary=None, memory=ClientMemory(), uncapped=True)
+        client = Client(made, policy=policy, dictionary=None, memory=ClientMemory())
         batch = np.concatenate([mechanism.encode(others, SystemWords()), opened(client, [HELD] * CAP)])
         batch = linked(batch[permutation(len(batch), SystemWords())])
         assert len(batch) == CAP

@@ -106,7 +106,7 @@ def test_a_signature_by_a_key_that_is_not_valid_now_is_refused(subtests: pytest.
 def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     """The publisher's key ends before the operator's, and before the keys that reports are sealed to."""
     signature = delegated(CAMPAIGN, publisher=public_part(PUBLISHER, days=5))
-    client = Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS, uncapped=True)
+    client = Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS)
 
     for days, stops in ((3, False), (4, True), (6, True)):
         monkeypatch.setattr("hushcount.client.datetime", Mock(now=Mock(return_value=NOW + timedelta(days=days))))
@@ -401,9 +401,7 @@ def test_a_policy_file_that_is_none_is_refused(subtests: pytest.Subtests, tmp_pa
                 Policy.read(home / "policy.json", Newest())
 
 
-def test_a_trusting_policy_is_loud_unless_many_clients_are_simulated(caplog: pytest.LogCaptureFixture) -> None:
-    Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS, uncapped=True)
-    assert caplog.messages == []
+def test_a_trusting_policy_is_loud(caplog: pytest.LogCaptureFixture) -> None:
     Client(CAMPAIGN, policy=Policy.trusting(), dictionary=WORDS)
     (said,) = caplog.messages
     assert "Policy.trusting" in said

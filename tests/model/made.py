@@ -10,9 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.collection.windows import window_at
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.wire.sealing import Octets
 from tests.support.collecting import DAY
 from tests.support.jobs import new_campaign, new_keys, write_lines
@@ -86,7 +85,7 @@ def made() -> Made:
     ).rename(home / "epoch-000001.json")  # fmt: skip
     epoch = {"epoch": 1, "file": path.name, "begins": BEGIN.isoformat(), "ends": None, "grace_ends": None}
     (home / "collection.json").write_text(json.dumps({"epochs": [epoch]}))
-    client = Client(Campaign.read(path), policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(Campaign.read(path))
     number = _MOST_SEGMENTS * SEGMENT
     return Made(
         folder,

@@ -42,10 +42,11 @@ from pathlib import Path
 from hushcount import Campaign, Client, Policy
 for name in sys.argv[2:]:
     assert Path(__import__(name).__file__).parent == Path(__file__).parent, name
-client = Client(Campaign.read(sys.argv[1]), policy=Policy.trusting(), uncapped=True)
-lengths = {len(client.report(value)) for value in ("a", "b", "not listed", "")}
+def client():
+    return Client(Campaign.read(sys.argv[1]), policy=Policy.trusting())
+lengths = {len(client().report(value)) for value in ("a", "b", "not listed", "")}
 assert len(lengths) == 1, lengths
-pairs = {len(client.discovery_report(value)) for value in ("a", "not listed", "")}
+pairs = {len(client().discovery_report(value)) for value in ("a", "not listed", "")}
 assert len(pairs) == 1, pairs
 assert not {"sqlite3", "ssl", "http.client"} & set(sys.modules), "importing the client brings what delivery needs"
 import hushcount.delivery

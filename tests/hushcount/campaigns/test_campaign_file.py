@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
-from hushcount.client import Client
 from hushcount.errors import UsageError
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from keys.evaluating import EvaluatorKey
 from keys.private import Guarded, PrivateKey
 from tests.support.schema import violations
@@ -284,10 +283,10 @@ def test_a_client_refuses_an_expired_key_and_one_not_valid_yet(subtests: pytest.
             with subtests.test(role=role, start=start):
                 campaign = Campaign.model_validate(changed(f"keys.{role}", [public(9, start)]))
                 with pytest.raises(UsageError, match="no key of the campaign is valid"):
-                    Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).discovery_report("four")
+                    ManyClients(campaign, dictionary=WORDS).discovery_report("four")
                 if role == "analyzer":
                     with pytest.raises(UsageError, match="no key of the campaign is valid"):
-                        Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
+                        ManyClients(campaign, dictionary=WORDS).report("one")
 
 
 def test_of_several_keys_the_newest_valid_one_is_chosen() -> None:
@@ -304,7 +303,7 @@ def test_a_campaign_has_one_key_of_each_role() -> None:
 
 def test_clients_seal_to_the_campaigns_key() -> None:
     campaign = Campaign.model_validate(changed("keys.analyzer", [public(5)]))
-    sealed = Client(campaign, policy=Policy.trusting(), dictionary=WORDS, uncapped=True).report("one")
+    sealed = ManyClients(campaign, dictionary=WORDS).report("one")
     assert [PrivateKey(bytes([secret]) * 32).open(sealed) is not None for secret in (1, 5)] == [False, True]
 
 

@@ -15,8 +15,7 @@ import pytest
 from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
 from pipelines.jobs.job import run
@@ -216,11 +215,11 @@ def test_the_times_at_which_shards_are_written_say_nothing_of_what_came_first(
     others, and these are the first three by name once in 19,600 times.
     """
     monkeypatch.setattr("pipelines.jobs.shuffle._SHARD_RECORDS", 20)
-    sealed = Client(chain.campaign, policy=Policy.trusting(), uncapped=True).reports(["alpha"] * 1000)
+    sealed = ManyClients(chain.campaign).reports(["alpha"] * 1000)
     rows = envelopes(chain.campaign, sealed)
     for name, part in (("first", rows[:3]), ("second", rows[3:])):
         write_envelopes(tmp_path / "in", chain.campaign, "reports", part, name)
-    found = Client(chain.campaign, policy=Policy.trusting(), uncapped=True).discovery_reports(["unlisted"] * 60)
+    found = ManyClients(chain.campaign).discovery_reports(["unlisted"] * 60)
     write_envelopes(tmp_path / "in", chain.campaign, "discovery", envelopes(chain.campaign, found))
     run(plan_shuffle(chain.campaign_path, str(tmp_path / "in"), "stub://b/out"))
     written = [name for name in store.named if name.startswith(f"{folder_of('stub://b/out')}/reports/part-")]

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.collection.envelopes import client_token, envelope_dtype
 from hushcount.discovery.pairs import HASH_BYTES
+from hushcount.many_clients import ManyClients
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.tally import Tally
-from hushcount.policy import Policy
 from hushcount.wire.blocks import encode_header
 from hushcount.wire.fields import report_values
 from hushcount.wire.sealing import Octets, Sealer
@@ -72,7 +71,7 @@ def bench(world: World) -> Bench:
     options = {"mechanism": "ss", "epsilon": 1.0, "dictionary": world.dictionary, "discovery": 2.0, "min_batch": 10}
     path = new_campaign(world.root / "bench.json", world.keys, **options)
     other = new_campaign(world.root / "bench2.json", world.keys, **options)
-    client = Client(Campaign.read(path), policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(Campaign.read(path))
     discovery = client.discovery_reports([f"unlisted {index % 2}" for index in range(GOOD)])
     return Bench(Chain(path, world.keys), Campaign.read(other), client.reports(["alpha"] * GOOD), discovery)
 
@@ -126,11 +125,9 @@ def noise(bench: Bench) -> list[Octets]:
 def of_another_campaign(bench: Bench) -> list[Octets]:
     """Of the same mechanism, sealed to the same key: only the fingerprint tells them apart."""
     return list(
-        Client(
+        ManyClients(
             bench.other,
-            policy=Policy.trusting(),
-            dictionary=Client(bench.campaign, policy=Policy.trusting(), uncapped=True).dictionary,
-            uncapped=True,
+            dictionary=bench.campaign.read_dictionary(),
         ).reports(["alpha"] * 4)
     )
 
@@ -439,11 +436,9 @@ def pair(bench: Bench, bin_hash: bytes, value: bytes) -> bytes:
 
 @pytest.mark.usefixtures("either_engine")
 def test_the_auxiliary_server_drops_what_it_cannot_open_or_what_is_foreign(bench: Bench, tmp_path: Path) -> None:
-    foreign = Client(
+    foreign = ManyClients(
         bench.other,
-        policy=Policy.trusting(),
-        dictionary=Client(bench.campaign, policy=Policy.trusting(), uncapped=True).dictionary,
-        uncapped=True,
+        dictionary=bench.campaign.read_dictionary(),
     ).discovery_reports(["unlisted 0"] * 3)
     hurt = np.stack([flipped(row, 70) for row in bench.discovery[:5]])
     out = discover(bench, tmp_path, np.concatenate([hurt, bench.discovery, foreign]))
@@ -461,7 +456,7 @@ def test_the_auxiliary_server_drops_what_it_cannot_open_or_what_is_foreign(bench
 def test_copies_of_a_discovery_report_count_once_and_reveal_nothing(bench: Bench, tmp_path: Path) -> None:
     """As a dishonest shuffler would send them. One report is kept with probability 2.5e-10 at most."""
     copied = np.repeat(
-        Client(bench.campaign, policy=Policy.trusting(), uncapped=True).discovery_reports(["only one client's"]),
+        ManyClients(bench.campaign).discovery_reports(["only one client's"]),
         500,
         axis=0,
     )
@@ -503,7 +498,7 @@ def test_a_value_that_may_be_no_item_is_not_let_into_a_table(
 ) -> None:
     # An honest client would send none of them.
     monkeypatch.setattr("hushcount.client.fault_of_text", lambda _: None)
-    client = Client(bench.campaign, policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(bench.campaign)
     values = ["", "a\rb", "a\nb", "a\0b", "tab\t", "\x1b[31mred", "a\u2028b", 'fine, "quoted" = ü']
     rows = client.discovery_reports([value for value in values for _ in range(60)])
     out = discover(bench, tmp_path, rows)

@@ -10,10 +10,9 @@ from threading import Barrier
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.discovery.keep_rules import KeepRule
 from hushcount.errors import UsageError
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.senders import Senders
 from hushcount.wire.blocks import Kind
 from pipelines.jobs.dead_letters import claim, replay
@@ -211,7 +210,7 @@ def test_who_came_through_under_a_larger_cap_is_stated_with_it(subtests: pytest.
                 )
                 for epoch, cap in ((1, before or 1), (2, 1))
             )  # fmt: skip
-            made = Client(second, policy=Policy.trusting(), uncapped=True).discovery_reports(["secret"] * 3)
+            made = ManyClients(second).discovery_reports(["secret"] * 3)
             released, length = here / "released", second.sealed_bytes("discovery")
             letters = released / "dead_letter" / "discovery" / f"wrong_campaign-{length}.blocks"
             letters.parent.mkdir(parents=True)

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.client import Client
 from hushcount.collection.envelopes import sealed_offset
 from hushcount.errors import TooFewOpened
+from hushcount.many_clients import ManyClients
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.tally import Tally
-from hushcount.policy import Policy
 from hushcount.wire.sealing import Octets
 from pipelines.jobs.results import read_tally
 from tests.pipelines.conftest import World
@@ -40,7 +39,7 @@ def random_rows(number: int, length: int) -> Octets:
 
 def mostly_junk(chain: Chain, directory: Path, honest: int, junk: int) -> Path:
     """Write what the shuffler hands on of a few clients and of somebody who posts random bytes of the right length."""
-    campaign, client = chain.campaign, Client(chain.campaign, policy=Policy.trusting(), uncapped=True)
+    campaign, client = chain.campaign, ManyClients(chain.campaign)
     made: dict[Stream, Octets] = {
         "reports": client.reports(["alpha"] * honest),
         "discovery": client.discovery_reports(["unlisted"] * honest),

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from hushcount.campaigns.campaign import Campaign, Stream
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.wire.sealing import Octets, Sealer
 from keys.opening_engines import ENOUGH
 from keys.private import PrivateKey
@@ -48,7 +47,7 @@ def received(world: World, tmp_path_factory: pytest.TempPathFactory) -> Received
     options = {"mechanism": "ss", "epsilon": 1.0, "dictionary": world.dictionary, "discovery": 2.0, "min_batch": 10}
     campaign = Campaign.read(new_campaign(root / "ours.json", world.keys, **options))
     other = Campaign.read(new_campaign(root / "other.json", world.keys, **options))
-    client, stranger = (Client(one, policy=Policy.trusting(), uncapped=True) for one in (campaign, other))
+    client, stranger = (ManyClients(one) for one in (campaign, other))
     sealed: dict[Stream, tuple[Octets, Octets]] = {
         "reports": (client.reports(["alpha"] * GOOD), stranger.reports(["alpha"] * 4)),
         "discovery": (client.discovery_reports([SAID] * GOOD), stranger.discovery_reports([SAID] * 4)),
@@ -151,7 +150,7 @@ def test_too_few_opened_reports_are_counted_by_engine_too(
 
     put_lanes(monkeypatch, lambda: FakeLanes(faulty=True))
     campaign = received.chain.campaign
-    few = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(["alpha"] * 9)
+    few = ManyClients(campaign).reports(["alpha"] * 9)
     source = write_shuffled(tmp_path / "in", campaign, {"reports": [few, few[:1] ^ 1]})
     with pytest.raises(Withheld) as caught:
         run(plan_analyze(received.chain.campaign_path, str(source), received.chain.keys, str(tmp_path / "out")))
@@ -196,9 +195,7 @@ def test_several_worker_processes_open_in_lanes_of_their_own(received: Received,
     of_this_machine()
     campaign = received.chain.campaign
     # analyze, unlike shuffle, opens a copy as any report.
-    good = np.tile(
-        Client(campaign, policy=Policy.trusting(), uncapped=True).reports(["alpha"] * 100), (ENOUGH // 100 + 1, 1)
-    )
+    good = np.tile(ManyClients(campaign).reports(["alpha"] * 100), (ENOUGH // 100 + 1, 1))
     good[::1000] = Sealer(PrivateKey.generate().public_key).seal_many(np.zeros((1, good.shape[1] - 48), np.uint8))
     source = write_shuffled(tmp_path / "in", campaign, {"reports": np.array_split(good, 5)})
     job = Received(received.chain, source, len(good)).job("analyze", tmp_path / "out")

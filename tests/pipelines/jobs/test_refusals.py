@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.errors import UsageError
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from keys.roles import Role
 from tests.pipelines.conftest import LISTED, World
 from tests.support.jobs import (
@@ -214,7 +213,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_item(mine: Chain, tmp_path: P
 
 
 def test_the_client_refuses_a_long_value_without_naming_it(mine: Chain) -> None:
-    client = Client(mine.campaign, policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(mine.campaign)
     secret = "canary" * 20
     with pytest.raises(UsageError, match=r"120 .* 64") as caught:
         client.discovery_report(secret)

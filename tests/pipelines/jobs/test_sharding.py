@@ -19,12 +19,11 @@ from analyzer.tally_reports import SplitRows, Sums, TallyFn, read_part, rows_per
 from hushcount.arrays import Counts, Reports
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import tally_items
-from hushcount.client import Client
+from hushcount.many_clients import ManyClients
 from hushcount.oracles import tally as tally_files
 from hushcount.oracles.catalogue import build
 from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
-from hushcount.policy import Policy
 from tests.pipelines.conftest import World
 from tests.support.jobs import Chain, done, new_campaign
 from tests.support.records import SEALED, plain_reports, read_rows, write_rows, write_shuffled
@@ -66,9 +65,7 @@ def test_file_layouts_and_orders_give_the_identical_tally(world: World, tmp_path
     """One shuffle of more than two blocks: as it came; reversed; a file a block, in turned order; many odd files."""
     path = new_campaign(tmp_path / "c.json", world.keys, dictionary=world.dictionary)
     campaign = Campaign.read(path)
-    sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
-        [["alpha", "beta", "nobody"][index % 3] for index in range(2 * BLOCK + 77)]
-    )
+    sealed = ManyClients(campaign).reports([["alpha", "beta", "nobody"][index % 3] for index in range(2 * BLOCK + 77)])
     cuts = sorted(Random(1).sample(range(1, len(sealed)), 12))
     layouts = {
         "one file": [sealed],
@@ -113,9 +110,7 @@ def test_a_large_pool_is_tallied_in_blocks_of_rows(world: World, tmp_path: Path)
     path = new_campaign(tmp_path / "c.json", world.keys, "--set", "k=5000", "--set", "m=1024", mechanism="gcms")
     campaign = Campaign.read(path)
     assert 5000 / rows_per_block(campaign.require_frequency(), tally_items(campaign.require_frequency())) > 2
-    sealed = Client(campaign, policy=Policy.trusting(), uncapped=True).reports(
-        [f"value {index % 5}" for index in range(300)]
-    )
+    sealed = ManyClients(campaign).reports([f"value {index % 5}" for index in range(300)])
     source = write_shuffled(tmp_path / "in", campaign, {"reports": [sealed[:100], sealed[100:]]})
     done("analyze", "--campaign", path, "--input", source, "--keys", world.keys, "--out", tmp_path / "out")
     tally = tally_of(tmp_path / "out", campaign)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.client import Client
 from hushcount.collection.segment_names import segment_named
 from hushcount.discovery.keep_rules import KeepRule
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.senders import Senders
 from hushcount.wire.sealing import Octets
 from pipelines.deployment.settings import Deployment
@@ -45,7 +44,7 @@ async def collected(site: Site, first: float) -> None:
         first: when the first window begins, in seconds since 1970.
     """
     site.journal.mkdir(exist_ok=True)
-    client, clock, metrics = Client(site.campaign(), policy=Policy.trusting(), uncapped=True), Clock(first), Metrics()
+    client, clock, metrics = ManyClients(site.campaign()), Clock(first), Metrics()
     uploads = UploadQueue(uploader_of(site), metrics)
     writer = Writer(
         site.journal, HOUR, 1 << 20, 1000, uploads.hand_over, metrics, WatchedClock(3600.0, clock), "client-token"

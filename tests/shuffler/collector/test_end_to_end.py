@@ -9,8 +9,7 @@ from pathlib import Path
 import httpx
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from tests.shuffler.collector.running import STREAM, make_site, running, wait_for
 from tests.support.jobs import done
 
@@ -27,7 +26,7 @@ def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
         campaign = Campaign.read(home / "campaign.json")
         assert campaign.dictionary is not None
         (home / campaign.dictionary.path).write_bytes(http.get("/v1/campaigns/words/dictionary").content)
-        client = Client(campaign, policy=Policy.trusting(), uncapped=True)
+        client = ManyClients(campaign)
         for number in range(2 * EACH):
             value = "word-3" if number < EACH else "unlisted"
             headers = {**STREAM, "client-token": f"client-number-{number:04d}"}

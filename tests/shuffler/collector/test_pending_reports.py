@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from shuffler.collector.journals.pending_reports import pending_reports
 from tests.shuffler.collector.running import LONG, make_site, running, write_config
 from tests.support.jobs import done
@@ -18,7 +17,7 @@ def test_status_shows_the_open_window_and_what_its_journals_hold(tmp_path: Path)
     (before,) = done(*status, "--json").json
     assert before["collecting"]["held"] is None
     assert "is not here" in before["collecting"]["seen"]
-    client = Client(site.campaign(), policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(site.campaign())
     with running(site) as collector:
         for number in range(3):
             assert collector.post(client.report("word-3") * 1).status_code == 202, number

@@ -13,9 +13,8 @@ import httpx
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
 from hushcount.collection.epochs import read_collection
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import STREAM, Running, Site, add_campaign, make_site, running, wait_for
@@ -34,20 +33,20 @@ class Apps:
         self.http = httpx.Client(base_url=collector.url)
         self.taken: Counter[int] = Counter()
 
-    def fetch(self) -> Client:
+    def fetch(self) -> ManyClients:
         """Return a client of the campaign file that is served now."""
         path = self.home / "campaign.json"
         path.write_bytes(self.http.get("/v1/campaigns/words").content)
         campaign = Campaign.read(path)
         assert campaign.dictionary is not None
         (self.home / campaign.dictionary.path).write_bytes(self.http.get("/v1/campaigns/words/dictionary").content)
-        return Client(campaign, policy=Policy.trusting(), uncapped=True)
+        return ManyClients(campaign)
 
-    def post(self, client: Client, body: bytes, token: str) -> int:
+    def post(self, client: ManyClients, body: bytes, token: str) -> int:
         path = self.collector.path(epoch=client.campaign.epoch)
         return self.http.post(path, content=body, headers={**STREAM, "client-token": token}).status_code
 
-    def send(self, client: Client) -> int:
+    def send(self, client: ManyClients) -> int:
         """Post a new report of a client of its own."""
         answer = self.post(client, client.report("word-3"), token_hex(16))
         self.taken[client.campaign.epoch] += answer == TAKEN

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hushcount.client import Client
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.senders import KEY
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.done import Done
@@ -24,7 +23,7 @@ def collected(base: Path, authentication: str) -> Site:
     site = make_site(base, window="1h", collector={KEY: authentication} if authentication else {})
     if not authentication:
         site.config.write_text(site.config.read_text().replace(f'{KEY} = "none"\n', ""))
-    client = Client(site.campaign(), policy=Policy.trusting(), uncapped=True)
+    client = ManyClients(site.campaign())
     again = client.discovery_reports([VALUE] * AGAIN).tobytes()
     others = {"discovery": client.discovery_reports([None] * OTHERS), "reports": client.reports(["word-1"] * OTHERS)}
     with running(site) as collector:

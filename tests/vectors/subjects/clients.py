@@ -12,9 +12,8 @@ from hushcount.arrays import Octets
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.public_keys import valid_key
-from hushcount.client import Client
 from hushcount.errors import UsageError
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from tests.vectors.subjects.campaigns import WORDS, campaign
 from tests.vectors.subjects.script import Recorder, octets
@@ -53,7 +52,7 @@ def _of(name: str) -> Campaign:
 def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | None = WORDS.items) -> dict[str, Any]:
     of, recorder, secret = _of(name), Recorder(name, stream, value), octets(32, "client", name, stream, value)
     listed = None if of.dictionary is None or items is None else Dictionary(items)
-    client = Client(of, policy=Policy.trusting(), dictionary=listed, uncapped=True)
+    client = ManyClients(of, dictionary=listed)
     sealed = (client.reports if stream == "reports" else client.discovery_reports, [value])
 
     def secrets(_count: int, _size: int) -> Octets:

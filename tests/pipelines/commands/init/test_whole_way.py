@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.newest import Newest
-from hushcount.policy import Policy
+from hushcount.many_clients import ManyClients
 from tests.support.collecting import collect
 from tests.support.jobs import cli, done, write_lines
 from tests.support.processes import process
@@ -41,11 +39,10 @@ def commands(shown: str) -> list[list[str]]:
 def send(home: Path, port: int, values: Sequence[str]) -> None:
     """Send each value as another client."""
     campaign = Campaign.read(home / "campaign.json")
-    client = Client(campaign, policy=Policy.read(home / "policy.json", Newest()), uncapped=True)
     path = f"/v1/campaigns/{campaign.id}/reports?fingerprint={campaign.fingerprint.hex()}"
     kind = {"Content-Type": "application/octet-stream"}
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    for number, row in enumerate(client.reports(values)):
+    for number, row in enumerate(ManyClients(campaign).reports(values)):
         connection.request("POST", path, row.tobytes(), {**kind, "Client-Token": f"{number:032x}"})
         answer = connection.getresponse()
         assert answer.status == 202, answer.read()

@@ -1,0 +1,71 @@
+"""Reports of many people from one process: load tests, benchmarks, simulations and `hushcount encode`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from hushcount.arrays import Octets, UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary, items_of
+from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
+from hushcount.discovery.making import Making
+from hushcount.discovery.oblivious import Ask
+from hushcount.report_making import asked_by, checked_dictionary, drawn, named, new_values, sealed, text_of
+from hushcount.wire.sealing import Sealer, SealRows, seal_rows
+
+
+@dataclass(frozen=True)
+class ManyClients:
+    """Makes reports of many people: each value is of another one, who has a budget, and remembers nothing yet.
+
+    An app uses `Client`. This counts, charges and keeps nothing, and believes any campaign file: for one person who
+    sends more than one report of a stream, no guarantee of the campaign holds.
+
+    Args:
+        campaign: from `Campaign.read`.
+        dictionary: the campaign's; by default read from beside the campaign file.
+        ask: puts questions to the evaluator, if the campaign has one.
+        seal_rows: what seals, by default libsodium. Another one makes the same boxes faster.
+
+    Raises:
+        UsageError: the dictionary is missing or another one, or the campaign file is one without the key of the
+            discovery hash.
+
+    Randomness: the operating system's cryptographic generator.
+    """
+
+    campaign: Campaign
+    _: KW_ONLY
+    dictionary: Dictionary | None = None
+    ask: Ask | None = None
+    seal_rows: SealRows = seal_rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
+
+    def report(self, value: str) -> bytes:
+        """Return one sealed frequency report of another person."""
+        return self.reports([value]).tobytes()
+
+    def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
+        """Return uint8[n, L]: one sealed frequency report for each value, as `Client.reports`."""
+        texts = [text_of(value) for value in values]
+        items = items_of(self.campaign.require_frequency(), self.dictionary, texts)
+        return sealed(self.campaign, self._drawn(items), self._sealer(self.campaign.keys.analyzer), threads)
+
+    def discovery_report(self, value: str | None) -> bytes:
+        """Return one sealed discovery report of another person."""
+        return self.discovery_reports([value]).tobytes()
+
+    def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
+        """Return uint8[n, L]: one sealed discovery report for each value, as `Client.discovery_reports`."""
+        new, keys = new_values(self.campaign, self.dictionary, values), self.campaign.keys
+        making = Making(self.campaign.discovery_format, self._sealer(keys.analyzer), self._sealer(keys.aux_server))
+        return named(self.campaign, making, new, asked_by(self.campaign, self.ask), threads)
+
+    def _drawn(self, items: UInt64Array) -> Octets:
+        return drawn(self.campaign, items)
+
+    def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
+        return Sealer(bytes.fromhex(valid_key(keys).key), self.seal_rows)

@@ -1,0 +1,94 @@
+"""The steps of making reports, which count nothing: `Client` for one person, `ManyClients` for simulated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hushcount.arrays import UInt64Array
+from hushcount.campaigns.campaign import Campaign
+from hushcount.campaigns.dictionary import Dictionary
+from hushcount.discovery.making import Making
+from hushcount.discovery.oblivious import Ask, require_public_key
+from hushcount.errors import UsageError
+from hushcount.items import canonical, fault_of_text
+from hushcount.randomness import SystemWords
+from hushcount.wire.sealing import Octets, Sealer
+
+
+def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dictionary | None:
+    """Return the campaign's dictionary, by default read from beside its file; reports of the campaign can be made.
+
+    Raises:
+        UsageError: the dictionary is missing or another one, or the campaign file is one without the key of the
+            discovery hash or of the evaluator.
+    """
+    if campaign.discovery is not None:
+        campaign.require_whole()
+    if campaign.is_oblivious:
+        require_public_key(campaign.require_evaluator_key())
+    if dictionary is None:
+        return campaign.read_dictionary()
+    if campaign.dictionary is None:
+        raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
+    if not campaign.dictionary.is_of(dictionary):
+        raise UsageError("the dictionary is not the campaign's: give the one that came with it")
+    return dictionary
+
+
+def text_of(value: str) -> str:
+    """Return the canonical spelling of a value."""
+    if not isinstance(value, str):
+        raise UsageError(f"a value is a {type(value).__name__}, must be a str")
+    return canonical(value)
+
+
+def drawn(campaign: Campaign, items: UInt64Array) -> Octets:
+    """Return uint8[n, report_bytes]: a fresh answer to each item. Randomness: the operating system's generator."""
+    mechanism = campaign.require_frequency()
+    return mechanism.pack(mechanism.encode(items, SystemWords()))
+
+
+def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) -> Octets:
+    """Return uint8[n, L]: each answer under the campaign's binding, sealed to the analyzer."""
+    binding = np.frombuffer(campaign.binding("reports"), dtype=np.uint8)
+    head = np.broadcast_to(binding, (len(answers), len(binding)))
+    return analyzer.seal_many(np.concatenate([head, answers], axis=1), threads)
+
+
+def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | None]) -> list[str | None]:
+    """Return what there is to discover in values; None where there is nothing.
+
+    Raises:
+        UsageError: a value is longer than the campaign allows.
+    """
+    form = campaign.discovery_format
+    texts = [None if value is None else text_of(value) for value in values]
+    new = [text if _is_new(text, dictionary) else None for text in texts]
+    for text in new:
+        form.require_length(text)
+    return new
+
+
+def _is_new(value: str | None, dictionary: Dictionary | None) -> bool:
+    """Return whether there is something to discover; a value that is too long is refused later."""
+    if value is None or (dictionary is not None and value in dictionary):
+        return False
+    return fault_of_text(value) is None
+
+
+def named(campaign: Campaign, making: Making, values: Sequence[str | None], ask: Ask | None, threads: int) -> Octets:
+    """Return uint8[n, L]: a sealed discovery report of each value, named by the evaluator if the campaign has one."""
+    if ask is None:
+        return making.keyed(values, threads)
+    return making.asked(values, ask, campaign.require_evaluator_key(), threads)
+
+
+def asked_by(campaign: Campaign, ask: Ask | None) -> Ask | None:
+    """Return what names values at the evaluator; None if the campaign has none, and names are keyed."""
+    if not campaign.is_oblivious:
+        return None
+    if ask is None:
+        raise UsageError(f"campaign {campaign.id} has an evaluator: give ask=..., or use Client.pending_discovery")
+    return ask
