@@ -5,7 +5,6 @@ It reads neither the sender's address nor any header that is not named here or i
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -86,7 +85,7 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
         # What was found is verified as long as the key is there: after the epoch, and after its grace period.
         place.asker, client, epoch = "verifier", _VERIFIER, place.epoch
     else:
-        epoch = accepted(asked, fingerprint, time.time())
+        epoch = accepted(asked, fingerprint, evaluator.setup.clock.seconds())
         authenticator = evaluator.setup.authenticator
         client = authenticator.client(header(scope, authenticator.header))
     if epoch.key is None:
@@ -113,7 +112,7 @@ def _count(evaluator: Evaluator, place: _Place, reason: str) -> None:
     """Count a refusal for the epoch in the request, else for the newest that is accepted, else in metrics alone."""
     epoch = place.epoch
     if epoch is None and place.campaign is not None:
-        now = time.time()
+        now = evaluator.setup.clock.seconds()
         accepting = [one for one in place.campaign.epochs.values() if one.accepts(now)]
         epoch = max(accepting, key=lambda one: one.epoch, default=None)
     if epoch is not None:

@@ -31,6 +31,7 @@ from evaluator.campaigns import AskedEpoch
 from evaluator.manifests import ASKERS, Asked, Asker, EvaluationManifest
 from evaluator.refusals import TOO_MANY_EVALUATIONS, TOO_MANY_EVALUATIONS_AT_ONCE
 from hushcount.campaigns.public_keys import KeyId
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.manifests import Refused
 from hushcount.collection.windows import Window
 from hushcount.errors import FormatError
@@ -74,14 +75,25 @@ class _Folder:
 class Counting:
     """One window's counts and limits. Every method but `flush` and `close` is for the event loop's thread."""
 
-    def __init__(self, root: Path, window: Window, way: Authentication, a_client: int | None, verifier: int) -> None:
+    def __init__(
+        self,
+        root: Path,
+        window: Window,
+        way: Authentication,
+        a_client: int | None,
+        verifier: int,
+        clock: Clock = MACHINE,
+    ) -> None:
         self.window = window
         self._root = root
         window_notes.set_seconds(root, window)
         window_notes.note_authentication(root, window.name, way)
         window_notes.manifest_id(root, window.name)
         key = window_notes.window_key(root, window.name)
-        self._limits = {"clients": ClientLimit(a_client, EVALUATIONS), "verifier": ClientLimit(verifier, EVALUATIONS)}
+        self._limits = {
+            "clients": ClientLimit(a_client, EVALUATIONS, clock=clock),
+            "verifier": ClientLimit(verifier, EVALUATIONS, clock=clock),
+        }
         for limit in self._limits.values():
             limit.begin(window, key)
         self._folders: dict[str, _Folder] = {}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 
 from evaluator.campaigns import AskedEpoch, Campaigns, asked_epochs, read_campaigns, served_by
@@ -21,6 +20,7 @@ from evaluator.metrics import Metrics
 from evaluator.refusals import BAD_ELEMENT, KEY_DESTROYED, KEY_UNREADABLE
 from evaluator.settings import EvaluatorPart
 from evaluator.uploads import ManifestStore
+from hushcount.clock import MACHINE, Clock
 from hushcount.discovery.oblivious import ELEMENT_BYTES
 from hushcount.errors import HushcountError
 from keys.evaluating import EvaluatorKey
@@ -57,6 +57,7 @@ class EvaluatorSetup:
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics_reader: BearerToken | None = None  # who may read the metrics
+    clock: Clock = MACHINE
 
 
 class Evaluator:
@@ -92,6 +93,7 @@ class Evaluator:
             setup.write_whole,
             setup.probe,
             self.metrics,
+            setup.clock,
         )
 
     async def start(self) -> None:
@@ -190,7 +192,7 @@ class Evaluator:
         yield from (campaign.fault for campaign in self.campaigns.values() if campaign.fault is not None)
         yield from self._faults.values()
         yield from self.keys.faults.values()
-        now = time.time()
+        now = self.setup.clock.seconds()
         asked = [epoch for epoch in asked_epochs(self.campaigns) if epoch.key is not None and epoch.grace_ends > now]
         if not asked:
             yield f"no campaign asks an evaluator: {self.setup.campaigns} holds none with discovery.hash oblivious"
@@ -271,7 +273,7 @@ class Evaluator:
 
     def _turn(self) -> None:
         """Begin the next window if the present one is over."""
-        if _now() >= self.counting.window.end:
+        if self.setup.clock.now() >= self.counting.window.end:
             window_notes.note_over(self.setup.counts, self.counting.window.end)
             begun = self._open()
             self._ended.append(self.counting)
@@ -279,16 +281,14 @@ class Evaluator:
 
     def _open(self) -> Counting:
         root, settings = self.setup.counts, self.setup.settings
-        window = window_notes.open_window(root, _now(), self.setup.length)
+        window = window_notes.open_window(root, self.setup.clock.now(), self.setup.length)
         way = self.setup.authenticator.way
-        return Counting(root, window, way, settings.evaluations_a_client, settings.most_evaluations_verifier)
+        return Counting(
+            root, window, way, settings.evaluations_a_client, settings.most_evaluations_verifier, self.setup.clock
+        )
 
     def _flush(self) -> None:
         self.counting.flush()
         while self._ended:
             self._ended[0].close()
             self._ended.pop(0)
-
-
-def _now() -> datetime:
-    return datetime.fromtimestamp(time.time(), timezone.utc)

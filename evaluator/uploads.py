@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from evaluator.counting import manifests_of
 from evaluator.metrics import Metrics
+from hushcount.clock import Clock
 from hushcount.errors import HushcountError
 from service.logs import error_name
 from service.store import WriteWhole
@@ -32,6 +32,7 @@ class ManifestStore:
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics
+    clock: Clock
     failure: str | None = None
     """Why the store, or the removal of a window, failed at the last try; None: they did not."""
     unread: dict[str, str] = field(default_factory=dict)
@@ -51,9 +52,9 @@ class ManifestStore:
             for window in kept:
                 if window < present:
                     self._carry(window)
-            if self.failure is not None or time.monotonic() - self._probed > _PROBE_SECONDS:
+            if self.failure is not None or self.clock.steady() - self._probed > _PROBE_SECONDS:
                 self.probe()
-                self._probed = time.monotonic()
+                self._probed = self.clock.steady()
             self.failure = None
         except Exception as error:
             self.metrics.store_failures.inc()

@@ -7,13 +7,14 @@ the shuffler would drop, and from spending its budget more often than the statem
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, NonNegativeInt
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import MOST_KEPT, is_window, last_changed, window_at
 from hushcount.errors import HushcountError
 from hushcount.formats.client_files import KeptValue
@@ -78,7 +79,7 @@ class Allowance:
     def _counted(self, made: _Made, campaign: Campaign, stream: Stream, number: int, now: datetime | None) -> _Made:
         # Not of each file: an operator may publish many epochs in one window.
         name = f"{campaign.id}/{stream}"
-        present = window_at(now or datetime.now(timezone.utc), self.window).name
+        present = window_at(now or MACHINE.now(), self.window).name
         reports = made.windows.get(present, {})
         before, cap = reports.get(name, 0), campaign.shuffle.cap
         if before + number > cap:

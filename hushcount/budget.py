@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import MOST_KEPT, last_changed
 from hushcount.errors import HushcountError, UsageError
 from hushcount.formats.client_files import KeptValue
@@ -250,7 +251,7 @@ class Budget:
 
 def _day(now: datetime | None) -> str:
     """Return the day of a moment, by default the present one, in UTC."""
-    return (now or datetime.now(timezone.utc)).astimezone(timezone.utc).date().isoformat()
+    return (now or MACHINE.now()).astimezone(timezone.utc).date().isoformat()
 
 
 @lru_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from hushcount.campaigns.dictionary import Dictionary, items_of, other_item
 from hushcount.campaigns.log import CampaignLog
 from hushcount.campaigns.public_keys import PublicKeyPart, valid_key
 from hushcount.campaigns.signatures import signature_path
+from hushcount.clock import MACHINE, Clock
 from hushcount.discovery.making import Making, PendingDiscovery
 from hushcount.discovery.oblivious import Ask
 from hushcount.errors import UsageError
@@ -58,6 +59,7 @@ class Client:
         queue: where the app keeps reports that wait to be sent; `forget` deletes them.
         ask: asks the evaluator, if the campaign has one. A client that answers later may go without, and make each
             discovery report by `pending_discovery`.
+        clock: tells by which window and day reports are counted, and whether keys are valid.
 
     Raises:
         Untrusted: the policy refuses the campaign.
@@ -90,6 +92,7 @@ class Client:
     budget: Budget = field(default_factory=Budget)
     queue: Queue | None = None
     ask: Ask | None = None
+    clock: Clock = MACHINE
     _vouched_until: datetime | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +131,7 @@ class Client:
         if signature is None and self.campaign.path is not None:
             beside = signature_path(self.campaign.path)
             signature = read_campaign_signature(beside) if beside.exists() else None
-        return policy.accept(self.campaign, signature, self.log)
+        return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
     def report(self, value: str) -> bytes:
         """Return one sealed frequency report; "other" for a value outside the dictionary or no item (`items`)."""
@@ -194,7 +197,7 @@ class Client:
 
     def spent(self) -> Spent:
         """Return what all reports under this client's budget cost, for the app to show: `Spent.words`."""
-        return self.budget.spent()
+        return self.budget.spent(self.clock.now())
 
     def forget(self) -> None:
         """Opt out for good: make nothing more, and delete what is kept of values, the memory's answers and the queue.
@@ -209,19 +212,20 @@ class Client:
                 kept.forget()
 
     def _sealer(self, keys: tuple[PublicKeyPart, ...]) -> Sealer:
-        until, now = self._vouched_until, datetime.now(timezone.utc)
+        until, now = self._vouched_until, self.clock.now()
         if until is not None and now >= until:
             raise Untrusted(
                 f"the keys that vouch for campaign {self.campaign.id} were valid until {until.isoformat()}, and it is "
                 f"{now.isoformat()}: fetch the newest campaign and its signature"
             )
-        return Sealer(bytes.fromhex(valid_key(keys).key))
+        return Sealer(bytes.fromhex(valid_key(keys, now).key))
 
     def _charged(self, stream: Stream, number: int) -> int:
         """Count and charge reports for good, before they are drawn; return how many, the first, may tell a value."""
         repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
-        take = partial(self.allowance.take, self.campaign, stream, number)
-        return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take)
+        now = self.clock.now()
+        take = partial(self.allowance.take, self.campaign, stream, number, now)
+        return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take, now=now)
 
     def _told(self, new: list[str | None]) -> list[str | None]:
         """Count and charge discovery reports, and return what they may tell."""

@@ -6,8 +6,8 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.windows import Window
 from service.refusals import Reason, Refused
 from service.window_notes import KEY_BYTES
@@ -37,12 +37,16 @@ class ClientLimit:
     Args:
         most: of one client in one window; None: no limit, and nothing is counted.
         counted: what is counted.
+        clock: tells whoever is refused how long the window still is.
         most_clients: how many are remembered, at least 1.
     """
 
-    def __init__(self, most: int | None, counted: Counted, most_clients: int = _MOST_CLIENTS) -> None:
+    def __init__(
+        self, most: int | None, counted: Counted, most_clients: int = _MOST_CLIENTS, clock: Clock = MACHINE
+    ) -> None:
         self._most = most
         self._counted = counted
+        self._clock = clock
         self._most_clients = most_clients
         self._window: Window | None = None
         self._key = b""
@@ -81,7 +85,7 @@ class ClientLimit:
         sent = self._sent.setdefault(name, 0) + number
         self._remember(name)
         if sent > most:
-            left = max(1, int((window.end - datetime.now(timezone.utc)).total_seconds()) + 1)
+            left = max(1, int((window.end - self._clock.now()).total_seconds()) + 1)
             raise Refused(
                 counted.too_many,
                 f"A client may {counted.verb} {most} {counted.things} in a window: {counted.verb} the others in the "

@@ -10,7 +10,7 @@ forged history refuses every other one, and only the operator's own key may set 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from hushcount.campaigns.campaign import GREATEST_EPOCH, Campaign
 from hushcount.campaigns.parts import Identifier
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, Signature, SignatureError, verify
+from hushcount.clock import MACHINE
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import parse_model, read_file, take
@@ -145,7 +146,7 @@ def verify_campaign(
         SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms, or it
             or the restart is not of this campaign.
     """
-    now = at or datetime.now(timezone.utc)
+    now = at or MACHINE.now()
     delegation, restart = signature.delegation, signature.restart
     operators: list[VerifyKeyPart] = []
     signers = keys

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field, model_validator
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.formats.models import Hex32, Part, text_of
 
@@ -90,7 +91,7 @@ AnyKeyPart = TypeVar("AnyKeyPart", PublicKeyPart, EvaluatorKeyPart)
 
 def valid_key(keys: tuple[AnyKeyPart, ...], at: datetime | None = None) -> AnyKeyPart:
     """Return the key that clients use now: the valid one that began last; UsageError if none is valid."""
-    now = at or datetime.now(timezone.utc)
+    now = at or MACHINE.now()
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:
         spans = ", ".join(f"{key.id} {key.not_before.isoformat()}..{key.not_after.isoformat()}" for key in keys)

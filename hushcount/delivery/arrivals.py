@@ -16,13 +16,13 @@ bounded apart (`Allowance`). It can keep its client from making reports, for two
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
 from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.windows import last_changed
 from hushcount.delivery.queue import Queue
 from hushcount.delivery.waiting import Claimed
@@ -62,12 +62,13 @@ class Arrivals:
 
     queue: Queue
     window: timedelta
+    clock: Clock = MACHINE
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
         """Raise OverCap unless one more report of each stream counts; `anew`: one that is made of a waiting value."""
         # First what waits: what is sent meanwhile then counts twice, and not never.
         there = self.queue.waiting_of(streams)
-        _, came = _read(self.queue.fact(_FACT)).present(time.time(), self._seconds)
+        _, came = _read(self.queue.fact(_FACT)).present(self.clock.seconds(), self._seconds)
         for stream, (reports, values) in zip(streams, there, strict=True):
             waiting, arrived = reports if anew else reports + values, came.get(stream, 0)
             if waiting + arrived >= campaign.shuffle.cap:
@@ -83,7 +84,7 @@ class Arrivals:
         Args:
             at: when, by the collector's clock, in seconds since 1970; None if it did not say.
         """
-        now = time.time()
+        now = self.clock.seconds()
 
         def counted(fact: str | None, number: int) -> str:
             before = _read(fact)

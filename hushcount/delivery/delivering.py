@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -11,6 +10,7 @@ from datetime import datetime, timezone
 from hushcount.budget import Budget, BudgetSpent
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
+from hushcount.clock import Clock
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.evaluations import Asker
 from hushcount.delivery.events import Delivery, TellEvent
@@ -58,21 +58,22 @@ class Deliverer:
     maker: Maker
     asker: Asker
     tell: TellEvent
+    clock: Clock
 
     def deliver(self, early: bool) -> Delivery:
         """Ask and send what is due, or all that waits if `early`; see `Sender.deliver`."""
         done = _Done()
         done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()
-        while held_until(self.queue, time.time()) is None:
+        while held_until(self.queue, self.clock.seconds()) is None:
             if self.budget.opted_out:
                 self._drop(done, "opted_out", self.queue.clear())
                 break
             plain = client is not None and done.makes
-            claimed = self.queue.claim(time.time(), done.most, _MOST_BYTES, plain, early)
+            claimed = self.queue.claim(self.clock.seconds(), done.most, _MOST_BYTES, plain, early)
             if claimed is None:
                 break
-            if not claimed.usable[0] <= time.time() < claimed.usable[1]:
+            if not claimed.usable[0] <= self.clock.seconds() < claimed.usable[1]:
                 # This process slept, or its clock was set back: another one may have claimed them meanwhile.
                 continue
             if claimed.fingerprint:
@@ -82,7 +83,7 @@ class Deliverer:
                 done.blank += self.asker.ask(early)
         if done.sent:
             self.present.refreshed(sends=True)
-        held = held_until(self.queue, time.time())
+        held = held_until(self.queue, self.clock.seconds())
         return Delivery(
             done.sent,
             done.remade,
@@ -98,7 +99,7 @@ class Deliverer:
 
         What was due then, and still is, cannot be sent now: that is no reason to look again.
         """
-        now = time.time()
+        now = self.clock.seconds()
         due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
         moments = [math.inf if due is None else max(due, held or 0.0), math.inf if asked is None else asked]
         moments.append(self.present.next_due())
@@ -120,7 +121,7 @@ class Deliverer:
         elif verdict.fate == "closed":
             return self._closed(claimed, verdict, client, done)
         elif verdict.fate == "refused":
-            until = hold(self.queue, time.time(), verdict.wait)
+            until = hold(self.queue, self.clock.seconds(), verdict.wait)
             gone = self.queue.give_back(claimed, until, MOST_REFUSALS)
             if gone < number:
                 self.tell("again", verdict.reason, number - gone, claimed.stream)
@@ -130,7 +131,7 @@ class Deliverer:
         return client
 
     def _again(self, claimed: Claimed, verdict: Verdict) -> None:
-        self.queue.give_back(claimed, hold(self.queue, time.time(), verdict.wait))
+        self.queue.give_back(claimed, hold(self.queue, self.clock.seconds(), verdict.wait))
         self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
 
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
@@ -169,7 +170,7 @@ class Deliverer:
                 if not ready:
                     # The cap is reached, or keys have expired: the other values fare alike.
                     done.makes = False
-                    self.queue.give_back(claimed, time.time() + _SECONDS_UNTIL_MADE)
+                    self.queue.give_back(claimed, self.clock.seconds() + _SECONDS_UNTIL_MADE)
                     self.tell("again", str(error), len(claimed.rows) - place, one.stream)
                     return
             if not self.queue.replace(claimed, place, [each.waiting for each in ready]):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import dataclass
 
 from hushcount.budget import Budget
+from hushcount.clock import Clock
 from hushcount.delivery.events import TellEvent
 from hushcount.delivery.exchange import NoAnswer
 from hushcount.delivery.making import OpenEvaluation, OpenEvaluations
@@ -38,6 +38,7 @@ class Asker:
         delay: each finished report waits a random time up to so many seconds, so that it tells no more of the time of
             use than its evaluation did.
         tell: is told each step.
+        clock: the device's.
     """
 
     site: Site
@@ -46,6 +47,7 @@ class Asker:
     budget: Budget
     delay: float
     tell: TellEvent
+    clock: Clock
 
     def ask(self, early: bool) -> Counter[str]:
         """Ask what is due, or all if `early`, and return how many reports go without their value, by reason.
@@ -58,8 +60,8 @@ class Asker:
             # As in every campaign without an evaluator: its queue is not opened for that.
             return blank
         most = MOST_EVALUATIONS
-        while held_until(self.queue, time.time(), EVALUATOR) is None and not self.budget.opted_out:
-            taken = self.evaluations.take(time.time(), most, early)
+        while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:
+            taken = self.evaluations.take(self.clock.seconds(), most, early)
             if not taken:
                 break
             try:
@@ -72,21 +74,21 @@ class Asker:
             if verdict.fate == "smaller":
                 most = max(1, len(taken) // 2)
             elif verdict.fate == "again":
-                hold(self.queue, time.time(), verdict.wait, EVALUATOR)
+                hold(self.queue, self.clock.seconds(), verdict.wait, EVALUATOR)
                 self.tell("not_answered", verdict.reason, len(taken), "discovery")
         if self.budget.opted_out:
             self.evaluations.clear()
-        self._give_up(self.evaluations.take_late(time.time(), early), "no_answer", blank)
+        self._give_up(self.evaluations.take_late(self.clock.seconds(), early), "no_answer", blank)
         return blank
 
     def next_due(self) -> float | None:
         """Return when there may be something to ask, in seconds since 1970; None without an evaluation."""
         due = self.evaluations.next_due()
-        return None if due is None else max(due, held_until(self.queue, time.time(), EVALUATOR) or 0.0)
+        return None if due is None else max(due, held_until(self.queue, self.clock.seconds(), EVALUATOR) or 0.0)
 
     def _still_waiting(self, taken: list[OpenEvaluation], blank: Counter[str]) -> list[OpenEvaluation]:
         """Return the evaluations whose blanks nobody has sent or deleted, and let nobody send them meanwhile."""
-        there = self.queue.renew([one.claim for one in taken], time.time() + self.queue.lease)
+        there = self.queue.renew([one.claim for one in taken], self.clock.seconds() + self.queue.lease)
         self._lost(there.count(False), "too_late", blank)
         return [one for one, waits in zip(taken, there, strict=True) if waits]
 
@@ -131,4 +133,4 @@ class Asker:
             self.tell("blank", reason, number, "discovery")
 
     def _due(self) -> float:
-        return time.time() + random_seconds(self.delay)
+        return self.clock.seconds() + random_seconds(self.delay)

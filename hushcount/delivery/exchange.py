@@ -10,7 +10,6 @@ import http.client
 import io
 import socket
 import ssl
-import time
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import YEARS
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
@@ -101,7 +101,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     try:
         connection.connect()
         assert connection.sock is not None  # noqa: S101  # connect() raises if there is none
-        line = _Line(connection.sock, time.monotonic() + site.seconds, most + _MOST_HEAD_BYTES)
+        line = _Line(connection.sock, MACHINE.steady() + site.seconds, most + _MOST_HEAD_BYTES)
         connection.sock = line  # as much of a socket as http.client uses
         headers = {"Connection": "close", **request.headers}
         # A proxy may refuse a long body, and close, before it has read it.
@@ -210,7 +210,7 @@ class _Line:
         """Do nothing: http.client closes its socket before the answer is read; `exchange` closes the real one."""
 
     def _set_time(self) -> None:
-        left = self._deadline - time.monotonic()
+        left = self._deadline - MACHINE.steady()
         if left <= 0.0:
             raise TimeoutError
         self.socket.settimeout(left)

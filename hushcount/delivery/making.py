@@ -6,12 +6,12 @@ Open evaluations wait in this process's memory: they hold values, and never reac
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
+from hushcount.clock import Clock, MACHINE
 from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery
@@ -106,15 +106,17 @@ class Maker:
     Args:
         delay: its longest, in seconds.
         answer_within: how many seconds an evaluation is repeated if nobody answers it.
+        clock: the device's.
     """
 
     delay: float
     answer_within: float
+    clock: Clock = MACHINE
 
     def made(self, client: Client, stream: Stream, value: str, keep_value: bool) -> Made:
         """Make a report of a value; raises as the client does."""
         kept, fingerprint = value if keep_value else None, client.campaign.fingerprint.hex()
-        due = time.time() + random_seconds(self.delay)
+        due = self.clock.seconds() + random_seconds(self.delay)
         if stream == "reports":
             return Made(Waiting(fingerprint, stream, client.report(value), kept, due))
         wanted = _discoverable(client, value)

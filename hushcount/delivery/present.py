@@ -9,10 +9,11 @@ their arrival is seen in any case.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
 from hushcount.client import Client
+from hushcount.clock import Clock
 from hushcount.delivery.database import Database
 from hushcount.delivery.events import What
 from hushcount.delivery.exchange import NoAnswer
@@ -55,15 +56,16 @@ class Present:
         delay: the longest random time that an overdue request waits, in seconds.
         make: what makes a client.
         tell: is told each step, with a reason.
+        clock: the device's.
     """
 
     def __init__(
-        self, site: Site, policy: Policy, database: Database, delay: float, make: MakeClient, tell: Tell
+        self, site: Site, policy: Policy, database: Database, delay: float, make: MakeClient, tell: Tell, clock: Clock
     ) -> None:
         self._site, self._campaign, self._database, self._delay = site, policy.campaign_id, database, delay
         self._most_bytes = policy.max_dictionary_bytes
-        self._check, self._make, self._tell = policy.check, make, tell
-        self._lock = ThreadLock()
+        self._make, self._tell = make, tell
+        self._policy, self._clock, self._lock = policy, clock, ThreadLock()
         self._read = self._is_kept = False
         self._documents: dict[str, Document] = {}
         self._client: Client | None = None
@@ -104,7 +106,7 @@ class Present:
         return self._due if self._drawn is None else self._drawn
 
     def _is_time(self, sends: bool) -> bool:
-        now = time.time()
+        now = self._clock.seconds()
         if is_ahead(self._due, now, _LONGEST):
             return False
         if self._client is None or sends:
@@ -121,7 +123,7 @@ class Present:
         except HushcountError as error:
             self.failure = error
             again = _SECONDS_WITHOUT_FILE if self._client is None else LEAST_AGE + random_seconds(LEAST_AGE / 2.0)
-            self._due = time.time() + again
+            self._due = self._clock.seconds() + again
             self._tell("not_fetched" if isinstance(error, NoAnswer | NotServed) else "refused", str(error))
         self._drawn = None
 
@@ -142,8 +144,9 @@ class Present:
         return self._client
 
     def _ask(self) -> None:
-        now = time.time()
-        documents = fetch_documents(self._site, self._campaign, self._documents, now, self._check, self._most_bytes)
+        now = self._clock.seconds()
+        check = partial(self._policy.check, now=self._clock.now())
+        documents = fetch_documents(self._site, self._campaign, self._documents, now, check, self._most_bytes)
         # The same file may be signed anew, when the keys that vouched for it expire.
         if self._client is not None and _signed(documents) == _signed(self._documents):
             self._documents = documents

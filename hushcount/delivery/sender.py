@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 
 from hushcount.allowance import Allowance
 from hushcount.budget import Budget, OptedOut
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
+from hushcount.clock import MACHINE, Clock
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.database import own_folder
 from hushcount.delivery.delivering import Deliverer
@@ -59,6 +59,7 @@ class Sender:
         answer_within: how long such an evaluation is asked for again if nobody answers, at most a day. Then, or if the
             process ends before, the report goes without its value.
         most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
+        clock: the device's.
 
     Raises:
         UsageError: an argument cannot be used.
@@ -77,6 +78,7 @@ class Sender:
         evaluator: Site | str | None = None,
         answer_within: timedelta = timedelta(hours=1),
         most_queued: int = 1000,
+        clock: Clock = MACHINE,
     ) -> None:
         if isinstance(policy, str | Path):
             policy = Policy.read(policy, Newest())
@@ -92,8 +94,8 @@ class Sender:
         self._budget = budget or Budget(None if home is None else home / "budget.json")
         self._memory = ClientMemory(None if home is None else home / "memory.json")
         self._allowance = Allowance(window, None if home is None else home / "allowance.json")
-        self._keep_values = keep_values
-        self._maker = Maker(delay.total_seconds(), answer_within.total_seconds())
+        self._keep_values, self._clock = keep_values, clock
+        self._maker = Maker(delay.total_seconds(), answer_within.total_seconds(), clock)
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
@@ -103,12 +105,12 @@ class Sender:
         asked = evaluator or site
         lease = 60.0 + 10.0 * max(site.seconds, asked.seconds)
         self._queue = Queue(tables, policy.campaign_id, most_queued, lease)
-        self._present = Present(site, self._policy, tables, self._maker.delay, self._client, self._tell)
+        self._present = Present(site, self._policy, tables, self._maker.delay, self._client, self._tell, clock)
         self._evaluations = OpenEvaluations()
-        asker = Asker(asked, self._queue, self._evaluations, self._budget, self._maker.delay, self._tell)
-        self._arrivals = Arrivals(self._queue, window)
+        asker = Asker(asked, self._queue, self._evaluations, self._budget, self._maker.delay, self._tell, clock)
+        self._arrivals = Arrivals(self._queue, window, clock)
         self._deliverer = Deliverer(
-            site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell
+            site, self._queue, self._arrivals, self._present, self._budget, self._maker, asker, self._tell, clock
         )
         self._is_durable = home is not None
         self._thread: threading.Thread | None = None
@@ -142,7 +144,7 @@ class Sender:
         if client is None:
             self._require_kept_value()
             self._queue.require_room(1)
-            self._put([Made(Waiting("", None, b"", value, time.time()))], "waits")
+            self._put([Made(Waiting("", None, b"", value, self._clock.seconds()))], "waits")
             return
         self._queue.require_room(len(client.campaign.streams))
         self._arrivals.require_room(client.campaign, client.campaign.streams)
@@ -200,7 +202,7 @@ class Sender:
 
     def spent(self) -> Spent:
         """Return what was spent on what, with words for the person."""
-        return self._budget.spent()
+        return self._budget.spent(self._clock.now())
 
     def forget(self) -> None:
         """Opt out, durably: nothing is made or sent any more, and what waits, answers and the token are deleted.
@@ -229,6 +231,7 @@ class Sender:
             memory=self._memory if campaign.memory else None,
             allowance=self._allowance,
             budget=self._budget,
+            clock=self._clock,
         )
 
     def _require_kept_value(self) -> None:
@@ -245,7 +248,7 @@ class Sender:
         return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")
 
     def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
-        self._log.add(Event(datetime.now(timezone.utc), what, reports, stream, reason))
+        self._log.add(Event(self._clock.now(), what, reports, stream, reason))
 
     def _is_running(self) -> bool:
         return self._thread is not None and self._process == os.getpid() and self._thread.is_alive()
@@ -272,7 +275,7 @@ class Sender:
         while not ending.is_set():
             self._wakes_at = math.inf
             wake.clear()
-            sleep, began = _LONGEST_SLEEP, time.time()
+            sleep, began = _LONGEST_SLEEP, self._clock.seconds()
             try:
                 self._deliverer.deliver(early=False)
                 sleep = self._deliverer.seconds_to_wait(began)
@@ -280,7 +283,7 @@ class Sender:
                 self._tell("again", str(error))
             # Other processes may queue, and the clock may change: look once a minute.
             sleep = min(sleep, _LONGEST_SLEEP)
-            self._wakes_at = time.time() + sleep
+            self._wakes_at = self._clock.seconds() + sleep
             wake.wait(sleep)
 
 

@@ -5,7 +5,6 @@ It reads neither the sender's address nor any header that is not named here or i
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -85,7 +84,7 @@ async def _take(
     collected = served_campaign(collector.campaigns, campaign)
     place[0] = campaign
     _require_clock(collector)
-    now = time.time()
+    now = collector.setup.clock.seconds()
     target = _target(collected, required_fingerprint(scope, "reports"), stream, now, place)
     client = collector.setup.authenticator.client(header(scope, collector.setup.authenticator.header))
     length = body_length(scope, "reports", collector.setup.settings.most_body_bytes)
@@ -149,7 +148,7 @@ async def _serve(collector: Collector, scope: Scope, send: Send, campaign: str, 
         raise not_found()
     require_method(scope, "GET", "HEAD")
     collected = served_campaign(collector.campaigns, campaign)
-    document, seconds = _document(collected, rest, named_fingerprint(scope), time.time())
+    document, seconds = _document(collected, rest, named_fingerprint(scope), collector.setup.clock.seconds())
     caching = ((b"cache-control", b"public, max-age=%d" % min(_LONGEST_CACHED, max(0.0, seconds))),)
     if _matches(document, header(scope, b"if-none-match")):
         await answer(send, 304, (*document.headers[1:], *caching, *shared), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.signatures import SIGNATURE_BYTES, signature_path
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.envelopes import envelope_dtype
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, epoch_folder, read_collection, read_epoch
 from hushcount.formats.reading import read_file
@@ -69,12 +69,12 @@ Campaigns = Mapping[str, CollectedCampaign]
 """What is collected, by campaign id."""
 
 
-def read_campaigns(directory: Path, record: Path, known: Campaigns) -> Campaigns:
+def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:
     """Return what is collected now; `known` gives unchanged campaigns, and the earlier state of damaged files.
 
-    `record` is the folder of the logs that this collector published.
+    `record` is the folder of the logs that this collector published. Epochs that are over by the clock are left out.
     """
-    return read_folders(directory, known, partial(_read_campaign, record), CollectedCampaign)
+    return read_folders(directory, known, partial(_read_campaign, record, clock), CollectedCampaign)
 
 
 def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
@@ -87,8 +87,8 @@ def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
-def _read_campaign(record: Path, directory: Path) -> CollectedCampaign:
-    now, collection = time.time(), read_collection(directory / COLLECTION_FILE)
+def _read_campaign(record: Path, clock: Clock, directory: Path) -> CollectedCampaign:
+    now, collection = clock.seconds(), read_collection(directory / COLLECTION_FILE)
     kept = published.kept_log(record, directory.name)
     campaigns = [read_epoch(directory, part) for part in collection.epochs]
     log = published.log_of(directory, collection, campaigns, kept)

@@ -6,13 +6,13 @@ import asyncio
 import errno
 import logging
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from hushcount.clock import MACHINE, Clock
 from hushcount.errors import HushcountError, UsageError
 from service.authentication import Authenticator, BearerToken
 from service.client_limit import ClientLimit, Counted
@@ -23,6 +23,7 @@ from service.threads import to_its_end
 from service.window_folders import remove_gone
 from shuffler.collector import published
 from shuffler.collector.campaigns import Campaigns, Target, accepted_targets, collected_epochs, read_campaigns
+from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.refusals import TOO_MANY_REPORTS, TOO_MANY_REPORTS_AT_ONCE
@@ -48,6 +49,7 @@ class CollectorSetup:
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics_reader: BearerToken | None = None  # who may read the metrics
+    clock: Clock = MACHINE
 
 
 class Collector:
@@ -56,11 +58,11 @@ class Collector:
     def __init__(self, setup: CollectorSetup) -> None:
         self.setup = setup
         self.metrics = Metrics()
-        self.client_limit = ClientLimit(setup.settings.most_reports_a_client, REPORTS)
+        self.client_limit = ClientLimit(setup.settings.most_reports_a_client, REPORTS, clock=setup.clock)
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
-        self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, {})
+        self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, {}, setup.clock)
         self.refusals: Counter[tuple[str, int, str]] = Counter()
         """Refusals that no file counts yet, by campaign, epoch and reason."""
         self.room = True
@@ -87,7 +89,8 @@ class Collector:
             setup.settings.queue_reports,
             self.uploads.hand_over,
             self.metrics,
-            authentication=setup.authenticator.way,
+            WatchedClock(setup.length.total_seconds(), setup.clock),
+            setup.authenticator.way,
         )
 
     async def start(self) -> None:
@@ -146,7 +149,7 @@ class Collector:
         if not self.room:
             yield f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free"
         window = self.writer.window
-        if window is not None and window.start.timestamp() > time.time():
+        if window is not None and window.start.timestamp() > self.setup.clock.seconds():
             yield f"the clock went back: reports are counted in window {window.name}, which has not begun"
         if any(not task.cancelled() and task.done() for task in self._tasks):
             yield "a part of the collector has failed: start it again"
@@ -158,7 +161,7 @@ class Collector:
             await asyncio.sleep(_TICK_SECONDS)
             try:
                 self.campaigns = await loop.run_in_executor(
-                    None, read_campaigns, self.setup.campaigns, self._record, self.campaigns
+                    None, read_campaigns, self.setup.campaigns, self._record, self.campaigns, self.setup.clock
                 )
                 self._campaigns_fault = None
             except UsageError as error:
@@ -181,7 +184,7 @@ class Collector:
                 self._housekeeping_failure = error_name(error)
 
     async def _turn(self) -> None:
-        targets = accepted_targets(self.campaigns, time.time())
+        targets = accepted_targets(self.campaigns, self.setup.clock.seconds())
         counted: dict[Target, Counter[str]] = {}
         taken, self.refusals = self.refusals, Counter()
         for (campaign, epoch, reason), number in taken.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +17,7 @@ from evaluator import evaluator as module
 from evaluator.campaigns import AskedEpoch
 from evaluator.evaluator import Evaluator, EvaluatorSetup
 from evaluator.settings import EvaluatorPart
+from hushcount.clock import Clock
 from pipelines.files.storage import probe, write_durably
 from service.authentication import ClientToken
 from tests.evaluator.running import keys_of, some
@@ -48,8 +49,10 @@ class Held(ThreadPoolExecutor):
 
 
 @asynccontextmanager
-async def waiting(site: Site, most_evaluations: int = 250) -> AsyncIterator[tuple[Evaluator, Held]]:
-    """An evaluator whose thread is held."""
+async def waiting(
+    site: Site, most_evaluations: int = 250, ahead: Sequence[float] = (0.0,)
+) -> AsyncIterator[tuple[Evaluator, Held]]:
+    """An evaluator whose thread is held; its clock runs so many seconds ahead."""
     folder = str(site.base / "store" / "evaluations")
     counts = site.base / "evaluator"
     counts.mkdir()
@@ -66,6 +69,7 @@ async def waiting(site: Site, most_evaluations: int = 250) -> AsyncIterator[tupl
             verifier=None,
             write_whole=partial(write_durably, folder),
             probe=partial(probe, folder),
+            clock=Clock(lambda: time.time() + ahead[0]),
         ),
         pool,
     )
@@ -78,12 +82,10 @@ async def waiting(site: Site, most_evaluations: int = 250) -> AsyncIterator[tupl
 
 
 def clock_ahead(patch: pytest.MonkeyPatch) -> list[float]:
-    """Let the evaluator look often at keys, clock and store; return by how many seconds its clock runs ahead."""
-    real, seconds = time.time, [0.0]
-    patch.setattr(time, "time", lambda: real() + seconds[0])
+    """Let the evaluator look often at keys, clock and store; return by how many seconds its clock is to run ahead."""
     patch.setattr(module, "_TICK_SECONDS", 0.01)
     patch.setattr(module, "_STORE_SECONDS", 0.01)
-    return seconds
+    return [0.0]
 
 
 def epoch_of(evaluator: Evaluator) -> AskedEpoch:

@@ -54,7 +54,7 @@ def test_refusals_that_cannot_be_counted_wait_and_hold_up_no_end_of_a_window(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             first = asked.counting
             monkeypatch.setattr(Counting, "refused", fail)
@@ -75,7 +75,7 @@ def test_a_stop_waits_for_what_a_thread_writes(site: Site, ahead: list[float], m
     most = 0
 
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             begun, disk = threading.Event(), threading.Event()
 
@@ -131,7 +131,7 @@ def test_a_campaign_whose_folder_goes_while_a_body_is_read_is_answered(site: Sit
 
 def test_only_a_failed_write_counts_as_one(site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             monkeypatch.setattr(evaluator, "read_campaigns", fail)
             monkeypatch.setattr(asked.keys, "look", fail)
@@ -181,7 +181,7 @@ def test_a_window_that_ended_and_cannot_be_written_holds_up_no_present_one(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             first = asked.counting
             monkeypatch.setattr(first, "close", fail)
@@ -219,7 +219,7 @@ def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(
 
 def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site, ahead: list[float]) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             counts = site.base / "evaluator"
             first = asked.counting
@@ -243,7 +243,7 @@ def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site
 
 def test_a_window_that_an_operator_removes_is_told_no_more(site: Site, ahead: list[float]) -> None:
     async def work() -> None:
-        async with waiting(site) as (asked, pool):
+        async with waiting(site, ahead=ahead) as (asked, pool):
             pool.free.set()
             await answer(asked, 5)
             refused = refused_file(site.base / "evaluator")

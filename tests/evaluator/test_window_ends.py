@@ -19,7 +19,7 @@ def test_an_answer_counts_in_the_window_in_which_it_is_sent(tmp_path: Path, monk
     site, ahead = make_asked_site(tmp_path), clock_ahead(monkeypatch)
 
     async def work() -> None:
-        async with waiting(site) as (evaluator, pool):
+        async with waiting(site, ahead=ahead) as (evaluator, pool):
             asked, first = answer(evaluator, 30), evaluator.counting.window
             await pool.holds(1)
             ahead[0] = LENGTH.total_seconds()
@@ -42,7 +42,7 @@ def test_a_window_that_ends_during_an_answer_gives_nothing_back_in_the_next(
     site, ahead = make_asked_site(tmp_path), clock_ahead(monkeypatch)
 
     async def work() -> None:
-        async with waiting(site, most_evaluations=40) as (evaluator, pool):
+        async with waiting(site, ahead=ahead, most_evaluations=40) as (evaluator, pool):
             late, first = answer(evaluator, 40), evaluator.counting.window
             await pool.holds(1)
             ahead[0] = LENGTH.total_seconds()

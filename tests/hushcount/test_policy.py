@@ -9,7 +9,6 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -27,6 +26,7 @@ from hushcount.policy import Policy, PolicyTerms, costs, terms_of
 from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
 from tests.hushcount.campaigns.test_chain import epochs, log_of
 from tests.hushcount.campaigns.vouched import KEY, NOW, PUBLISHER, STRANGER, delegated, public_part, signed
+from tests.support.clocks import Hands
 
 CAMPAIGN = Campaign.model_validate(data())
 LIMITS: dict[str, Any] = {
@@ -103,13 +103,13 @@ def test_a_signature_by_a_key_that_is_not_valid_now_is_refused(subtests: pytest.
             policy().accept(CAMPAIGN, signed(CAMPAIGN), now=NOW + timedelta(days=days))
 
 
-def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_lives_long_stops_when_a_key_that_vouches_expires() -> None:
     """The publisher's key ends before the operator's, and before the keys that reports are sealed to."""
     signature = delegated(CAMPAIGN, publisher=public_part(PUBLISHER, days=5))
-    client = Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS)
-
+    hands = Hands(NOW.timestamp())
+    client = Client(CAMPAIGN, policy=policy(), signature=signature, dictionary=WORDS, clock=hands.clock)
     for days, stops in ((3, False), (4, True), (6, True)):
-        monkeypatch.setattr("hushcount.client.datetime", Mock(now=Mock(return_value=NOW + timedelta(days=days))))
+        hands.now = (NOW + timedelta(days=days)).timestamp()
         for make in (client.report, client.discovery_report):
             if stops:
                 with pytest.raises(Untrusted, match="valid until"):

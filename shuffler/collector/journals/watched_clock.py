@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
-Clock = Callable[[], float]
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+from hushcount.clock import MACHINE, Clock
 
 
 class ClockAhead(Exception):
@@ -17,28 +14,26 @@ class ClockAhead(Exception):
         self.seconds = seconds
 
 
-def steady() -> float:
-    """Return seconds since some moment, by a clock that nobody sets and, if the system has one, that never sleeps."""
-    return time.clock_gettime(_STEADY)
-
-
 @dataclass
 class WatchedClock:
     """The clock, compared with a steady one, which it may run ahead of by a tolerance in seconds."""
 
     tolerance: float
-    now: Clock = time.time
-    steady: Clock = steady
+    clock: Clock = MACHINE
     _believed: tuple[float, float] | None = None
+
+    def seconds(self) -> float:
+        """Return the present, in seconds since 1970, believable or not."""
+        return self.clock.seconds()
 
     def believe(self, now: float) -> None:
         """Measure from this moment on."""
-        self._believed = now, self.steady()
+        self._believed = now, self.clock.steady()
 
     def require_believable(self, now: float) -> None:
         """Raise ClockAhead if the clock ran ahead by more than the tolerance since the last `believe`."""
         if self._believed is not None:
             then, steady_then = self._believed
-            ahead = (now - then) - (self.steady() - steady_then)
+            ahead = (now - then) - (self.clock.steady() - steady_then)
             if ahead > self.tolerance:
                 raise ClockAhead(ahead)

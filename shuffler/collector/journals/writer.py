@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import sync
@@ -44,7 +44,7 @@ class Writer:
         queue_reports: int,  # how many reports may wait
         hand_over: Callable[[Uploadable], None],  # called in the writer's thread
         metrics: Metrics,
-        clock: WatchedClock | None = None,  # by default it may run ahead by the length of a window
+        clock: WatchedClock,
         authentication: Authentication = WEAKEST,
     ) -> None:
         self._root = root
@@ -53,7 +53,7 @@ class Writer:
         self._hand_over = hand_over
         self._authentication = authentication
         self._metrics = metrics
-        self._clock = WatchedClock(length.total_seconds()) if clock is None else clock
+        self._clock = clock
         self._thread = ThreadPoolExecutor(1, "journal")
         self._open = CommitGroup()
         self._in_flight = 0
@@ -107,7 +107,7 @@ class Writer:
         self._filled.clear()
         group, self._open = self._open, CommitGroup()
         self._in_flight = group.reports
-        began = time.perf_counter()
+        began = MACHINE.steady()
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, group)
         except Exception as error:
@@ -119,7 +119,7 @@ class Writer:
             # Whatever happened, senders learn the truth: only the targets in `kept` are kept.
             self._in_flight = 0
             group.done.set()
-        self._metrics.commit_seconds.observe(time.perf_counter() - began)
+        self._metrics.commit_seconds.observe(MACHINE.steady() - began)
         for target in group.kept:
             labels = (target.campaign, str(target.epoch), target.stream)
             self._metrics.reports.labels(*labels).inc(group.waiting[target].reports)
@@ -143,7 +143,7 @@ class Writer:
 
     def _start(self) -> None:
         kept = window_folders.kept_windows(self._root)
-        entered = self._enter_window(self._clock.now())
+        entered = self._enter_window(self._clock.seconds())
         for name in kept:
             for journal in window_files.journals(self._root, name):
                 self._hand_over(journal)
@@ -152,7 +152,7 @@ class Writer:
 
     def _turn(self, targets: list[Target], refused: dict[Target, Counter[str]]) -> None:
         try:
-            window = self._enter_window(self._clock.now())
+            window = self._enter_window(self._clock.seconds())
         except ClockAhead:
             return
         self._forget_failure()
@@ -205,7 +205,7 @@ class Writer:
         """Append a frame to the journal of each target; `group.kept` gets the targets that are on the disk."""
         for target, waiting in group.waiting.items():
             try:
-                window = self._enter_window(self._clock.now())
+                window = self._enter_window(self._clock.seconds())
                 self._journals.append(target, window, waiting, self._key)
                 group.kept.add(target)
                 self._journals.close_if_full(target)

@@ -30,6 +30,8 @@ REPORTED = "one"
 """A value that the dictionary lists."""
 EVALUATOR = EvaluatorKey(bytes(range(32)))
 OBLIVIOUS = {"epsilon": 1.0, "delta": 1e-6, "relation": "replace-one", "rule": "optimal", "max_value_bytes": 32}
+YEARS = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2046-01-01T00:00:00Z"}
+"""When keys are valid: whatever a device's clock shows."""
 Answer = tuple[int, str, dict[str, str]]
 """To a post: status, name of the problem, headers."""
 Evaluate = Callable[[bytes], tuple[int, str, bytes]]
@@ -40,7 +42,9 @@ def campaign(previous: Campaign | None = None, **changes: Any) -> Campaign:
     """Return the first epoch's file of the campaign "words", or that after another."""
     chained = {} if previous is None else {"epoch": previous.epoch + 1, "previous": previous.head.hex()}
     shuffle = {"cap": 100, "minimum_batch": 10, "delta": 1e-7}
-    return Campaign.model_validate({**data(), "shuffle": shuffle, **chained, **changes})
+    made = {**data(), "shuffle": shuffle, **chained, **changes}
+    keys = {party: [{**key, **YEARS} for key in listed] for party, listed in made["keys"].items()}
+    return Campaign.model_validate({**made, "keys": keys})
 
 
 def oblivious(previous: Campaign | None = None, **changes: Any) -> Campaign:
@@ -51,7 +55,7 @@ def oblivious(previous: Campaign | None = None, **changes: Any) -> Campaign:
 
 def policy(**changes: Any) -> Policy:
     """Return a policy that accepts the campaign, with an evaluator or without."""
-    return Policy(**{**dict(terms_of(campaign(), (public_part(KEY),))), **changes})
+    return Policy(**{**dict(terms_of(campaign(), (public_part(KEY, -3650, 7300),))), **changes})
 
 
 def answered(key: EvaluatorKey = EVALUATOR) -> Evaluate:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hushcount.allowance import OverCap
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import Clock
 from hushcount.delivery.arrivals import Arrivals
 from hushcount.delivery.exchange import Reply
 from hushcount.delivery.posting import COLLECTOR, held_until
@@ -99,18 +100,17 @@ def test_with_a_clock_that_is_wrong_by_one_amount_nothing_arrives_over_the_cap(
     cap: int, wrong: int, length: int, taken: list[tuple[str, int]]
 ) -> None:
     """Until the first answer the window is the device's, and there is nothing to count in it."""
-    one = Arrivals(Queue(database(None), "words"), timedelta(hours=length))
     true, arrived = NOON, Counter[int]()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "time", lambda: true + wrong * HOUR)
-        for action, step in taken:
-            true += step * HOUR
-            if action == "report" and room(one, cap):
-                one.queue.put([Waiting(ONE, "reports", b"r")])
-            elif action == "deliver" and one.queue.waiting():
-                arrived[int(true) // HOUR // length] += one.sent(claimed(one), true)
-                assert max(arrived.values()) <= cap
-        assert one.queue.waiting() <= cap
+    clock = Clock(lambda: true + wrong * HOUR)
+    one = Arrivals(Queue(database(None), "words"), timedelta(hours=length), clock)
+    for action, step in taken:
+        true += step * HOUR
+        if action == "report" and room(one, cap):
+            one.queue.put([Waiting(ONE, "reports", b"r")])
+        elif action == "deliver" and one.queue.waiting():
+            arrived[int(true) // HOUR // length] += one.sent(claimed(one), true)
+            assert max(arrived.values()) <= cap
+    assert one.queue.waiting() <= cap
 
 
 def dated(text: str) -> float | None:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from datetime import datetime
 from email.utils import formatdate
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import hushcount.allowance
-import hushcount.budget
 from hushcount.allowance import OverCap
 from hushcount.budget import Budget
 from hushcount.delivery import Delivery, Sender
 from shuffler.cap import over_cap
 from shuffler.separate import CLAIM
-from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting, sender
-from tests.hushcount.delivery.test_refresh import Clock
+from tests.hushcount.delivery import fake_collector
+from tests.hushcount.delivery.fake_collector import Answer, campaign, collecting
+from tests.support.clocks import Hands
 
 TABLE = json.loads((Path(__file__).parent / "clocks.json").read_text(encoding="ascii"))
 START = datetime.fromisoformat(TABLE["start"].replace("Z", "+00:00")).timestamp()
@@ -29,20 +28,15 @@ HOUR, DAY = 3_600.0, 86_400.0
 ANSWERS: dict[str, Answer | None] = {"takes": None, "fails": (503, "queue_full", {}), "page": (200, "", {})}
 
 
+DEVICE = Hands()
+sender = partial(fake_collector.sender, clock=DEVICE.clock)
+
+
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock() -> Hands:
     """The device's, which a test sets."""
-    clock = Clock(START)
-
-    class Device(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return datetime.fromtimestamp(clock.now, tz)
-
-    monkeypatch.setattr(time, "time", clock)
-    for module in (hushcount.allowance, hushcount.budget):
-        monkeypatch.setattr(module, "datetime", Device)
-    return clock
+    DEVICE.now = START
+    return DEVICE
 
 
 def dated(said: float | str | None) -> str:
@@ -68,7 +62,7 @@ def dropped(arrived: list[tuple[float, bytes]], cap: int) -> int:
     return sum(over_cap(np.array(claims, dtype=CLAIM), cap, bytes(32))[1] for claims in windows.values())
 
 
-def run(home: Path, clock: Clock, case: dict[str, Any]) -> tuple[list[str | int], int, int]:
+def run(home: Path, clock: Hands, case: dict[str, Any]) -> tuple[list[str | int], int, int]:
     """Return the outcome of each step, the values that were charged, and those that the shuffler drops."""
     outcomes, arrived, spent = [], [], 0
     with collecting() as collector:
@@ -88,7 +82,7 @@ def run(home: Path, clock: Clock, case: dict[str, Any]) -> tuple[list[str | int]
 
 
 def test_what_is_charged_counts_whatever_the_clocks_show(
-    subtests: pytest.Subtests, tmp_path: Path, clock: Clock
+    subtests: pytest.Subtests, tmp_path: Path, clock: Hands
 ) -> None:
     for number, case in enumerate(TABLE["cases"]):
         with subtests.test(case["name"]):
@@ -97,7 +91,7 @@ def test_what_is_charged_counts_whatever_the_clocks_show(
 
 
 def test_whatever_was_kept_while_the_clock_was_40_days_ahead_is_over_when_it_is_set_back(
-    subtests: pytest.Subtests, tmp_path: Path, clock: Clock
+    subtests: pytest.Subtests, tmp_path: Path, clock: Hands
 ) -> None:
     """A file, a budget's day, a claim of a process that was killed, and pauses after failures, of either side."""
     with collecting() as collector:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,30 +15,21 @@ from hushcount.newest import Untrusted
 from tests.hushcount.campaigns.vouched import STRANGER, public_part, signed
 from tests.hushcount.delivery import fake_collector
 from tests.hushcount.delivery.fake_collector import FakeCollector, campaign, collecting, policy, wait_for
+from tests.support.clocks import Hands
 
 VALUE = "one"
 DELAY = 600.0
 USES = 20
 
 
-@dataclass
-class Clock:
-    """What time.time() returns."""
-
-    now: float
-
-    def __call__(self) -> float:
-        return self.now
+HANDS = Hands()
+sender = partial(fake_collector.sender, delay=timedelta(seconds=DELAY), clock=HANDS.clock)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    one = Clock(time.time())
-    monkeypatch.setattr(time, "time", one)
-    return one
-
-
-sender = partial(fake_collector.sender, delay=timedelta(seconds=DELAY))
+def clock() -> Hands:
+    HANDS.now = time.time()
+    return HANDS
 
 
 def requests(collector: FakeCollector) -> int:
@@ -52,7 +42,7 @@ def gaps() -> list[float]:
     return [drawn.uniform(300.0, 3300.0) for _ in range(USES)]
 
 
-def test_no_use_causes_a_request_while_rounds_go_on(subtests: pytest.Subtests, clock: Clock) -> None:
+def test_no_use_causes_a_request_while_rounds_go_on(subtests: pytest.Subtests, clock: Hands) -> None:
     for max_age in (0, 600):
         with subtests.test(max_age=max_age), collecting(max_age=max_age) as collector:
             one = sender(collector)
@@ -74,7 +64,7 @@ def test_no_use_causes_a_request_while_rounds_go_on(subtests: pytest.Subtests, c
 
 
 def test_no_use_causes_a_request_in_processes_without_a_thread(
-    subtests: pytest.Subtests, clock: Clock, tmp_path: Path
+    subtests: pytest.Subtests, clock: Hands, tmp_path: Path
 ) -> None:
     for max_age in (0, 600):
         home = tmp_path / str(max_age)
@@ -90,7 +80,7 @@ def test_no_use_causes_a_request_in_processes_without_a_thread(
             assert requests(collector) == before
 
 
-def test_an_overdue_file_waits_a_random_time_from_the_start_of_a_process(clock: Clock, tmp_path: Path) -> None:
+def test_an_overdue_file_waits_a_random_time_from_the_start_of_a_process(clock: Hands, tmp_path: Path) -> None:
     with collecting() as collector:
         sender(collector, tmp_path).deliver()
         clock.now += 3 * 86_400.0
@@ -115,7 +105,7 @@ def test_an_overdue_file_waits_a_random_time_from_the_start_of_a_process(clock: 
         assert requests(collector) == before + 1
 
 
-def test_a_process_that_slept_past_its_random_time_does_not_ask_as_it_wakes(clock: Clock, tmp_path: Path) -> None:
+def test_a_process_that_slept_past_its_random_time_does_not_ask_as_it_wakes(clock: Hands, tmp_path: Path) -> None:
     with collecting() as collector:
         one = sender(collector, tmp_path)
         one.deliver()
@@ -129,7 +119,7 @@ def test_a_process_that_slept_past_its_random_time_does_not_ask_as_it_wakes(cloc
         assert requests(collector) == before + 1
 
 
-def test_a_process_that_lives_too_short_asks_where_it_sends(clock: Clock, tmp_path: Path) -> None:
+def test_a_process_that_lives_too_short_asks_where_it_sends(clock: Hands, tmp_path: Path) -> None:
     with collecting() as collector:
         one = sender(collector, tmp_path)
         one.report(VALUE)
@@ -145,7 +135,7 @@ def test_a_process_that_lives_too_short_asks_where_it_sends(clock: Clock, tmp_pa
         assert len(collector.gets) == asked + 1
 
 
-def test_a_clock_that_is_set_back_stops_no_refresh(clock: Clock) -> None:
+def test_a_clock_that_is_set_back_stops_no_refresh(clock: Hands) -> None:
     with collecting() as collector:
         one = sender(collector)
         clock.now += 40 * 86_400.0

@@ -38,6 +38,7 @@ from tests.hushcount.delivery.fake_collector import (
     sender,
     wait_for,
 )
+from tests.support.clocks import Hands
 
 VALUE = "one"
 LONG = "too long to be discovered: more than the campaign's 32 bytes"
@@ -559,22 +560,29 @@ def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
 def test_a_process_that_slept_between_its_claim_and_its_post_posts_nothing_again(
     subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim, clock, day = Queue.claim, time.time, 86_400.0
+    claim, day = Queue.claim, 86_400.0
     for woken in (6 * day, -6 * day, 3 * day):
         (home := tmp_path / str(woken)).mkdir()
         with collecting() as collector, subtests.test(woken=woken), monkeypatch.context() as patched:
-            one, other = sender(collector, home), sender(collector, home)
+            began = time.time()
+            hands = Hands(began)
+            one, other = (sender(collector, home, clock=hands.clock) for _ in range(2))
             one.report(VALUE)
 
             def asleep(
-                queue: Queue, *given: Any, patched: Any = patched, other: Sender = other, to: float = woken
+                queue: Queue,
+                *given: Any,
+                patched: Any = patched,
+                other: Sender = other,
+                hands: Hands = hands,
+                to: float = began + woken,
             ) -> Any:
                 """Claim; the other process delivers after three days, and then this one goes on."""
                 patched.setattr(Queue, "claim", claim)
                 claimed = queue.claim(*given)
-                patched.setattr(time, "time", lambda: clock() + 3 * day)
+                hands.now += 3 * day
                 assert other.deliver() == Delivery(sent=2)
-                patched.setattr(time, "time", lambda: clock() + to)
+                hands.now = to
                 return claimed
 
             patched.setattr(Queue, "claim", asleep)

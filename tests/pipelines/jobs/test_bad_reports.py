@@ -497,7 +497,7 @@ def test_a_value_that_may_be_no_item_is_not_let_into_a_table(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An honest client would send none of them.
-    monkeypatch.setattr("hushcount.client.fault_of_text", lambda _: None)
+    monkeypatch.setattr("hushcount.report_making.fault_of_text", lambda _: None)
     client = ManyClients(bench.campaign)
     values = ["", "a\rb", "a\nb", "a\0b", "tab\t", "\x1b[31mred", "a\u2028b", 'fine, "quoted" = ü']
     rows = client.discovery_reports([value for value in values for _ in range(60)])

@@ -25,7 +25,8 @@ from shuffler.collector.journals.writer import Writer
 from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from tests.shuffler.collector.running import Site, make_site
-from tests.shuffler.collector.test_windows import HOUR, Clock, target_of, uploader_of
+from tests.shuffler.collector.test_windows import HOUR, target_of, uploader_of
+from tests.support.clocks import Hands
 from tests.support.jobs import found, summary
 from tests.support.statistics import FAILURE
 
@@ -44,10 +45,10 @@ async def collected(site: Site, first: float) -> None:
         first: when the first window begins, in seconds since 1970.
     """
     site.journal.mkdir(exist_ok=True)
-    client, clock, metrics = ManyClients(site.campaign()), Clock(first), Metrics()
+    client, clock, metrics = ManyClients(site.campaign()), Hands(first), Metrics()
     uploads = UploadQueue(uploader_of(site), metrics)
     writer = Writer(
-        site.journal, HOUR, 1 << 20, 1000, uploads.hand_over, metrics, WatchedClock(3600.0, clock), "client-token"
+        site.journal, HOUR, 1 << 20, 1000, uploads.hand_over, metrics, WatchedClock(3600.0, clock.clock), "client-token"
     )
     await writer.start()
     working = asyncio.create_task(writer.run())

@@ -12,9 +12,9 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from evaluator import evaluator
+from hushcount.clock import MACHINE
 from pipelines.entry import main
 from shuffler.collector import service
-from shuffler.collector.journals import writer
 from shuffler.collector.journals.watched_clock import WatchedClock
 
 _LOOKS_EVERY = 0.05
@@ -48,14 +48,10 @@ def start_collector(
 
 
 def _collect(config: Path, log: Path, ahead: Synchronized[float], command: str) -> None:
-    real = time.time
-
-    def later() -> float:
-        return real() + ahead.value
-
-    time.time = later
+    # The machine's clock of this process, which no command is given.
+    vars(MACHINE)["seconds"] = lambda: time.time() + ahead.value
     # A clock that jumps is what it must not believe; here that is how time passes.
-    writer.WatchedClock = lambda _: WatchedClock(math.inf, later)  # type: ignore[assignment, misc]
+    service.WatchedClock = lambda _, clock: WatchedClock(math.inf, clock)  # type: ignore[assignment, misc]
     service._TICK_SECONDS = _LOOKS_EVERY
     evaluator._TICK_SECONDS = evaluator._STORE_SECONDS = _LOOKS_EVERY
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushcount.clock import Clock
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.windows import Window, named_window, window_at
 from hushcount.errors import HushcountError
@@ -28,6 +29,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from shuffler.collector.uploads.uploader import Uploader
 from tests.shuffler.collector.running import LENGTH, LONG, Site, make_site, running, wait_for
+from tests.support.clocks import Hands
 
 HOUR = timedelta(hours=1)
 DAY = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -81,16 +83,6 @@ def test_a_window_that_ended_while_the_collector_was_down_gets_its_manifest_at_t
     assert site.sealed() == [report]
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return make_site(tmp_path / "site")
@@ -115,9 +107,9 @@ async def collect_at(
 ) -> list[str]:
     """Keep a report, or none, at each moment in one process, and return the names of the windows that it entered."""
     site.journal.mkdir(exist_ok=True)
-    clock, metrics, entered = Clock(moments[0]), Metrics(), []
+    clock, metrics, entered = Hands(moments[0]), Metrics(), []
     uploads = UploadQueue(uploader_of(site, name), metrics)
-    writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock))
+    writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, metrics, WatchedClock(3600.0, clock.clock))
     await writer.start()
     running_writer = asyncio.create_task(writer.run())
     for moment in moments:
@@ -282,7 +274,7 @@ def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Sit
 
     async def run() -> None:
         uploads = UploadQueue(uploader_of(site), Metrics())
-        clock = WatchedClock(3600.0, lambda: readings.pop() if readings else NOON + 3600.1)
+        clock = WatchedClock(3600.0, Clock(lambda: readings.pop() if readings else NOON + 3600.1))
         writer = Writer(site.journal, HOUR, 1 << 20, 100, uploads.hand_over, Metrics(), clock)
         await writer.start()
         await writer.turn([target_of(site)], {})

@@ -25,7 +25,8 @@ from shuffler.collector.service import REPORTS
 from shuffler.collector.windows import manifest_counts, window_files
 from tests.shuffler.collector.in_process import collector_of
 from tests.shuffler.collector.running import Site, make_started_site
-from tests.shuffler.collector.test_windows import HOUR, NOON, Clock, target_of
+from tests.shuffler.collector.test_windows import HOUR, NOON, target_of
+from tests.support.clocks import Hands
 
 NEXT = "20261121T130000Z"
 
@@ -37,7 +38,7 @@ def site(tmp_path: Path) -> Site:
 
 def run_writer(
     site: Site,
-    steps: Callable[[Writer, Clock], Awaitable[None]],
+    steps: Callable[[Writer, Hands], Awaitable[None]],
     *,
     metrics: Metrics | None = None,
     segment_bytes: int = 1 << 20,
@@ -46,8 +47,8 @@ def run_writer(
     handed: list[Uploadable] = []
 
     async def run() -> None:
-        clock = Clock(NOON)
-        watched = WatchedClock(3600.0, clock)
+        clock = Hands(NOON)
+        watched = WatchedClock(3600.0, clock.clock)
         writer = Writer(site.journal, HOUR, segment_bytes, 100, handed.append, metrics or Metrics(), watched)
         await writer.start()
         await steps(writer, clock)
@@ -78,7 +79,7 @@ def test_a_window_that_cannot_be_entered_is_told_in_its_sentence_and_logged_once
 ) -> None:
     target = target_of(site)
 
-    async def steps(writer: Writer, clock: Clock) -> None:
+    async def steps(writer: Writer, clock: Hands) -> None:
         key = damage_key(site)
         clock.now += 3600
         for _ in range(5):
@@ -98,7 +99,7 @@ def test_what_nobody_foresaw_in_a_commit_is_logged_once(
 
     target = target_of(site)
 
-    async def steps(writer: Writer, _clock: Clock) -> None:
+    async def steps(writer: Writer, _clock: Hands) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(open_journals, "envelopes", fail)
             for _ in range(5):
@@ -131,7 +132,7 @@ def one_cannot_be_closed(site: Site, monkeypatch: pytest.MonkeyPatch, end: str) 
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(journal, records)
 
-    async def steps(writer: Writer, _clock: Clock) -> None:
+    async def steps(writer: Writer, _clock: Hands) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(Journal, end, fail)
             if end == "abandon":
@@ -151,7 +152,7 @@ def test_a_window_that_was_left_counts_for_its_clients_until_the_next_is_entered
     target = target_of(site)
     limit = ClientLimit(1, REPORTS)
 
-    async def steps(writer: Writer, clock: Clock) -> None:
+    async def steps(writer: Writer, clock: Hands) -> None:
         assert await kept(writer, target) == [True]
         limit.reserve(b"client", 1, writer.window)
         key = damage_key(site)
@@ -185,7 +186,7 @@ def test_a_count_whose_name_could_not_be_synced_is_not_counted_again(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real(descriptor)
 
-    async def steps(writer: Writer, _clock: Clock) -> None:
+    async def steps(writer: Writer, _clock: Hands) -> None:
         nonlocal failing
         await writer.turn([target], {})
         refused = {target: Counter(wrong_length=1)}
@@ -209,7 +210,7 @@ def test_gauges_say_what_is_so_when_they_are_asked(site: Site) -> None:
     def gauge(of: Metrics, name: str) -> float | None:
         return of.registry.get_sample_value(f"hushcount_collector_{name}")
 
-    async def steps(writer: Writer, _clock: Clock) -> None:
+    async def steps(writer: Writer, _clock: Hands) -> None:
         assert gauge(metrics, "reports_waiting") == 0
         sent = asyncio.create_task(writer.keep(target, os.urandom(3 * target.sealed_bytes), 3, None))
         await asyncio.sleep(0)
