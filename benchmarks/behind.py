@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.junk import WORDS, campaign_of_three_words
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import Clock
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
@@ -76,7 +77,7 @@ def catch_up(windows: int, reports: int, grace: str) -> float:
         deployment = make_deployment(Path(made), grace)
         collect(deployment, Campaign.read(deployment.campaigns / "words" / "epoch-000001.json"), windows, reports)
         now, began = START + (windows + 7) * LENGTH, time.process_time()
-        done = run(deployment, now=now, vouched=Vouched(clock_is_right=True))
+        done = run(deployment, clock=Clock(now.timestamp), vouched=Vouched(clock_is_right=True))
         if len(done.hops) != 2 * windows or done.problems:
             raise SystemExit(f"{len(done.hops)} of {2 * windows} hops are done: {done.problems[:3]}")
         return (time.process_time() - began) / windows

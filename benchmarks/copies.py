@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from benchmarks.junk import WORDS
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import Clock
 from hushcount.collection.envelopes import ENVELOPES, client_token, envelope_dtype
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import Manifest, SegmentPart
@@ -69,7 +70,7 @@ def make_deployment(folder: Path) -> Deployment:
     )
     deployment = Deployment.read(folder / "deployment.toml")
     _collect(deployment, campaign, home)
-    done = run(deployment, now=_FIRST + 2 * LENGTH, vouched=Vouched(clock_is_right=True))
+    done = run(deployment, clock=Clock((_FIRST + 2 * LENGTH).timestamp), vouched=Vouched(clock_is_right=True))
     if len(done.hops) != len(CHAIN) or done.problems:
         raise SystemExit(f"{len(done.hops)} of {len(CHAIN)} hops are done: {done.problems[:3]}")
     return deployment

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from hushcount.campaigns.public_keys import EvaluatorKeyPart, PublicKeyPart, VerifyKeyPart
 from hushcount.campaigns.signatures import Purpose, Signature
+from hushcount.clock import MACHINE
 from hushcount.errors import RetiredKey, UsageError
 from hushcount.formats.models import Part
 from keys import records
@@ -149,7 +150,7 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     if not (Path(source) / PUBLIC_FILE).exists():
         raise UsageError(f"{source} is not a key directory: {new} {source} makes one")
     listing = read_listing(Path(source))
-    active = listing.active(role, at or datetime.now(timezone.utc))
+    active = listing.active(role, at or MACHINE.now())
     if active is None:
         rotate = f"hushcount keys rotate --keys {source} --overlap 7d"
         cure = rotate if listing.of(role) else f"{new} ANOTHER, and name that"
@@ -191,7 +192,7 @@ def read_public(directories: Sequence[Path], at: datetime | None = None) -> Publ
     Raises:
         UsageError: a listing is missing or invalid, or a role in it that opens has no active key.
     """
-    now = at or datetime.now(timezone.utc)
+    now = at or MACHINE.now()
     active: dict[str, list[dict[str, object]]] = {}
     for directory in directories:
         listing = read_listing(directory)
@@ -222,7 +223,7 @@ def create(
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
         HushcountError: the key service did not wrap them.
     """
-    start = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    start = (now or MACHINE.now()).replace(microsecond=0)
     existing = sorted([*directory.glob("*.key"), *directory.glob(PUBLIC_FILE)])
     if existing:
         raise UsageError(f"key file {existing[0]} exists and is never overwritten: give another directory")

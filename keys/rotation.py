@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.formats.whole_files import sync, write_over
 from keys import records
@@ -40,7 +41,7 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
         UsageError: a role has no key here, or already has a pending one, or the dates leave a gap.
         HushcountError: the key service did not wrap them.
     """
-    present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    present = (now or MACHINE.now()).replace(microsecond=0)
     start = present if begins is None else begins.replace(microsecond=0)
     if start < present:
         raise UsageError(f"begins is {start.isoformat()}, must not be before now, {present.isoformat()}")
@@ -96,7 +97,7 @@ def retire(directory: Path, id: str, *, early: bool = False, now: datetime | Non
         UsageError: there is no such key, it is already retired, it is the active one, or its overlap with the next key
             lasts and `early` is not given.
     """
-    present = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    present = (now or MACHINE.now()).replace(microsecond=0)
     with changing(directory):
         listing = read_listing(directory)
         key = require_retirable(directory, listing, id, present, early)

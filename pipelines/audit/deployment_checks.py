@@ -96,7 +96,7 @@ def groups(view: View) -> Iterator[Finding]:
 def ledger(view: View) -> Iterator[Finding]:
     """Check that the ledger is whole."""
     if (path := view.deployment.ledger) is not None:
-        warnings = check(path).warnings if path.exists() else []
+        warnings = check(path, view.clock).warnings if path.exists() else []
         found = "is whole" if path.exists() else "comes with the first release"
         yield Finding("ledger", "warning" if warnings else "good", "; ".join([f"{path} {found}", *warnings]))
 

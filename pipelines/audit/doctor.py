@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 
+from hushcount.clock import MACHINE
 from hushcount.errors import HushcountError
 from pipelines.audit import campaign_checks as campaign
 from pipelines.audit import deployment_checks as whole
@@ -41,7 +42,7 @@ _OF_REPORTS: Checks = (
 
 def examine(deployment: Deployment, now: datetime | None = None) -> list[Finding]:
     """Return what every check found; a check that cannot be made is bad itself."""
-    return list(_examined(View(deployment, now or datetime.now(timezone.utc), logs=Logs(deployment))))
+    return list(_examined(View(deployment, now or MACHINE.now(), logs=Logs(deployment))))
 
 
 def _examined(view: View) -> Iterator[Finding]:

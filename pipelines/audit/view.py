@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.clock import Clock
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
@@ -21,6 +22,7 @@ from pipelines.handover.hops import CHAIN, HopName
 from pipelines.handover.parties import keys_of, others
 from pipelines.handover.paths import SegmentPath
 from pipelines.handover.statements import Kind, Statement, read
+from pipelines.ledger.own_time import LedgerClock
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs
 from pipelines.schedule.stating import HandOver, hand_overs
@@ -137,6 +139,11 @@ class View:
     def each(self) -> Iterator[View]:
         """Yield a view of each campaign: the same ones every time."""
         return iter(self._views)
+
+    @property
+    def clock(self) -> LedgerClock:
+        """Tells the ledger the present."""
+        return LedgerClock(Clock(self.now.timestamp))
 
     @cached_property
     def _views(self) -> list[View]:

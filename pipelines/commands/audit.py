@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from hushcount.campaigns.forks import Seen, forks, seen_in_file, seen_in_log
 from hushcount.campaigns.log import LOG_BYTES, CampaignLog, parse_log
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import SignatureError, signature_path
+from hushcount.clock import MACHINE
 from hushcount.delivery import Site
 from hushcount.delivery.publication import fetch_documents, read_publication
 from hushcount.errors import UsageError
@@ -61,7 +61,7 @@ def audit_campaign(
 
 def _of_site(site: Site, campaign: str) -> Iterator[tuple[Campaign | CampaignLog, CampaignSignature | None]]:
     """Yield what a client is shown by a collector."""
-    shown = read_publication(fetch_documents(site, campaign, {}, time.time()), campaign)
+    shown = read_publication(fetch_documents(site, campaign, {}, MACHINE.seconds()), campaign)
     if shown.log is None:
         raise UsageError(f"{site.address} serves no log of campaign {campaign}: ask its operator")
     yield shown.campaign, shown.signature

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.parts import DiscoveryPart, ShufflePart
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.oracles.catalogue import CATALOGUE
 from keys import directories
@@ -128,7 +128,7 @@ def new_campaign(
     public = directories.read_public(keys, start)
     if discovery.get("hash") == "oblivious":
         used = _used(config, before)
-        key = next_key(keys, start or datetime.now(timezone.utc), used)
+        key = next_key(keys, start or MACHINE.now(), used)
         public = public.model_copy(update={"evaluator": (key,)})
     campaign = create_campaign(
         id,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -37,7 +37,7 @@ def dashboard(
     deployment = Deployment.read(config)
 
     def made() -> str:
-        return page_of(deployment, datetime.now(timezone.utc), last)
+        return page_of(deployment, MACHINE.now(), last)
 
     if out is not None:
         if out.suffix != ".html":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typer import Option
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import read_items
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from keys import directories
 from pipelines.console import options
@@ -100,7 +100,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
     from pipelines.jobs.job import run
     from pipelines.jobs.shuffle import plan_shuffle
 
-    began, progress = time.monotonic(), progress_console()
+    began, progress = MACHINE.steady(), progress_console()
     console.rule(Text(scene.title, "bold"))
     keys, path = directory / "keys", directory / "campaign.json"
     evaluator = _make_campaign(scene, source, path, keys)
@@ -129,7 +129,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
         shutil.rmtree(reports)
     result |= _tell_analyzer(console, campaign, analyzed, results, truth)
     show(sentences(analyzed), console)
-    result["seconds"] = round(time.monotonic() - began, 1)
+    result["seconds"] = round(MACHINE.steady() - began, 1)
     result["page"] = str(shown / "results" / "report.html")
     page = Text.assemble("\n  ", ("The page:", "bold"), f" {result['page']}   ({result['seconds']:g} s)\n")
     console.print(page, soft_wrap=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typer import Exit, Option, confirm
 
+from hushcount.clock import MACHINE
 from keys import directories, rotation
 from keys.listing import KeyListing, read_listing
 from keys.records import key_path
@@ -107,7 +108,7 @@ def retire_key(
 
     Example: hushcount keys retire --keys keys --id 0123456789abcdef
     """
-    key = rotation.require_retirable(keys, read_listing(keys), id, datetime.now(timezone.utc), early)
+    key = rotation.require_retirable(keys, read_listing(keys), id, MACHINE.now(), early)
     lost = "verify what was released of its epoch" if key.role == "evaluator" else "open its reports"
     question = f"Destroy the {key.role} key {id}? Nobody can ever {lost} again"
     if not yes and not confirm(question, err=True):
@@ -136,7 +137,7 @@ def rehearse_keys(
 
 
 def _listed(directory: Path) -> Answer:
-    listing, now = read_listing(directory), datetime.now(timezone.utc)
+    listing, now = read_listing(directory), MACHINE.now()
     facts = [_facts(directory, listing, position, now) for position in range(len(listing.keys))]
     lines = [f"keys in {directory}"]
     for fact in facts:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 from typer import Exit, Option
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
@@ -150,9 +150,9 @@ class _Pace:
         # A problem of the look before, such as an alert that reached nobody, lasts until a look finds it gone.
         failed = self._before is not None and bool(self._before.problems)
         self._before = done
-        if done.is_quiet and not failed and time.monotonic() - self._last < _LOOK_SECONDS:
+        if done.is_quiet and not failed and MACHINE.steady() - self._last < _LOOK_SECONDS:
             return False
-        self._last = time.monotonic()
+        self._last = MACHINE.steady()
         return True
 
 
@@ -185,7 +185,7 @@ def _look(
 
 def _print(console: Console, style: str, line: str) -> None:
     """Print a line with the time: a run may take hours, and a watch years."""
-    console.print(f"{stamp(datetime.now(timezone.utc))} {line}", style=style, soft_wrap=True)
+    console.print(f"{stamp(MACHINE.now())} {line}", style=style, soft_wrap=True)
 
 
 class _Stopped(BaseException):
@@ -285,7 +285,7 @@ def relist_segments(config: options.Config) -> Answer:
 
     deployment = Deployment.read(config)
     campaigns, faults = read_epochs(deployment.campaigns)
-    done = {view.campaign: relist(view) for view in View(deployment, datetime.now(timezone.utc), campaigns).each()}
+    done = {view.campaign: relist(view) for view in View(deployment, MACHINE.now(), campaigns).each()}
     problems = [f"{name}: {fault}" for name, fault in faults.items()]
     problems += [problem for one in done.values() for problem in one.problems]
     for problem in problems:

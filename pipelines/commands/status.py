@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 from typer import Option
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
@@ -50,7 +51,7 @@ def status(
     names = [epochs.campaign for epochs in campaigns]
     if campaign is not None and campaign not in names:
         raise UsageError(f"campaign is {campaign!r}, must be one of {', '.join(names) or 'none'}")
-    now = datetime.now(timezone.utc)
+    now = MACHINE.now()
     wanted, logs = [epochs for epochs in campaigns if campaign in (None, epochs.campaign)], Logs(deployment)
     whole = View(deployment, now, wanted, faults, logs=logs).readable()
     shuffles, folds = "shuffler" in deployment.file.parties, {view.campaign: view.fold for view in whole.each()}

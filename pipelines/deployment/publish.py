@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.log import require_follows
 from hushcount.campaigns.signatures import signature_path
+from hushcount.clock import MACHINE
 from hushcount.collection.epochs import COLLECTION_FILE, CollectionFile, EpochPart, read_collection, read_epoch
 from hushcount.collection.windows import window_at
 from hushcount.errors import HushcountError, UsageError
@@ -70,13 +71,13 @@ def publishing(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = _lock_file(folder / _LOCK_FILE)
     try:
-        end = time.monotonic() + _BUSY_SECONDS
+        end = MACHINE.steady() + _BUSY_SECONDS
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > end:
+                if MACHINE.steady() > end:
                     raise HushcountError(
                         f"another process has been publishing into {folder} for {_BUSY_SECONDS:.0f} s: nothing was "
                         "published; try again when it has ended"
@@ -113,7 +114,7 @@ def publish_alone(
         if there.fingerprint == campaign.fingerprint:
             _renew_signature(campaign_path, folder, part)
             return part
-    moment = (now or datetime.now(timezone.utc)).replace(microsecond=0)
+    moment = (now or MACHINE.now()).replace(microsecond=0)
     start = begins or (window_at(moment, deployment.windows.length).end if earlier else moment)
     if earlier:
         _require_later(campaign.epoch, start, earlier[-1])

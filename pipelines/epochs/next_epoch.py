@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -30,6 +30,7 @@ from hushcount.campaigns.delegation import (
 )
 from hushcount.campaigns.dictionary import Dictionary
 from hushcount.campaigns.signatures import signature_path
+from hushcount.clock import MACHINE, Clock
 from hushcount.collection.epochs import COLLECTION_FILE, EpochPart, read_collection
 from hushcount.collection.windows import window_at
 from hushcount.errors import UsageError
@@ -127,7 +128,9 @@ def with_evaluator(
 _FILE_MODE = 0o644
 
 
-def follow(fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> EpochPart | None:
+def follow(
+    fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime, clock: Clock = MACHINE
+) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
     Nothing is published before the newest epoch begins, after one with an end, or before the newest has its least
@@ -137,6 +140,7 @@ def follow(fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPa
     Args:
         now: the present when the run began. The epoch begins at the end of the window that is present when it is
             published.
+        clock: this machine's.
 
     Returns:
         The published epoch, or None.
@@ -189,7 +193,7 @@ def follow(fold: Fold, deployment: Deployment, epochs: Epochs, part: NextEpochPa
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
         # A run takes hours: an epoch that began at its start would have ended the one before in the past.
-        return publish_alone(deployment, following, made, now=max(now, datetime.now(timezone.utc)))
+        return publish_alone(deployment, following, made, now=max(now, clock.now()))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:

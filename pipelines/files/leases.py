@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from hushcount.clock import MACHINE
 from hushcount.errors import FormatError, HushcountError
 from hushcount.formats.models import Hex8, Hex32, Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model
@@ -68,12 +69,12 @@ class Seen:
 
     def __init__(self, path: str, times: Patience) -> None:
         self._path, self._times = path, times
-        self.lease, self._since = _read(path), time.monotonic()
+        self.lease, self._since = _read(path), MACHINE.steady()
 
     @property
     def is_held(self) -> bool:
         """Whether its holder may be at work: it did not stand still, and its process is not gone."""
-        still = time.monotonic() - self._since >= self._times.still
+        still = MACHINE.steady() - self._since >= self._times.still
         return self.lease is not None and not still and not _is_gone(self.lease)
 
     def look(self) -> bool:
@@ -82,7 +83,7 @@ class Seen:
         before, self.lease = self.lease, _read(self._path)
         if self.lease == before:
             return False
-        self._since = time.monotonic()
+        self._since = MACHINE.steady()
         return self.lease is not None
 
 

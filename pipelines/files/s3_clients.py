@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from copy import copy
 from functools import lru_cache
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from apache_beam.io.aws.clients.s3 import boto3_client
 from apache_beam.io.aws.clients.s3.boto3_client import Client
 from apache_beam.options.pipeline_options import PipelineOptions
+
+from hushcount.clock import MACHINE
 
 SECONDS = 60.0
 """For so long a client is used: after that, one with other credentials may be wanted."""
@@ -26,12 +27,12 @@ def _made(options: PipelineOptions, process: int, period: float) -> Client:
 
 def _shared(options: PipelineOptions) -> Client:
     """Return Beam's client, which remembers what it last read, around the one of boto3, which threads may share."""
-    return copy(_made(options, os.getpid(), time.monotonic() // SECONDS))
+    return copy(_made(options, os.getpid(), MACHINE.steady() // SECONDS))
 
 
 def boto3_client_of(options: PipelineOptions) -> Any:
     """Return boto3's client around which Beam's is made."""
-    return _made(options, os.getpid(), time.monotonic() // SECONDS).client
+    return _made(options, os.getpid(), MACHINE.steady() // SECONDS).client
 
 
 def share() -> None:

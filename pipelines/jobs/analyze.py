@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -38,6 +37,7 @@ from pipelines.jobs.job import Finished, Place
 from pipelines.jobs.opening import OpeningJob, OpeningSteps
 from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
+from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.received_summary import folder_of
@@ -137,7 +137,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     grouped: Sequence[str] = (),
     levels: Levels | None = None,
     ledger: Path | None = None,
-    known: datetime | None = None,
+    clock: LedgerClock = ALONE,
     window: Window | None = None,
     signed_by: Sequence[VerifyKeyPart] = (),
     overwrite: bool = False,
@@ -157,7 +157,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
-        known: a moment that has certainly come, whatever the clock says.
+        clock: tells the ledger the time.
         window: at whose end the input was made, for the table; None: not known.
 
     Raises:
@@ -194,7 +194,7 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
         campaign=campaign,
         to=to,
         ledger=ledger,
-        known=known,
+        clock=clock,
         steps=steps,
         upstream=upstream,
         folder=reports,

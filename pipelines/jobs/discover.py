@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -43,6 +42,7 @@ from pipelines.jobs.reveal import BINS, RevealJob, reveal_steps
 from pipelines.jobs.together import BatchJob, Where
 from pipelines.ledger.charging import Charging
 from pipelines.ledger.draws import manifest_in
+from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counts import SEALED
 from pipelines.outputs.received_summary import folder_of
@@ -71,7 +71,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     uncapped: bool = False,
     evaluator: Evaluator | None = None,
     ledger: Path | None = None,
-    known: datetime | None = None,
+    clock: LedgerClock = ALONE,
     signed_by: Sequence[VerifyKeyPart] = (),
     signer: KeyReference | None = None,
     overwrite: bool = False,
@@ -91,7 +91,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
             must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
         ledger: charges the release, once for an input, and keeps its draw beside it; None: nothing is charged.
-        known: a moment that has certainly come, whatever the clock says.
+        clock: tells the ledger the time.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, a client may have
@@ -132,7 +132,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
             campaign=campaign,
             to=to,
             ledger=ledger if drawn else None,
-            known=known,
+            clock=clock,
             steps=reveal,
             evaluator=evaluator,
             upstream=upstream,
@@ -146,7 +146,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
         campaign=campaign,
         to=to,
         ledger=ledger,
-        known=known,
+        clock=clock,
         steps=release,
         analyzer=opening.get("analyzer"),
         evaluator=evaluator,

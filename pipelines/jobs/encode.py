@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.campaigns.dictionary import read_lines
+from hushcount.clock import MACHINE
 from hushcount.collection.envelopes import ENVELOPES, TOKEN_BYTES, client_token, envelope_dtype
 from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
@@ -230,7 +230,7 @@ def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, 
 def _envelopes(tokens: Octets, sealed: Octets, chunk: int) -> bytes:
     """Return envelopes with the metadata that a network adds: a time of arrival and an address of the sender."""
     envelopes = np.zeros(len(sealed), dtype=envelope_dtype(sealed.shape[1]))
-    arrived = np.uint64(time.time_ns() // 1_000_000) + np.arange(len(sealed), dtype=np.uint64) + np.uint64(chunk)
+    arrived = np.uint64(1000 * MACHINE.seconds()) + np.arange(len(sealed), dtype=np.uint64) + np.uint64(chunk)
     envelopes["client_token"] = _as_records(tokens)
     envelopes["received_ms"] = arrived
     local = np.full((len(tokens), 1), _LOCAL_PREFIX, dtype=np.uint8)

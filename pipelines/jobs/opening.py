@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from keys.directories import KeyReference
 from pipelines.files.block_files import BlockFile
 from pipelines.jobs.together import BatchJob, Steps, Where
 from pipelines.ledger.charging import Charging, charging
+from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import require_read_once, require_undamaged
 from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, opening_of
@@ -74,7 +74,7 @@ class OpeningJob(BatchJob):
     Attributes:
         hop: of the summary.
         drawn: whether the job draws its release at random.
-        ledger, known: as of `charging`.
+        ledger, clock: as of `charging`.
     """
 
     hop: ClassVar[str]
@@ -85,7 +85,7 @@ class OpeningJob(BatchJob):
     folder: str
     files: list[BlockFile]
     ledger: Path | None = None
-    known: datetime | None = None
+    clock: LedgerClock = ALONE
 
     @property
     def stream(self) -> Stream:
@@ -93,7 +93,7 @@ class OpeningJob(BatchJob):
 
     def reserve(self) -> AbstractContextManager[Charging]:
         campaign, folder = self.campaign, self.folder
-        return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, known=self.known)
+        return charging(self.ledger, campaign, self.charges, self.upstream, folder, drawn=self.drawn, clock=self.clock)
 
     @property
     def inputs(self) -> Mapping[str, list[BlockFile]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import MACHINE
 from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.randomness import SystemWords, hex_seed
 from keys import directories
@@ -114,7 +115,7 @@ def _rehearse_party(
     opened: dict[str, int] = {}
     problem = None
     try:
-        if key.not_after <= datetime.now(timezone.utc):
+        if key.not_after <= MACHINE.now():
             raise HushcountError(f"no client seals to key {key.id} any more, it ended at {key.not_after.isoformat()}")
         source = _source(campaign, sources, role)
         with tempfile.TemporaryDirectory(prefix="hushcount-rehearsal-") as made:
@@ -144,7 +145,7 @@ def _source(campaign: Campaign, sources: Sequence[Path | str], role: OpeningRole
 
 def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: Path) -> Path:
     """Write the twin of a campaign, and a key directory for the other party."""
-    now = datetime.now(timezone.utc)
+    now = MACHINE.now()
     data = campaign.model_dump(mode="json")
     data["shuffle"]["minimum_batch"] = 1
     others = [other for other in OPENING_ROLES if other != role]

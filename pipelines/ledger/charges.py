@@ -149,11 +149,6 @@ def digest_of(data: Any) -> str:
     return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 
 
-def utc_now() -> datetime:
-    """Return the present time."""
-    return datetime.now(timezone.utc)
-
-
 def stamp(moment: datetime) -> str:
     """Return a moment as ISO 8601 in UTC, to the second."""
     return moment.astimezone(timezone.utc).isoformat(timespec="seconds")

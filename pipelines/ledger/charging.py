@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
@@ -25,7 +24,7 @@ from pipelines.ledger import draws
 from pipelines.ledger.balance import OverLimit, balance, require_room
 from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.file import LedgerError, opened, put, read_charges, read_limit, writing
-from pipelines.ledger.own_time import LedgerTime, advanced, ledger_time
+from pipelines.ledger.own_time import ALONE, LedgerClock, LedgerTime
 from pipelines.ledger.runs import living, under_way
 from pipelines.outputs.account import Charged, Hop, NoLedger, Unit
 from pipelines.outputs.summary import HopSummary
@@ -42,7 +41,7 @@ class Charging:
     """A job's place in the ledger while it runs; without a ledger it does nothing.
 
     Attributes:
-        path, known: as of `charging`.
+        path, clock: as of `charging`.
         charge: the job's reservation, or the charge of an earlier run.
         most: an upper bound on the release's cost.
         draw: digest of the random release that the job hands out; None: it draws nothing, or has not drawn yet.
@@ -52,7 +51,7 @@ class Charging:
     path: Path | None = None
     charge: Charge | None = None
     most: Loss = _NOTHING
-    known: datetime | None = None
+    clock: LedgerClock = ALONE
     draw: str | None = None
     window_of: Callable[[int], Window | None] = _no_window
 
@@ -74,7 +73,7 @@ class Charging:
         if self.path is None or self.charge is None:
             return "no ledger"
         with opened(self.path) as connection, writing(connection):
-            time = advanced(connection, self.known)
+            time = self.clock.advance(connection)
             limit = read_limit(connection, self.charge.campaign)
             charges = {charge.key: charge for charge in read_charges(connection, self.charge.campaign)}
             # A reservation may be gone: it kept room free, and room is looked for again.
@@ -114,7 +113,7 @@ def charging(
     folder: str,
     *,
     drawn: bool = False,
-    known: datetime | None = None,
+    clock: LedgerClock = ALONE,
 ) -> Iterator[Charging]:
     """Reserve a job's release for as long as the block runs; what is not committed by then costs nothing.
 
@@ -126,8 +125,7 @@ def charging(
         folder: directory of the input's block files. No file is opened if the limit has no room and no input of these
             sizes was charged.
         drawn: whether this job draws the release at random.
-        known: the latest moment that has certainly come by other witnesses than the clock; None: only the ledger
-            tells the time.
+        clock: tells the ledger the time.
 
     Raises:
         OverLimit: the release does not fit, even if every forwarded report is accepted.
@@ -152,10 +150,10 @@ def charging(
     )
     if upstream.charged is not None:
         wanted = _keyed(wanted, upstream.charged)
-    _require_room_or_retry(path, wanted, most, known)
+    _require_room_or_retry(path, wanted, most, clock)
     manifest = draws.manifest_in(folder)
     with under_way(path) as run:
-        charge = _reserve(path, replace(wanted, run=run), manifest, most, known)
+        charge = _reserve(path, replace(wanted, run=run), manifest, most, clock)
         kept = draws.digest_of_draw(path, charge.key) if drawn and charge.state == "committed" else None
         if kept is not None:
             # One that is gone is drawn again, and compared then.
@@ -163,7 +161,7 @@ def charging(
         try:
             # The draw of a release is what it holds; a job that draws does not know it yet.
             draw = manifest if hop == "discover" and not drawn else None
-            yield Charging(path, charge, most, known, draw, release_window)
+            yield Charging(path, charge, most, clock, draw, release_window)
         finally:
             # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
             with suppress(HushcountError), opened(path) as connection, writing(connection):
@@ -230,7 +228,7 @@ def _require_room(
         raise OverLimit("; ".join(filter(None, (str(over), time.doubt)))) from None
 
 
-def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, known: datetime | None) -> None:
+def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: LedgerClock) -> None:
     """Refuse a release without room, unless an input of these sizes, or this very input, was charged before."""
     with opened(path, create=True) as connection:
         charges = read_charges(connection, wanted.campaign)
@@ -239,7 +237,7 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, known: dateti
             return
         others = [charge for charge in charges if charge not in alike]
         limit = read_limit(connection, wanted.campaign)
-        _require_room(path, limit, others, wanted, most, ledger_time(connection, known))
+        _require_room(path, limit, others, wanted, most, clock.time(connection))
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
@@ -248,7 +246,7 @@ def _is_alike(charge: Charge, wanted: Charge) -> bool:
     return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
 
 
-def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datetime | None) -> Charge:
+def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, clock: LedgerClock) -> Charge:
     """Reserve a release, taking over another run's reservation of it, and return it; or return its charge."""
     with opened(path) as connection, writing(connection):
         charges = {charge.key: charge for charge in read_charges(connection, wanted.campaign)}
@@ -259,7 +257,7 @@ def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, known: datet
         mine = charges.pop(wanted.key, None)
         if mine is not None and mine.state == "committed":
             return mine
-        time = advanced(connection, known)
+        time = clock.advance(connection)
         limit = read_limit(connection, wanted.campaign)
         _require_room(path, limit, charges.values(), wanted, most, time)
         wanted = replace(wanted, reserved_at=time.mark)

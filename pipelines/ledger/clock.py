@@ -32,7 +32,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Clock:
+class Reading:
     """The present by the clock, beside everything else that tells the time.
 
     Attributes:

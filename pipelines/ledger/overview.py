@@ -20,7 +20,7 @@ from pipelines.files.csv_cells import csv_text
 from pipelines.ledger.balance import balance, committed, counted, files_of, losses, spent
 from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.file import VERSION, opened, put, read_charges, read_limit, read_limits, writing
-from pipelines.ledger.own_time import LedgerTime, advanced, beginning, ledger_time, warnings
+from pipelines.ledger.own_time import ALONE, LedgerClock, LedgerTime, beginning, warnings
 from pipelines.ledger.runs import is_stale
 from pipelines.outputs.account import Account
 
@@ -99,7 +99,7 @@ def set_limit(
     if renew_days is not None and not 1 <= renew_days <= 36500:
         raise UsageError(f"renew-days is {renew_days}, must be in 1..36500")
     with opened(path, create=True) as connection, writing(connection):
-        now = advanced(connection).now
+        now = ALONE.advance(connection).now
         charges, old = read_charges(connection, campaign), read_limit(connection, campaign)
         since = beginning(charges, now) if old is None else old.since
         limit = Limit(campaign, epsilon, delta, renew_days, since, "joint" if fixed else "basic")
@@ -129,14 +129,14 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
         )
 
 
-def describe(path: Path, campaign: str | None = None) -> Described:
+def describe(path: Path, campaign: str | None = None, clock: LedgerClock = ALONE) -> Described:
     """Return each campaign's account, and all charges and reservations; or those of one campaign.
 
     Raises:
         UsageError, FormatError, LedgerError: the ledger cannot be read.
     """
     with opened(path) as connection:
-        limits, charges, time = _read(connection)
+        limits, charges, time = _read(connection, clock)
     charges = [charge for charge in charges if campaign in (None, charge.campaign)]
     names = {charge.campaign for charge in charges}
     names |= {limit.campaign for limit in limits if campaign in (None, limit.campaign)}
@@ -144,7 +144,7 @@ def describe(path: Path, campaign: str | None = None) -> Described:
     return Described(_accounts(names, limits, charges, time.now), charges, stale)
 
 
-def check(path: Path) -> WholeLedger:
+def check(path: Path, clock: LedgerClock = ALONE) -> WholeLedger:
     """Check that a ledger is whole: its pages, its schema, every row's digest, key and range, and the sums.
 
     Raises:
@@ -155,7 +155,7 @@ def check(path: Path) -> WholeLedger:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
         if faults:
             raise FormatError(f"ledger {path} is damaged, {faults[0]}: restore it from a copy")
-        limits, charges, time = _read(connection)
+        limits, charges, time = _read(connection, clock)
     for charge in charges:
         if fault := _fault_of(charge):
             raise FormatError(f"ledger {path}: charge {charge.key} {fault}: restore it from a copy")
@@ -177,7 +177,7 @@ def export(path: Path, out: Path) -> int:
     if out.suffix not in (".csv", ".json"):
         raise UsageError(f"out is {out}, must end in .csv or .json")
     with opened(path) as connection:
-        limits, charges, _ = _read(connection)
+        limits, charges, _ = _read(connection, ALONE)
     rows = [charge.row() for charge in charges]
     if out.suffix == ".json":
         data = {"version": VERSION, "limits": [asdict(limit) for limit in limits], "charges": rows}
@@ -189,11 +189,11 @@ def export(path: Path, out: Path) -> int:
     return len(rows)
 
 
-def _read(connection: sqlite3.Connection) -> tuple[list[Limit], list[Charge], LedgerTime]:
+def _read(connection: sqlite3.Connection, clock: LedgerClock) -> tuple[list[Limit], list[Charge], LedgerTime]:
     """Return a ledger's rows of one moment, and the present."""
     connection.execute("BEGIN")
     try:
-        return read_limits(connection), read_charges(connection), ledger_time(connection)
+        return read_limits(connection), read_charges(connection), clock.time(connection)
     finally:
         connection.execute("COMMIT")
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
+from hushcount.clock import MACHINE, Clock
 from hushcount.errors import UsageError
-from pipelines.ledger.charges import Charge, Limit, stamp, utc_now
-from pipelines.ledger.clock import Clock
+from pipelines.ledger.charges import Charge, Limit, stamp
+from pipelines.ledger.clock import Reading
 from pipelines.ledger.file import opened, put, put_newest, read_charges, read_limits, read_newest, writing
 
 FAR = timedelta(days=2)
@@ -57,20 +58,36 @@ def believed(clock: datetime, newest: datetime | None, known: datetime | None = 
     # A witness may be wrong too: nothing moves the ledger further than the clock.
     told = [moment for moment in (newest, None if known is None else min(known, clock)) if moment is not None]
     reach = max(told, default=clock)
-    return max(reach, Clock(clock, FAR, trusted=reach).present)
+    return max(reach, Reading(clock, FAR, trusted=reach).present)
 
 
-def ledger_time(connection: sqlite3.Connection, known: datetime | None = None) -> LedgerTime:
-    """Return the present as a ledger has it; see `believed`."""
-    clock = utc_now()
-    return LedgerTime(clock, believed(clock, read_newest(connection), known))
+@dataclass(frozen=True)
+class LedgerClock:
+    """What tells a ledger the time.
+
+    Attributes:
+        machine: this machine's clock.
+        known: the latest moment that has certainly come by other witnesses than the clock; None: only the ledger tells
+            the time.
+    """
+
+    machine: Clock = MACHINE
+    known: datetime | None = None
+
+    def time(self, connection: sqlite3.Connection) -> LedgerTime:
+        """Return the present as a ledger has it; see `believed`."""
+        clock = self.machine.now()
+        return LedgerTime(clock, believed(clock, read_newest(connection), self.known))
+
+    def advance(self, connection: sqlite3.Connection) -> LedgerTime:
+        """Return the present and let the ledger remember it, in a transaction that writes."""
+        time = self.time(connection)
+        put_newest(connection, time.now)
+        return time
 
 
-def advanced(connection: sqlite3.Connection, known: datetime | None = None) -> LedgerTime:
-    """Return the present and let the ledger remember it, in a transaction that writes."""
-    time = ledger_time(connection, known)
-    put_newest(connection, time.now)
-    return time
+ALONE = LedgerClock()
+"""This machine's clock without other witnesses."""
 
 
 def beginning(charges: list[Charge], now: datetime) -> str:
@@ -100,13 +117,13 @@ def confirm(path: Path, today: date) -> LedgerTime:
         UsageError: the clock is more than a day off `today`, which is the date from another source, wherever on earth.
         LedgerError: the ledger cannot be used.
     """
-    now = utc_now()
+    now = MACHINE.now()
     if abs(now.date() - today) > _DAY:
         raise UsageError(f"date is {today}, must be what this machine's clock says, {now.date()}: set the clock right")
     return believe(path, today)
 
 
-def believe(path: Path, today: date | None = None) -> LedgerTime:
+def believe(path: Path, today: date | None = None, clock: Clock = MACHINE) -> LedgerTime:
     """Believe this machine's clock, because the operator says that it is right; later stamps move back to its date.
 
     The operator vouches for the ledger's time too. A ledger that was idle for a year looks like one that a clock a year
@@ -114,11 +131,12 @@ def believe(path: Path, today: date | None = None) -> LedgerTime:
 
     Args:
         today: the date where the operator is; the clock's by default.
+        clock: this machine's.
 
     Raises:
         LedgerError: the ledger cannot be used.
     """
-    now = utc_now()
+    now = clock.now()
     today = today or now.date()
     # Today is over by then, wherever on earth.
     end = stamp(datetime.combine(today + 2 * _DAY, datetime.min.time(), timezone.utc))

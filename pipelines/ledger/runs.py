@@ -7,13 +7,13 @@ is made anew has another name.
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from hushcount.clock import MACHINE
 from pipelines.ledger.charges import Charge
 from pipelines.ledger.file import LedgerError, resolved
 from pipelines.ledger.own_time import FAR
@@ -89,7 +89,7 @@ def _is_under_way(path: Path) -> bool:
 
 def _sweep(folder: Path) -> None:
     """Remove the files of killed runs that are too old for a run."""
-    oldest = time.time() - _LONGEST_RUN.total_seconds()
+    oldest = MACHINE.seconds() - _LONGEST_RUN.total_seconds()
     for path in folder.iterdir():
         with suppress(OSError):
             if path.stat().st_mtime < oldest and not _is_under_way(path):

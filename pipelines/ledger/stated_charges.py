@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import MACHINE, Clock
 from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32
 from hushcount.formats.reading import validated
@@ -24,7 +25,7 @@ from pipelines.ledger.balance import committed
 from pipelines.ledger.charges import Charge, Limit, charge_key
 from pipelines.ledger.charging import cost_of
 from pipelines.ledger.file import opened, put, read_charges, read_limit, writing
-from pipelines.ledger.own_time import advanced
+from pipelines.ledger.own_time import LedgerClock
 from pipelines.outputs.account import Admission, Hop, Unit
 
 _LEDGER, _ACCEPTED = "ledger", "accepted"
@@ -170,13 +171,14 @@ def charged_keys(path: Path, campaign: str) -> set[str]:
         return {str(row["key"]) for row in connection.execute(wanted, (campaign,))}
 
 
-def put_back(path: Path, campaign: str, proofs: Iterable[Proof]) -> Limit | None:
+def put_back(path: Path, campaign: str, proofs: Iterable[Proof], clock: Clock = MACHINE) -> Limit | None:
     """Charge releases that a ledger lacks, over its limit if need be: they were handed out.
 
     Args:
         path: the ledger, made if it is missing.
         campaign: id of the campaign.
         proofs: one for each key. A campaign without a limit gets that of the newest one.
+        clock: this machine's.
 
     Returns:
         The limit that the ledger had.
@@ -187,7 +189,7 @@ def put_back(path: Path, campaign: str, proofs: Iterable[Proof]) -> Limit | None
     ordered = by_time(proofs)
     newest = ordered[-1]
     with opened(path, create=True) as connection, writing(connection):
-        advanced(connection, newest.moment)
+        LedgerClock(clock, newest.moment).advance(connection)
         had = read_limit(connection, campaign)
         if had is None and newest.limit is not None:
             put(connection, newest.limit)

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from hushcount.clock import Clock
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
@@ -143,7 +144,7 @@ def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
         follow(deployment.ledger, campaign, entries)
 
 
-def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[str]:
+def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Clock) -> list[str]:
     """Charge what the ledger lacks, and return a sentence for whatever the operator should know.
 
     Call it before anything is released; raises HushcountError, OSError: the ledger cannot be used.
@@ -152,7 +153,7 @@ def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[s
     says = list(found.faults)
     if found.proofs and deployment.ledger is not None:
         then = by_time(found.proofs)[-1].limit
-        had = put_back(deployment.ledger, epochs.campaign, found.proofs)
+        had = put_back(deployment.ledger, epochs.campaign, found.proofs, clock)
         says.append(
             f"{epochs.campaign}: {deployment.ledger} lacked {found.says}; they are charged now{_of_limit(had, then)}"
         )

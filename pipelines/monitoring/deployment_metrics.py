@@ -166,7 +166,7 @@ def _of_ledger(found: Numbers, view: View) -> None:
     found.windows_left.add_metric([view.campaign], room.left)
     if room.until is not None:
         found.windows_needed.add_metric([view.campaign], room.until)
-    account = describe(ledger, view.campaign).accounts[view.campaign]
+    account = describe(ledger, view.campaign, view.clock).accounts[view.campaign]
     if account.remaining is not None:
         found.epsilon_left.add_metric([view.campaign], account.remaining.epsilon)
 

@@ -58,7 +58,7 @@ def budget_of(view: View, key: str) -> Block:
     """Return what of its limit the campaign has spent, and for how many windows it lasts."""
     heading, ledger = "Privacy budget", view.deployment.ledger
     says = [f"{_capital(finding.says)}." for finding in budget(view)]
-    described = overview.describe(ledger, view.campaign) if ledger is not None and ledger.exists() else None
+    described = overview.describe(ledger, view.campaign, view.clock) if ledger is not None and ledger.exists() else None
     account = None if described is None else described.accounts.get(view.campaign)
     if account is not None and account.limit is not None and account.spent.epsilon is None:
         says.append(f"No bound states what is spent at the limit's delta, {account.limit.delta:g}.")

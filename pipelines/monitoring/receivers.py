@@ -17,13 +17,13 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hushcount.clock import MACHINE
 from hushcount.delivery.exchange import NoAnswer, Request, exchange
 from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError, UsageError
@@ -125,7 +125,7 @@ class Webhook:
 
     def send(self, message: Message) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "hushcount"}
-        headers |= self.secret.headers(message.id, int(time.time()), message.json)
+        headers |= self.secret.headers(message.id, int(MACHINE.seconds()), message.json)
         try:
             reply = exchange(self.site, Request("POST", self.path, headers, message.json), _MOST_ANSWER_BYTES)
         except NoAnswer as error:

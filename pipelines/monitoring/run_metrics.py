@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from hushcount.clock import MACHINE
 from pipelines.deployment.campaigns import read_published
 from pipelines.deployment.settings import Deployment
 from pipelines.files.storage_errors import told
@@ -39,7 +40,7 @@ class Looks:
         part = deployment.file.metrics
         if part is None and not telemetry.is_on():
             return
-        path, moment = None if part is None else deployment.base / part.textfile, now or datetime.now(timezone.utc)
+        path, moment = None if part is None else deployment.base / part.textfile, now or MACHINE.now()
         known, measured = self._known, None
         if measures:
             with _contained(done):

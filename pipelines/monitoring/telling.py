@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 
+from hushcount.clock import MACHINE
 from hushcount.errors import HushcountError, UsageError
 from pipelines.audit.view import Finding
 from pipelines.deployment.campaigns import Epochs, read_published
@@ -32,7 +33,7 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
     Args:
         logs: as the run has read them.
     """
-    part, moment = deployment.file.alerts, now or datetime.now(timezone.utc)
+    part, moment = deployment.file.alerts, now or MACHINE.now()
     if part is None:
         return
     campaigns: list[Epochs] = []

@@ -7,13 +7,13 @@ to which it lost copies of a report.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.clock import MACHINE
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs
 from pipelines.files import storage
@@ -107,7 +107,7 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
     path, campaign = epochs.files[batch.file]
     while True:
         fold = work.logs.known(epochs.campaign)
-        task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, stated)
+        task = Task(work.deployment, campaign, path, batch, fold, work.engine, work.console, work.clock, stated)
         if (made := fold.batches.get(batch.name)) is not None and made.given_back:
             return None
         step = next_step(task)
@@ -144,7 +144,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
         Names of batches that are to be tried by themselves.
     """
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
-    began, outputs, alone, tried = time.monotonic(), dict[int, Attempt](), list[str](), 0
+    began, outputs, alone, tried = MACHINE.steady(), dict[int, Attempt](), list[str](), 0
     for name in names:
         work.say(f"{epochs.campaign}/{name}: {hop}")
     with closing(carry_out(attempts)) as made:
@@ -166,7 +166,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 failed.remove(names[number])
             if is_output:
                 outputs[number] = one
-                work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = time.monotonic() - began
+                work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = MACHINE.steady() - began
             elif is_output is False or outcome.failure is not None:
                 # Of another that failed the log may say that it is the output.
                 storage.remove_directory(one.directory)
@@ -184,7 +184,7 @@ def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
     if hop in CHARGING and work.deployment.ledger is not None:
         log = work.of(hop, epochs.campaign)
         name_ledger(work.deployment, log, work.now)
-        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign))
+        said = charge_lacking(work.deployment, epochs, work.logs.read(epochs.campaign), work.clock)
         work.done.problems += [one for one in said if one not in work.done.problems]
         follow_logs(work.deployment, work.logs, epochs.campaign)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
 
+from hushcount.clock import Clock
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
@@ -16,7 +17,7 @@ from pipelines.handover.hops import CHAIN
 from pipelines.handover.parties import keys_of, others
 from pipelines.handover.statements import read
 from pipelines.ledger import own_time
-from pipelines.ledger.clock import Clock, Witness, shown, usual_bound
+from pipelines.ledger.clock import Reading, Witness, shown, usual_bound
 from pipelines.ledger.file import opened, read_newest
 from pipelines.log.entries import Confirmed
 from pipelines.log.fold import Fold
@@ -36,7 +37,7 @@ class Told:
         problems: a sentence for each witness that could not be asked.
     """
 
-    clock: Clock
+    clock: Reading
     present: datetime
     problems: tuple[str, ...] = ()
 
@@ -72,7 +73,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
     windows, problems = deployment.windows, list[str]()
     # As they were in force: a typo in the file must not let a clock be years ahead.
     times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
-    clock = Clock(
+    clock = Reading(
         now,
         usual_bound(
             max((one.length for one in times), default=windows.length),
@@ -110,7 +111,9 @@ def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]
         yield from (one.at for one in said.values())
 
 
-def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, *, confirmed: bool) -> Told:
+def settled(
+    deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, clock: Clock, *, confirmed: bool
+) -> Told:
     """Return the time that a run works by, and note in the logs why a later run may trust it.
 
     An entry says so if the operator confirms the clock. One does too if the clock is right and nothing was decided for
@@ -123,7 +126,7 @@ def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Tol
     if confirmed:
         # Also one that is behind: whatever was stamped later was stamped by a wrong clock.
         if time.clock.is_far or (trusted is not None and now < trusted):
-            _confirm(deployment, logs, folds, now)
+            _confirm(deployment, logs, folds, now, clock)
         return replace(time, clock=replace(time.clock, trusted=now, witnesses=(), store=None), present=now)
     if time.is_quiet:
         campaign = next(fold.campaign for fold in folds if fold.latest is not None)
@@ -134,13 +137,13 @@ def settled(deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Tol
     return time
 
 
-def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: datetime) -> None:
+def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: datetime, clock: Clock) -> None:
     """Let every log that has entries, or else the first one, and the ledger say that the clock is right."""
     parties = [logs.of(party, fold.campaign) for fold in folds for party in deployment.file.parties]
     for log in [log for log in parties if log.head.number] or parties[:1]:
         log.decide(lambda _: Confirmed(), now)
     if deployment.ledger is not None and deployment.ledger.exists():
-        own_time.believe(deployment.ledger)
+        own_time.believe(deployment.ledger, clock=clock)
 
 
 @contextmanager

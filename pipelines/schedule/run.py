@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 
 from rich.console import Console
 
+from hushcount.clock import MACHINE, Clock
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
@@ -68,7 +69,7 @@ def _busy(path: str) -> AnotherRun:
 def run(
     deployment: Deployment,
     *,
-    now: datetime | None = None,
+    clock: Clock = MACHINE,
     wait: bool = False,
     vouched: Vouched = NOTHING,
     console: Console | None = None,
@@ -78,6 +79,7 @@ def run(
     """Do all that is due.
 
     Args:
+        clock: this machine's.
         say: is told each step before it begins, and may raise what is no Exception to end the run there.
         wait: whether to wait for the end of another run.
         vouched: what the operator vouches for.
@@ -89,21 +91,20 @@ def run(
     """
     done, logs = Done(), logs or Logs(deployment)
     with leased(deployment, wait):
-        moment = now or datetime.now(timezone.utc)
         campaigns, faults = read_epochs(deployment.campaigns)
         done.problems += [f"{campaign}: {fault}" for campaign, fault in faults.items()]
         engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
         through, listed, stored = looked(deployment, logs, campaigns, done)
         folds = [logs.known(epochs.campaign) for epochs in through]
-        time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], moment)
+        time_ = told_time(deployment, folds, [one for each in listed.values() for one in each], clock.now())
         there = whole(deployment, logs, vouched, through, listed, time_.present, done)
         through = [epochs for epochs in through if epochs.campaign in there]
         folds = [logs.known(epochs.campaign) for epochs in through]
-        time_ = settled(deployment, logs, folds, time_, confirmed=vouched.clock_is_right)
+        time_ = settled(deployment, logs, folds, time_, clock, confirmed=vouched.clock_is_right)
         done.problems += time_.problems
         ahead = time_.says if time_.clock.is_far else ""
         work = Work(
-            deployment, logs, vouched, time_.present, time_.reached, ahead, listed, done, engine, console,
+            deployment, logs, vouched, clock, time_.present, time_.reached, ahead, listed, done, engine, console,
             say or (lambda _: None),
         )  # fmt: skip
         attempts = {party: attempts_of(deployment, party) for party in deployment.file.parties}
@@ -135,7 +136,7 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     for log in logs:
         if work.vouched.ledger_was_lost and log.fold.ledger is not None:
             name_ledger(deployment, log, work.now, was_lost=True)
-    work.done.problems += _charged(deployment, epochs, logs, work.logs.known(campaign))
+    work.done.problems += _charged(work, epochs, logs, work.logs.known(campaign))
     if work.ahead:
         waits = stated or before.waiting or work.listed.get(campaign)
         if waits or any(one.missing for one in handed_on(deployment, before)):
@@ -166,11 +167,11 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
         work.done.waiting += [one.says for one in waiting]
 
 
-def _charged(deployment: Deployment, epochs: Epochs, logs: Sequence[Log], fold: Fold) -> list[str]:
+def _charged(work: Work, epochs: Epochs, logs: Sequence[Log], fold: Fold) -> list[str]:
     """Charge what the ledger lacks, if it is the one that the logs name; return what the operator should know."""
     for named in {log.fold.ledger: log.fold for log in logs}.values():
-        require_named(deployment, named)
-    return [] if deployment.ledger is None else charge_lacking(deployment, epochs, fold)
+        require_named(work.deployment, named)
+    return [] if work.deployment.ledger is None else charge_lacking(work.deployment, epochs, fold, work.clock)
 
 
 def _unpublished(log: Log, there: There) -> set[str]:
@@ -263,7 +264,7 @@ def _follow(work: Work, epochs: Epochs) -> None:
         return
     with work.contained(f"{epochs.campaign}: no next epoch"):
         before = len(waiting(epochs))
-        published = follow(work.logs.known(epochs.campaign), work.deployment, epochs, part, work.now)
+        published = follow(work.logs.known(epochs.campaign), work.deployment, epochs, part, work.now, work.clock)
         if published is not None:
             work.done.published.append(f"{epochs.campaign}/{published.epoch}")
         if part.review and (found := len(waiting(epochs)) - before) > 0:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import Clock
 from hushcount.collection.windows import Window, window_start
 from hushcount.errors import RetiredKey
 from pipelines.deployment.settings import Deployment
@@ -23,6 +24,7 @@ from pipelines.handover.paths import Batch
 from pipelines.handover.retired import RetiredBatch
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.together import BatchJob
+from pipelines.ledger.own_time import LedgerClock
 from pipelines.log.fold import Fold
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import Output
@@ -37,6 +39,7 @@ class Task:
     Attributes:
         path, campaign: its campaign file.
         fold: of the campaign.
+        clock: this machine's.
         stated: what parties elsewhere state of its batches.
     """
 
@@ -47,6 +50,7 @@ class Task:
     fold: Fold
     engine: Engine
     console: Console | None
+    clock: Clock
     stated: Stated = field(default_factory=dict)
 
     def output(self, hop: HopName) -> str:
@@ -133,7 +137,7 @@ def _discovery(
     return plan_discover(
         task.path, task.output(source), task.deployment.keys, to.out, party=party, writer=to.writer,
         uncapped=task.deployment.file.uncapped_discovery, signed_by=keys_of(task.deployment, CHAIN[source].party),
-        ledger=task.deployment.ledger, known=task.known, **more,
+        ledger=task.deployment.ledger, clock=LedgerClock(task.clock, task.known), **more,
     )  # fmt: skip
 
 
@@ -149,7 +153,8 @@ def _analyze(task: Task, to: Output, _: RetiredKey | None) -> BatchJob | Retired
         task.path, task.output("shuffle"), deployment.keys, to.out, found=values,
         nothing_found=task.campaign.discovery is not None and values is None,
         grouped=grouped_items(deployment, task.campaign),
-        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger, known=task.known, window=task.window,
+        signed_by=keys_of(deployment, "shuffler"), ledger=deployment.ledger,
+        clock=LedgerClock(task.clock, task.known), window=task.window,
         writer=to.writer,
     )  # fmt: skip
 

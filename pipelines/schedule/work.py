@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rich.console import Console
 
+from hushcount.clock import Clock
 from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import told
@@ -43,6 +44,7 @@ class Work:
     """What the steps of a run share.
 
     Attributes:
+        clock: this machine's.
         now: the moment to work by: the clock's, unless that is far ahead.
         reached: the latest moment that is known to have come: it is later than `now` if the clock is behind.
         ahead: a sentence on a clock that is far ahead; empty: it is not.
@@ -52,6 +54,7 @@ class Work:
     deployment: Deployment
     logs: Logs
     vouched: Vouched
+    clock: Clock
     now: datetime
     reached: datetime
     ahead: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
+from hushcount.clock import MACHINE
 from pipelines.deployment.settings import Deployment
 from pipelines.files import leases, storage
 from pipelines.files.leases import Patience, Seen
@@ -65,13 +65,13 @@ def _batch(book: OrderBook, job: BatchJob) -> BatchPart:
 
 def _await(seen: Seen, stream: str, directories: Sequence[str]) -> bool:
     """Wait for the counts of all batches; return False if the stream ended, stood still or took too long."""
-    left, began = list(directories), time.monotonic()
+    left, began = list(directories), MACHINE.steady()
     while left:
         # Asked before its counts are looked for: it may have ended in between.
         at_work = seen.is_held and seen.lease is not None and seen.lease.owner == stream
         while left and storage.exists(storage.join(left[-1], COUNTS)):
             left.pop()
-        if left and (not at_work or time.monotonic() - began >= PATIENCE.asked):
+        if left and (not at_work or MACHINE.steady() - began >= PATIENCE.asked):
             return False
         if left:
             seen.look()

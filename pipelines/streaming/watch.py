@@ -12,6 +12,7 @@ from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
+from hushcount.clock import MACHINE
 from hushcount.errors import FormatError
 from pipelines.files.leases import owner_of
 from pipelines.files.orders import MOST_TOGETHER
@@ -71,7 +72,7 @@ class WatchOrders(beam.DoFn):
         self, book: OrderBook, tracker: _Tracker = _NUMBERS, watermark: ManualWatermarkEstimator = _WATERMARK
     ) -> Iterator[TimestampedValue]:
         # Flink goes on long before the time that it was asked for.
-        time.sleep(max(0.0, self._due - time.monotonic()))
+        time.sleep(max(0.0, self._due - MACHINE.steady()))
         self._looks += 1
         number = tracker.current_restriction().start
         if not self._looks % _LISTED_EVERY:
@@ -93,5 +94,5 @@ class WatchOrders(beam.DoFn):
         if found:
             watermark.set_watermark(Timestamp((number + 1) * MOST_TOGETHER))
         pause = 0.0 if found else self._every
-        self._due = time.monotonic() + pause
+        self._due = MACHINE.steady() + pause
         tracker.defer_remainder(Duration(pause))

@@ -17,6 +17,7 @@ from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.evaluator.running import evaluating, manifests
 from tests.shuffler.collector.running import Running, Site, now_text, running, wait_for
+from tests.support.clocks import stopped
 from tests.support.jobs import done, write_lines
 
 HERE = Path(__file__).parent
@@ -69,7 +70,7 @@ class Measured:
     def close_window(self) -> Path:
         """Run what is due when the window and its grace are over; return the folder of the results."""
         later = datetime.now(timezone.utc) + timedelta(days=4)
-        made = run(Deployment.read(self.site.config), now=later, vouched=Vouched(clock_is_right=True))
+        made = run(Deployment.read(self.site.config), clock=stopped(later), vouched=Vouched(clock_is_right=True))
         (folder,) = (self.site.base / "store" / "results" / "words").iterdir()
         assert made.problems == []
         return folder

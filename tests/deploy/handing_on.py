@@ -13,6 +13,7 @@ from pipelines.outputs.summary import RUN_FOLDER
 from pipelines.schedule.run import run
 from tests.deploy.conftest import DEPLOY
 from tests.deploy.test_schedules import mounts, services
+from tests.support.clocks import stopped
 from tests.support.collecting import window_name
 from tests.support.site import Site, at
 
@@ -70,7 +71,7 @@ def of_shuffler(root: Path) -> Deployment:
 def shuffled(site: Site) -> tuple[Deployment, Path]:
     """Return the shuffler's deployment after it shuffled one batch, and where that lies."""
     shuffler = of_shuffler(site.root)
-    assert run(shuffler, now=at(1.1)).problems == []
+    assert run(shuffler, clock=stopped(at(1.1))).problems == []
     (batch,) = (site.root / "own" / "words").iterdir()
     return shuffler, batch
 

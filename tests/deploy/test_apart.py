@@ -12,6 +12,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import Run, cli, done
 from tests.support.site import Site, at, values
@@ -41,7 +42,7 @@ class Apart:
         self.files["shuffler"].write_text(text)
 
     def run(self, party: str, day: float) -> Done:
-        return run(Deployment.read(self.files[party]), now=at(day), vouched=Vouched(clock_is_right=True))
+        return run(Deployment.read(self.files[party]), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
 
     def hand_on(self) -> list[str]:
         to = self.site.root / "store-a"

@@ -15,6 +15,7 @@ from hushcount.errors import UsageError
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import GONE, deployment, files, hands, inside, of_shuffler, shuffled
+from tests.support.clocks import stopped
 from tests.support.collecting import window_name
 from tests.support.jobs import summary
 from tests.support.site import Site, at
@@ -41,9 +42,9 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     stated = {"stated/shuffler": shuffler.folder("stated", "shuffler")}
     aux = deployment(site.root, "aux-server", "redacted-campaigns", shuffled=to["to-aux"], **stated)
     with planted(Path(to["to-aux"]), batch, "discovery") as path:
-        (problem,) = run(aux, now=at(1.1)).problems
+        (problem,) = run(aux, clock=stopped(at(1.1))).problems
         assert f"{path} was not signed" in problem
-    done = run(aux, now=at(1.1))
+    done = run(aux, clock=stopped(at(1.1)))
     assert (done.problems, len(done.hops)) == ([], 1)
     asked = hands(hand_on, f"released/bins={to['bins']}")
     (block,) = (site.root / "aux-server-store" / "released").rglob("*.blocks")
@@ -61,21 +62,21 @@ def test_what_is_handed_on_is_all_that_a_party_needs_and_no_more(hand_on: Module
     read = {"shuffled": to["to-analyzer"], "released": to["bins"], **stated}
     analyzer = deployment(site.root, "analyzer", "campaigns", **read)
     with planted(Path(to["bins"]), batch, "bins") as path:
-        (problem,) = run(analyzer, now=at(1.1)).problems
+        (problem,) = run(analyzer, clock=stopped(at(1.1))).problems
         assert f"{path} was not signed" in problem
     with planted(Path(to["to-analyzer"]), batch, "reports") as path:
-        done = run(analyzer, now=at(1.1))
+        done = run(analyzer, clock=stopped(at(1.1)))
         (problem,) = done.problems
         assert f"{path} was not signed" in problem
         assert len(done.hops) == 1
-    done = run(analyzer, now=at(1.1))
+    done = run(analyzer, clock=stopped(at(1.1)))
     assert (done.problems, len(done.hops)) == ([], 1)
     results = site.root / "analyzer-store" / "results" / "words" / batch.name
     assert summary(results)["accepted"] == 300
 
     # With the redacted file nobody reveals a value: the analyzer needs the whole one.
     wrong = deployment(site.root, "analyzer", "redacted-campaigns", **read)
-    (problem,) = run(replace(wrong, store=str(site.root / "x")), now=at(1.1)).problems
+    (problem,) = run(replace(wrong, store=str(site.root / "x")), clock=stopped(at(1.1))).problems
     assert "no hash key" in problem
 
 
@@ -96,11 +97,11 @@ def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
     hand_on.hand_on(shuffler, asked)
     assert files(site.root / "to") == {"reports", *SIGNED}
     sure = Vouched(clock_is_right=True)
-    assert run(shuffler, now=at(25), vouched=sure).deleted == []
+    assert run(shuffler, clock=stopped(at(25)), vouched=sure).deleted == []
     # Segments go in time; what was handed on waits for receipts, which nobody leaves here.
-    (segments,) = run(shuffler, now=at(35), vouched=sure).deleted
+    (segments,) = run(shuffler, clock=stopped(at(35)), vouched=sure).deleted
     assert segments.endswith(" segments")
-    assert any(one.endswith(" shuffled") for one in run(shuffler, now=at(95), vouched=sure).deleted)
+    assert any(one.endswith(" shuffled") for one in run(shuffler, clock=stopped(at(95)), vouched=sure).deleted)
     ((line,), _) = hand_on.hand_on(shuffler, asked)
     assert line.startswith(f"deleted: words/{window_name(0)}-")
     assert files(site.root / "to") == set()

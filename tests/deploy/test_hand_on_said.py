@@ -16,6 +16,7 @@ from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import hands, in_compose, mounted, of_shuffler, shuffled
 from tests.deploy.test_schedules import JOBS, options, services
+from tests.support.clocks import stopped
 from tests.support.site import Site, at, view_of
 from tests.support.stub_store import StubStore
 
@@ -31,7 +32,7 @@ class Parties:
 
     def run(self, party: str, day: float, *late: str) -> Done:
         """Run on a day; the only problems are that these parties' receipts are late."""
-        done = run(in_compose(self.site.root, party), now=at(day), vouched=Vouched(clock_is_right=True))
+        done = run(in_compose(self.site.root, party), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
         assert [one.split(": ")[1].split(" of ")[0] for one in done.problems] == [
             f"{recipient} has left no receipt" for recipient in late
         ]

@@ -12,7 +12,7 @@ import pytest
 from pipelines.audit import parties
 from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
-from pipelines.ledger.clock import Clock
+from pipelines.ledger.clock import Reading
 from pipelines.log import entries
 from pipelines.log.entries import whole_second
 from pipelines.log.fold import Fold
@@ -37,15 +37,15 @@ def a_run_works_by_its_clock(patch: Patch) -> None:
 
 
 def any_stamp_is_believed(patch: Patch) -> None:
-    def reach(self: Clock) -> datetime | None:
+    def reach(self: Reading) -> datetime | None:
         stamps = [stamp for witness in self.witnesses for stamp in witness.stamps]
         return self.store or max([*stamps, *([] if self.trusted is None else [self.trusted])], default=None)
 
-    patch.setattr(Clock, "reach", property(reach))
+    patch.setattr(Reading, "reach", property(reach))
 
 
 def a_store_is_believed(patch: Patch) -> None:
-    patch.setattr(Clock, "present", property(lambda self: self.store or self.now))
+    patch.setattr(Reading, "present", property(lambda self: self.store or self.now))
 
 
 def a_stamp_to_come_is_late(patch: Patch) -> None:

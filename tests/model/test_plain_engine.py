@@ -24,6 +24,7 @@ from tests.model.actions import Collect, Pass
 from tests.model.promises import Memory
 from tests.model.seen import Output, outputs
 from tests.model.world import Kind, world
+from tests.support.clocks import stopped
 from tests.support.jobs import BEAM
 from tests.support.plain_engine import instead_of_beam
 
@@ -41,7 +42,7 @@ def test_jobs_that_run_at_once_put_out_what_the_engine_does(tmp_path: Path) -> N
         plain = {one.folder: one for one in outputs(here)}
         here.root, here.deployment = tmp_path / "other", Deployment.read(tmp_path / "other" / "deployment.toml")
     # From here on Beam's own engine, which a world puts aside.
-    assert run(here.deployment, now=here.now()).problems == []
+    assert run(here.deployment, clock=stopped(here.now())).problems == []
     real = {one.folder: one for one in outputs(here)}
     assert plain.keys() == real.keys() == {"shuffled", "released", "found", "results"}
     for folder, one in plain.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine import runner as runner_module
 from pipelines.files import leases, storage
 from pipelines.jobs import shuffle
-from pipelines.ledger import charges, runs
+from pipelines.ledger import runs
 from pipelines.log import log
 from pipelines.log.log import Logs
 from pipelines.schedule.done import Done
@@ -34,6 +33,7 @@ from tests.model.made import BEGIN, Settings, made
 from tests.model.points import Answer, Killed, Points, Process
 from tests.model.timeline import Followed, Timeline
 from tests.support import plain_engine
+from tests.support.clocks import stopped
 from tests.support.collecting import DAY
 from tests.support.stub_store import StubStore
 
@@ -241,7 +241,7 @@ class World:
                         # Neither of two runs minds the other's lease, which stands still.
                         with self.points.outside():
                             self.end_lease()
-                    of_part = run(part, now=self.now(), vouched=vouched)
+                    of_part = run(part, clock=stopped(self.now()), vouched=vouched)
                     done.problems += of_part.problems
                     done.dropped += of_part.dropped
                     done.waiting += of_part.waiting
@@ -300,9 +300,6 @@ def world(kind: Kind) -> Iterator[World]:
             patch.setattr(leases, "_is_gone", lambda _: points.at_work < 2)
             # A checkpoint for few entries.
             patch.setattr(log, "_EVERY", 3)
-            for module in list(sys.modules.values()):
-                if getattr(module, "utc_now", None) is charges.utc_now and module is not charges:
-                    patch.setattr(module, "utc_now", here.now)
             yield here
     finally:
         shutil.rmtree(root, ignore_errors=True)

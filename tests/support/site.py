@@ -17,6 +17,7 @@ from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, new_keys, summary, write_lines
 
@@ -77,7 +78,7 @@ class Site:
 
     def run(self, day: float, *, sure: bool = False) -> Done:
         """Run on a day; `sure`: the operator says that the clock is right, as after many days on which none ran."""
-        return run(self.deployment, now=at(day), vouched=Vouched(clock_is_right=sure))
+        return run(self.deployment, clock=stopped(at(day)), vouched=Vouched(clock_is_right=sure))
 
     def copied(self, root: Path) -> Site:
         """Return the same in another directory, as it is now."""

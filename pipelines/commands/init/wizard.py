@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typer import BadParameter
 
 from hushcount.campaigns.dictionary import Dictionary, read_dictionary
 from hushcount.campaigns.parts import Identifier
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import duration, window_at
 from hushcount.errors import UsageError
 from hushcount.formats.models import explain
@@ -196,7 +197,7 @@ def _number(name: str, text: str, form: str) -> float:
 def _window(text: str, _: Mapping[Name, Any]) -> timedelta:
     try:
         length = duration(text)
-        window_at(datetime.now(timezone.utc), length)
+        window_at(MACHINE.now(), length)
     except ValueError:
         raise UsageError(
             f"window is {repeated(text)}, must be a whole number and s, m, h or d, up to 366d, as in 1h or 1d"

@@ -18,6 +18,7 @@ from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.outputs.counts import HopCounts
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of
@@ -45,7 +46,7 @@ def shuffled(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("shuffled"))
     (segment,) = collect(site.store, site.campaign, values(200), day=0)
     assert segment.exists()
-    assert run(of_party(site, "shuffler"), now=at(1.1)).problems == []
+    assert run(of_party(site, "shuffler"), clock=stopped(at(1.1))).problems == []
     return site
 
 
@@ -62,7 +63,7 @@ def test_where_all_parties_run_a_line_of_each_stream_says_where_every_report_is(
         ("shuffler", "analyzer"), "reports", "log", None, 200, 0, {}, {}, 200
     )
     # Shuffled, and read by nobody yet.
-    assert run(of_party(site, "shuffler"), now=at(1.1)).problems == []
+    assert run(of_party(site, "shuffler"), clock=stopped(at(1.1))).problems == []
     assert {line.on_its_way for line in lines(account_at(site, 1.2)).values()} == {200}
     assert site.run(1.2).problems == []
     # Too few of the next window: they wait, and at last they are dropped.
@@ -91,7 +92,7 @@ def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site:
     assert found["shuffler", "reports"] == Line(("shuffler",), "reports", "statements", at(1.1).isoformat(), 200, 200)
     assert found["analyzer", "reports"] == Line(("analyzer",), "reports", "log", None, 200, 0, {}, {}, 200)
 
-    assert run(analyzer, now=at(1.3)).problems == []
+    assert run(analyzer, clock=stopped(at(1.3))).problems == []
     found = lines(account(analyzer, 1.4))
     assert found["analyzer", "reports"] == Line(("analyzer",), "reports", "log", None, 200, 200)
     # The shuffler hears that they were taken, and not what became of them.
@@ -99,7 +100,7 @@ def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site:
     assert (receipt["taken"], receipt["streams"]) == (200, {})
     for ran in (False, True):
         if ran:
-            assert run(shuffler, now=at(1.4)).problems == []
+            assert run(shuffler, clock=stopped(at(1.4))).problems == []
         found = lines(account(shuffler, 1.4))
         assert found["shuffler", "reports"] == Line(("shuffler",), "reports", "log", None, 200, 200)
         assert found["analyzer", "reports"] == Line(
@@ -146,7 +147,7 @@ DIFFERENT = [
 def test_what_a_party_said_and_the_log_here_does_not_is_a_difference(
     site: Site, folder: str, party: str, fields: dict[str, Any], says: str
 ) -> None:
-    assert run(of_party(site, "analyzer"), now=at(1.2)).problems == []
+    assert run(of_party(site, "analyzer"), clock=stopped(at(1.2))).problems == []
     assert account(of_party(site, party), 1.3).differences == []
     changed(said(site, folder), **fields)
     (difference,) = account(of_party(site, party), 1.3).differences
@@ -154,7 +155,7 @@ def test_what_a_party_said_and_the_log_here_does_not_is_a_difference(
 
 
 def test_a_receipt_of_a_batch_that_the_log_does_not_know_is_a_difference(site: Site) -> None:
-    assert run(of_party(site, "analyzer"), now=at(1.2)).problems == []
+    assert run(of_party(site, "analyzer"), clock=stopped(at(1.2))).problems == []
     shutil.rmtree(site.store / "log" / "shuffler")
     told = account(of_party(site, "shuffler"), 1.3).differences
     assert any("is of shuffled, of which the log of shuffler knows nothing" in one for one in told)
@@ -170,18 +171,18 @@ def test_a_hand_over_without_a_receipt_is_overdue_after_a_window_and_its_grace(s
         own = [one for one in account(shuffler, day).differences if "receipt" in one]
         elsewhere = account(analyzer, day).differences
         assert (len(own), len(elsewhere)) == (late, late)
-        ran = run(analyzer, now=at(day), vouched=SURE).problems
+        ran = run(analyzer, clock=stopped(at(day)), vouched=SURE).problems
         assert ran == elsewhere
     assert own[0].startswith(f"words/{batch}: analyzer has left no receipt of shuffled since ")
     assert elsewhere[0].startswith(f"words/{batch}: shuffler stated shuffle at ")
     assert "no analyze has read it here" in elsewhere[0]
     missing.rename(site.store / "shuffled")
-    assert run(shuffler, now=at(4.3), vouched=SURE).problems == own
-    assert run(analyzer, now=at(4.3), vouched=SURE).problems == []
+    assert run(shuffler, clock=stopped(at(4.3)), vouched=SURE).problems == own
+    assert run(analyzer, clock=stopped(at(4.3)), vouched=SURE).problems == []
     assert account(analyzer, 4.3).differences == []
     # A receipt that no run has taken into the log counts.
     assert account(shuffler, 4.3).differences == []
-    assert run(shuffler, now=at(4.4), vouched=SURE).problems == []
+    assert run(shuffler, clock=stopped(at(4.4)), vouched=SURE).problems == []
 
 
 def kept(deployment: Deployment, **days: float) -> Deployment:
@@ -195,9 +196,11 @@ def test_what_was_deleted_without_a_receipt_is_red_for_ever(site: Site) -> None:
     shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
     batch = site.batch(0)
     copies = Path(shutil.copytree(site.store / "shuffled", site.root / "copies"))
-    assert run(kept(shuffler, shuffled=6), now=at(20), vouched=SURE).deleted == []
-    assert run(kept(shuffler, shuffled=6, at_most=20), now=at(20), vouched=SURE).deleted == []
-    assert run(kept(shuffler, shuffled=6, at_most=20), now=at(22), vouched=SURE).deleted == [f"words/{batch} shuffled"]
+    assert run(kept(shuffler, shuffled=6), clock=stopped(at(20)), vouched=SURE).deleted == []
+    assert run(kept(shuffler, shuffled=6, at_most=20), clock=stopped(at(20)), vouched=SURE).deleted == []
+    assert run(kept(shuffler, shuffled=6, at_most=20), clock=stopped(at(22)), vouched=SURE).deleted == [
+        f"words/{batch} shuffled"
+    ]
     for day in (22.1, 400):
         found = account(shuffler, day)
         (difference,) = found.differences
@@ -205,12 +208,12 @@ def test_what_was_deleted_without_a_receipt_is_red_for_ever(site: Site) -> None:
         assert "whether 200 reports of it" in difference
         line = lines(found)["shuffler", "reports"]
         assert (line.went_on, line.dropped, line.on_its_way) == (0, {"deleted_unreceived": 200}, 0)
-    (problem,) = run(analyzer, now=at(22.1), vouched=SURE).problems
+    (problem,) = run(analyzer, clock=stopped(at(22.1)), vouched=SURE).problems
     assert problem in account(analyzer, 22.1).differences
     assert "what shuffler deleted before, nobody counts" in problem
     # The analyzer had a copy, and reads it now.
     shutil.copytree(copies, site.store / "shuffled", dirs_exist_ok=True)
-    assert run(analyzer, now=at(22.2), vouched=SURE).problems == []
+    assert run(analyzer, clock=stopped(at(22.2)), vouched=SURE).problems == []
     assert account(analyzer, 22.3).differences == []
     assert account(shuffler, 22.3).differences == [difference]
 
@@ -252,7 +255,7 @@ def test_reports_that_were_given_up_are_a_state_of_their_own_and_stay_red(
     assert (refused.status, f"DIFFERENCE {lacks}" in refused.out) == (1, True)
     assert any(lacks in problem for problem in site.run(-2.9).problems)
 
-    ran = run(site.deployment, now=at(-2.9), vouched=Vouched(log_was_restored=True))
+    ran = run(site.deployment, clock=stopped(at(-2.9)), vouched=Vouched(log_was_restored=True))
     assert ran.problems == []
     found_states = {one.window: one.states for one in account_at(site, -2.8).windows}
     assert found_states == {

@@ -67,7 +67,7 @@ def test_a_value_of_no_characters_that_many_post_makes_neither_an_item_nor_a_fau
 ) -> None:
     with monkeypatch.context() as forged:
         # As clients of an attacker make it.
-        forged.setattr("hushcount.client.fault_of_text", lambda _: None)
+        forged.setattr("hushcount.report_making.fault_of_text", lambda _: None)
         collect(site.store, site.campaign, [""] * 100 + sent(0, 100), day=0)
     finished = site.run(1.1)
     assert finished.problems == []
@@ -100,7 +100,7 @@ def attempt(files):
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(one_file_less)
-        os._exit(len(run(deployment, now=now).problems))
+        os._exit(len(run(deployment, clock=stopped(now)).problems))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -25,6 +25,7 @@ from pipelines.files import storage
 from pipelines.handover.file_list import listed_files
 from pipelines.handover.upstream import read_upstream
 from pipelines.schedule.run import run
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_of, found, refused, summary
 from tests.support.records import private_key, read_file, write_rows
@@ -260,11 +261,11 @@ def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, sett
     shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
     for day in (0, 1):
         collect(site.store, site.campaign, values(60), day=day)
-        assert run(shuffler, now=at(day + 1.1)).problems == []
+        assert run(shuffler, clock=stopped(at(day + 1.1))).problems == []
     folder = site.store / "shuffled" / "words"
     shutil.rmtree(folder / site.batch(1))
     shutil.copytree(folder / site.batch(0), folder / site.batch(1))
-    (problem,) = run(analyzer, now=at(2.2)).problems
+    (problem,) = run(analyzer, clock=stopped(at(2.2))).problems
     assert f"{site.batch(1)}/summary.json is not what the shuffler states" in problem
     assert not (site.store / "results" / "words" / site.batch(1)).exists()
     if settings:
@@ -281,7 +282,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("released"), discovery=True, settings=BOTH)
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")
     collect(site.store, site.campaign, values(200), day=0)
-    assert run(of_party(site, "shuffler", "aux-server"), now=at(1.1)).problems == []
+    assert run(of_party(site, "shuffler", "aux-server"), clock=stopped(at(1.1))).problems == []
     return site
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import MACHINE
 from hushcount.errors import HushcountError
 from hushcount.maths.odds import Odds
 from hushcount.privacy.composition import Loss
@@ -26,7 +27,7 @@ from hushcount.privacy.statement import statement
 from hushcount.senders import Authentication, Senders, told_in
 from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.ledger.balance import OverLimit, balance, require_room
-from pipelines.ledger.charges import Charge, Limit, charge_key, stamp, utc_now
+from pipelines.ledger.charges import Charge, Limit, charge_key, stamp
 from pipelines.ledger.charging import charging, cost_of
 from pipelines.ledger.draws import draw_path
 from pipelines.ledger.file import VERSION, LedgerError, opened, put, read_charges, writing
@@ -193,7 +194,7 @@ def test_a_release_over_the_limit_is_refused_before_data_is_read(
     assert not [path for path in opens if path.endswith(".blocks")]
     assert files_under(tmp_path) == before
     text = str(refusal.value)
-    renews = stamp(utc_now() + timedelta(days=30))[:10]
+    renews = stamp(MACHINE.now() + timedelta(days=30))[:10]
     said = (
         f"({1.5 * cost:.6g}, 1e-06)",
         "spent are (",
@@ -700,7 +701,7 @@ def test_analyze_with_a_ledger(chain: Chain, tmp_path: Path, ledger: Path) -> No
     assert Loss(first["ledger"]["charged"]["epsilon"], first["ledger"]["charged"]["delta"]) == cost
     assert first["ledger"]["spent"]["epsilon"] == cost.epsilon
     assert first["ledger"]["remaining"]["epsilon"] == pytest.approx(10 - cost.epsilon)
-    assert first["ledger"]["renews"] > stamp(utc_now())
+    assert first["ledger"]["renews"] > stamp(MACHINE.now())
     items = write_lines(tmp_path / "items.txt", ["alpha"])
     run = done(*chain.analyze_arguments(out="b"), *file, "--items", items)
     assert "before, not again" in run.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
-from pipelines.ledger.clock import Clock, Witness, span, usual_bound
+from pipelines.ledger.clock import Reading, Witness, span, usual_bound
 
 START = datetime(2026, 11, 21, tzinfo=timezone.utc)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -16,10 +16,10 @@ def at(*days: float) -> tuple[datetime, ...]:
     return tuple(START + day * DAY for day in days)
 
 
-def clock(now: float, *days: float, trusted: float | None = None) -> Clock:
+def clock(now: float, *days: float, trusted: float | None = None) -> Reading:
     """Return a clock on a day, of a deployment with manifests of these days."""
     last = None if trusted is None else START + trusted * DAY
-    return Clock(START + now * DAY, BOUND, last, (Witness("the newest manifest", at(*days)),))
+    return Reading(START + now * DAY, BOUND, last, (Witness("the newest manifest", at(*days)),))
 
 
 def test_a_clock_is_near_as_long_as_stamps_follow_each_other() -> None:

@@ -19,6 +19,7 @@ from pipelines.schedule.attempts import Attempt
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.site import Site, at, values
 
@@ -48,7 +49,7 @@ def released(site: Site) -> list[str]:
 
 
 def go(site: Site, day: float, *, ledger_was_lost: bool = False) -> Done:
-    return run(site.deployment, now=at(day), vouched=Vouched(ledger_was_lost=ledger_was_lost))
+    return run(site.deployment, clock=stopped(at(day)), vouched=Vouched(ledger_was_lost=ledger_was_lost))
 
 
 def beside(site: Site, name: str) -> Site:

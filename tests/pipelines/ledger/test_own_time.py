@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from hushcount.privacy.composition import Loss
-from pipelines.ledger import own_time
 from pipelines.ledger.balance import OverLimit
 from pipelines.ledger.charges import Limit, stamp
 from pipelines.ledger.charging import charging
 from pipelines.ledger.file import opened, put, read_charges, read_limit, read_newest, writing
 from pipelines.ledger.overview import check, describe, set_limit
-from pipelines.ledger.own_time import FAR, believed, confirm
+from pipelines.ledger.own_time import FAR, LedgerClock, believed, confirm
 from pipelines.outputs.account import Spent
 from tests.pipelines.conftest import World
 from tests.pipelines.ledger.test_charging import NOW, batch, release, upstream
@@ -37,20 +38,17 @@ FEW = 4999
 LIMIT = 2 * COST
 
 
+@dataclass
 class Clock:
     """What this machine's clock says."""
 
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
+    now: datetime
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(NOW)
-    monkeypatch.setattr(own_time, "utc_now", clock)
+    monkeypatch.setitem(vars(MACHINE), "seconds", lambda: clock.now.timestamp())  # noqa: PLW0108  # now changes
     return clock
 
 
@@ -73,7 +71,7 @@ def ledger(tmp_path: Path) -> Path:
 def released(ledger: Path, campaign: Campaign, folder: str, known: datetime | None = None) -> bool:
     """Release an input that costs COST, and return whether it fitted."""
     try:
-        with charging(ledger, campaign, "analyze", upstream(FEW), folder, known=known) as charge:
+        with charging(ledger, campaign, "analyze", upstream(FEW), folder, clock=LedgerClock(known=known)) as charge:
             charge.commit(Loss(COST, 0.0), FEW)
     except OverLimit:
         return False
@@ -294,7 +292,7 @@ from pathlib import Path
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
 from hushcount.privacy.composition import Loss
-from pipelines.ledger import own_time
+from hushcount.clock import MACHINE
 from pipelines.ledger.charging import charging
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import HopSummary
@@ -302,7 +300,7 @@ from pipelines.outputs.summary import HopSummary
 ledger, path, folder, *times = sys.argv[1:]
 
 def at(moment):
-    own_time.utc_now = lambda: datetime.fromisoformat(moment)
+    vars(MACHINE)["seconds"] = datetime.fromisoformat(moment).timestamp
 
 def here(name):
     print(name, flush=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hushcount.clock import MACHINE
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
 from pipelines.deployment.campaigns import read_campaign
@@ -20,6 +21,7 @@ from pipelines.log.ledger_check import charge_lacking
 from pipelines.log.log import Logs
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import done, files_under
 from tests.support.site import Site, account_at, at, values
@@ -109,7 +111,7 @@ def test_a_lost_ledger_comes_back_with_its_limit(tmp_path: Path, days: TwoDays) 
         remove(site.root / name)
     first, last = site.batch(0), site.batch(1)
     assert "is missing" in bad(site, 2.2)["charges of words"].sentence
-    (problem,) = run(site.deployment, now=at(2.2), vouched=Vouched(ledger_was_lost=True)).problems
+    (problem,) = run(site.deployment, clock=stopped(at(2.2)), vouched=Vouched(ledger_was_lost=True)).problems
     of = f"{site.root / 'ledger.db'} lacked 4 charges, of 2 batches from {first} to {last}; they are charged now"
     assert problem == f"words: {of}, and its limit is ({ROOM:g}, 1e-06) again"
     assert charges(site) == days.right
@@ -171,13 +173,13 @@ def test_a_run_without_a_ledger_releases_nothing_once_another_has_named_one(
             others.append(0)
             others[0] = len(site.run(1.2).hops)
 
-    done_here = run(Deployment.read(none), now=at(2.1), say=say)
+    done_here = run(Deployment.read(none), clock=stopped(at(2.1)), say=say)
     # Both are shuffled by then.
     assert others == [6]
     assert [one.rpartition(" ")[2] for one in done_here.hops] == ["shuffle", "shuffle"]
     assert all("and the deployment names none" in one for one in done_here.problems)
     collect(site.store, site.campaign, values(200), day=2)
-    done_here = run(Deployment.read(none), now=at(3.1))
+    done_here = run(Deployment.read(none), clock=stopped(at(3.1)))
     assert all("and the deployment names none" in one for one in done_here.problems)
     assert not (site.store / "released" / "words" / site.batch(2)).exists()
     assert len(charges(site)) == 4
@@ -203,7 +205,7 @@ def test_an_entry_that_proves_nothing_charges_nothing(tmp_path: Path, days: TwoD
         "no-number": "does not say what was charged: ledger.charged.epsilon is -1",
     }[change]
     problems = charge_lacking(
-        site.deployment, read_campaign(site.deployment.campaigns / "words"), replace(fold, done=told)
+        site.deployment, read_campaign(site.deployment.campaigns / "words"), replace(fold, done=told), MACHINE
     )
     refused = [problem for problem in problems if ours in problem]
     assert all("of the log" in problem for problem in refused)

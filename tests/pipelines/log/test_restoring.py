@@ -22,6 +22,7 @@ from pipelines.log.segments import GIVEN_UP
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import new_campaign
 from tests.support.site import FLOOR, Site, account_at, at, values
@@ -74,7 +75,7 @@ def lose(site: Site, *names: str) -> None:
 
 
 def go(site: Site, day: float, vouched: Vouched = LOST) -> Done:
-    return run(site.deployment, now=at(day), vouched=vouched)
+    return run(site.deployment, clock=stopped(at(day)), vouched=vouched)
 
 
 def came(site: Site, day: int) -> None:

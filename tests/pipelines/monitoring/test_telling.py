@@ -24,6 +24,7 @@ from pipelines.monitoring.telling import tell
 from pipelines.schedule.done import Done
 from tests.hushcount.delivery.misbehaving import http, serving
 from tests.pipelines.monitoring.test_receivers import KEY, SECRET
+from tests.support.clocks import Hands, machine_shows
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, files_under, refused
 from tests.support.site import Site, at, values
@@ -247,8 +248,7 @@ def test_the_example_of_a_receiver_takes_what_is_genuine_once(tmp_path: Path, mo
         with pytest.raises(Undelivered, match="status 401"):
             forged.send(two)
         with monkeypatch.context() as clock, pytest.raises(Undelivered, match="status 401"):
-            past = time.time() - 400
-            clock.setattr(time, "time", lambda: past)
+            machine_shows(clock, Hands(time.time() - 400))
             hook.send(two)
         # Its answer may be lost with what it did not read.
         with pytest.raises(Undelivered, match=r"status 413|no answer"):

@@ -26,7 +26,7 @@ from shuffler.collector.metrics import Metrics
 from shuffler.collector.uploads.upload_queue import UploadQueue
 from tests.shuffler.collector.running import Site, make_site
 from tests.shuffler.collector.test_windows import HOUR, target_of, uploader_of
-from tests.support.clocks import Hands
+from tests.support.clocks import Hands, stopped
 from tests.support.jobs import found, summary
 from tests.support.statistics import FAILURE
 
@@ -80,7 +80,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site.config.write_text(f'ledger = "ledger.db"\n{site.config.read_text()}')
     first = time.time() // 3600 * 3600
     asyncio.run(collected(site, first))
-    done = run(Deployment.read(site.config), now=datetime.fromtimestamp(first + 7200 + 1200, timezone.utc))
+    done = run(Deployment.read(site.config), clock=stopped(datetime.fromtimestamp(first + 7200 + 1200, timezone.utc)))
     assert done.problems == []
     return site
 

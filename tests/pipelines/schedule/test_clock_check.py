@@ -13,7 +13,6 @@ import pytest
 from hushcount.collection.manifests import Manifest
 from hushcount.collection.windows import Window
 from pipelines.deployment.settings import Deployment
-from pipelines.ledger import own_time
 from pipelines.ledger.file import opened, put_newest, read_newest, writing
 from pipelines.log import entries
 from pipelines.log.facts import Times
@@ -22,6 +21,7 @@ from pipelines.log.log import Logs
 from pipelines.schedule.clock_check import Told, settled, told_time
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.closing import Listed, Rule, next_window
+from tests.support.clocks import stopped
 from tests.support.collecting import DAY, START, window_name
 from tests.support.stub_store import StubStore
 
@@ -170,7 +170,7 @@ class World:
 
     def look(self, day: float, *, confirmed: bool = False, logs: Logs | None = None) -> Told:
         time = told_time(self.deployment, [self.fold()], [], at(day))
-        return settled(self.deployment, logs or self.logs, [self.fold()], time, confirmed=confirmed)
+        return settled(self.deployment, logs or self.logs, [self.fold()], time, stopped(at(day)), confirmed=confirmed)
 
     def decide(self, day: float) -> None:
         """Decide something at a moment, in the log of each party."""
@@ -213,7 +213,7 @@ def test_of_several_runs_one_notes_that_the_clock_is_right(world: World) -> None
     time = told_time(world.deployment, [world.fold()], [], at(3))
     old = [world.fold()]
     for _ in range(3):
-        settled(world.deployment, Logs(world.deployment), old, time, confirmed=False)
+        settled(world.deployment, Logs(world.deployment), old, time, stopped(at(3)), confirmed=False)
     assert world.numbers()[0] == before + 1
 
 
@@ -225,14 +225,13 @@ def test_looks_by_a_clock_that_is_far_ahead_move_nothing(world: World) -> None:
     assert world.numbers() == before
 
 
-def test_a_clock_is_confirmed_once_for_the_run_and_the_ledger(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_is_confirmed_once_for_the_run_and_the_ledger(world: World) -> None:
     ledger = world.deployment.ledger
     assert ledger is not None
     with opened(ledger, create=True) as connection, writing(connection):
         put_newest(connection, at(3))
     world.decide(3)
     assert world.look(403).clock.is_far
-    monkeypatch.setattr(own_time, "utc_now", lambda: at(403))
     sure = world.look(403, confirmed=True)
     assert (sure.clock.is_far, sure.present) == (False, at(403))
     with opened(ledger) as connection:
@@ -248,7 +247,7 @@ def test_a_clock_is_confirmed_once_for_the_run_and_the_ledger(world: World, monk
 def test_a_clock_is_confirmed_where_no_log_has_begun(world: World) -> None:
     def look(confirmed: bool) -> Told:
         time = told_time(world.deployment, [world.fold()], listed((0, *FORTY)), at(40.1))
-        return settled(world.deployment, world.logs, [world.fold()], time, confirmed=confirmed)
+        return settled(world.deployment, world.logs, [world.fold()], time, stopped(at(40.1)), confirmed=confirmed)
 
     assert look(confirmed=False).clock.is_far
     assert not look(confirmed=True).clock.is_far

@@ -13,6 +13,7 @@ from pipelines.jobs import together
 from pipelines.jobs.together import BatchJob
 from pipelines.schedule import advancing
 from pipelines.schedule.run import run
+from tests.support.clocks import stopped
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import summary
 from tests.support.site import Site, account_at, at, values
@@ -90,4 +91,4 @@ def run_the_first(site: Site) -> None:
         if site.batch(1) in step:
             raise Killed
 
-    run(site.deployment, now=at(2.1), say=say)
+    run(site.deployment, clock=stopped(at(2.1)), say=say)

@@ -19,6 +19,7 @@ from pipelines.log.log import Logs
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from pipelines.windows.rules import calendar_of
+from tests.support.clocks import stopped
 from tests.support.collecting import DAY, START, add_copies, collect, window_name
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of
 
@@ -348,7 +349,7 @@ def test_a_log_that_is_restored_after_a_change_takes_batches_to_be_as_long_as_wi
     site.run(2.05)
     shutil.rmtree(site.store / "log")
     shutil.copytree(tmp_path / "copy", site.store / "log")
-    run(site.deployment, now=at(2.07), vouched=Vouched(log_was_restored=True))
+    run(site.deployment, clock=stopped(at(2.07)), vouched=Vouched(log_was_restored=True))
     (second,) = collect(site.store, site.campaign, values(60), 2, seconds=21_600)
     add_copies(first, second)
     came(second, "one", 2.25)

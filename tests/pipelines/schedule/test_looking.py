@@ -15,6 +15,7 @@ from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.schedule.run import run
 from pipelines.windows.stored import oldest_open, stored_files
+from tests.support.clocks import stopped
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli, done, new_campaign
 from tests.support.site import FLOOR, Site, at, values
@@ -57,9 +58,9 @@ def test_a_look_with_nothing_due_asks_for_no_folder_of_a_campaign(tmp_path: Path
         if file.is_file():
             StubStore.put(f"{STORE}/{file.relative_to(site.store)}", file.read_bytes())
     logs = Logs(site.deployment)
-    assert len(run(site.deployment, now=at(1.1), logs=logs).hops) == 4
+    assert len(run(site.deployment, clock=stopped(at(1.1)), logs=logs).hops) == 4
     asked.clear()
-    assert run(site.deployment, now=at(1.1), logs=logs).is_quiet
+    assert run(site.deployment, clock=stopped(at(1.1)), logs=logs).is_quiet
     others = [path for path in asked if "/other/" in path]
     assert {path.split("/")[4] for path in others} == {"log"}
     assert len(others) <= 3 * 4

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from hushcount.clock import MACHINE
 from hushcount.errors import UsageError
 from keys.directories import active_key
 from pipelines.audit.doctor import examine
@@ -32,6 +33,7 @@ from pipelines.schedule.handed import stated_elsewhere
 from pipelines.schedule.run import run
 from pipelines.schedule.tasks import Task
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import Site, at, values
@@ -64,7 +66,7 @@ class Apart:
 
     def run(self, *parties: Party, day: float = 1.2) -> Done:
         """Run on a day; `late` says which recipients it lacks receipts of, and `problems` the rest."""
-        done = run(self.of(*parties), now=at(day), vouched=Vouched(clock_is_right=True))
+        done = run(self.of(*parties), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
         self.late = {one.split(": ")[1].split()[0] for one in done.problems if LATE in one}
         done.problems = [one for one in done.problems if LATE not in one]
         return done
@@ -239,7 +241,7 @@ def test_what_was_exchanged_behind_the_look_does_not_count(
     path, campaign = epochs.files[batch.file]
     task = Task(
         deployment, campaign, path, batch, fold, Engine("FnApiRunner", ()),
-        Console(quiet=True), {(apart.batch, "shuffle"): said.model_copy(update={"summary": "0" * 64})},
+        Console(quiet=True), MACHINE, {(apart.batch, "shuffle"): said.model_copy(update={"summary": "0" * 64})},
     )  # fmt: skip
     with pytest.raises(UsageError, match="is not what the shuffler states"):
         (made,) = carry_out([attempt(task, "release", str(tmp_path / "attempt"))])

@@ -27,6 +27,7 @@ import sys
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
+from hushcount.clock import Clock
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule import run
 
@@ -35,7 +36,7 @@ deployment, now = Deployment.read(Path(sys.argv[1])), datetime.fromisoformat(sys
 import pipelines.jobs.analyze, pipelines.jobs.discover, pipelines.jobs.shuffle
 print("ready", flush=True)
 sys.stdin.readline()
-done = run.run(deployment, now=now, say=print)
+done = run.run(deployment, clock=Clock(now.timestamp), say=print)
 print(*done.hops, sep="\\n")
 print("problems", done.problems)
 """

@@ -19,6 +19,7 @@ from pipelines.files import storage
 from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
+from tests.support.clocks import stopped
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import refused
 from tests.support.site import FLOOR, Site, account_at, at, values, view_of
@@ -235,14 +236,14 @@ def test_readers_that_were_down_for_long_learn_the_time_from_what_others_state(t
     shuffler, readers = parts(site)
     for day in range(10):
         collect(site.store, site.campaign, values(100), day=day)
-        run(shuffler, now=at(day + 1.1))
+        run(shuffler, clock=stopped(at(day + 1.1)))
         if not day:
-            assert run(readers, now=at(1.2)).problems == []
-    came_back = run(readers, now=at(10.2))
+            assert run(readers, clock=stopped(at(1.2))).problems == []
+    came_back = run(readers, clock=stopped(at(10.2)))
     assert (came_back.problems, len(came_back.hops)) == ([], 9)
     collect(site.store, site.campaign, values(100), day=30)
-    run(shuffler, now=at(31.1), vouched=Vouched(clock_is_right=True))
-    (said,) = run(readers, now=at(31.2)).problems
+    run(shuffler, clock=stopped(at(31.1)), vouched=Vouched(clock_is_right=True))
+    (said,) = run(readers, clock=stopped(at(31.2))).problems
     assert "ahead of all else that tells the time" in said
     assert "the newest statement of another party" in said
 

@@ -22,6 +22,7 @@ from pipelines.windows.closing import Rule
 from pipelines.windows.intake import closed_next, intake_of
 from pipelines.windows.rules import rule_of
 from pipelines.windows.stored import stored_files
+from tests.support.clocks import stopped
 from tests.support.plain_jobs import PlainJobs, leave
 from tests.support.site import FLOOR, Site, at
 
@@ -158,7 +159,7 @@ def test_of_two_manifests_of_one_segment_one_is_taken(site: Site, monkeypatch: p
         Path(f"{second}.aside").rename(second)
 
     # When the next window too may close.
-    assert run(site.deployment, now=at(2.1), say=meanwhile).problems == []
+    assert run(site.deployment, clock=stopped(at(2.1)), say=meanwhile).problems == []
     (problem,) = site.run(2.2).problems
     assert "names a segment of another manifest" in problem
     assert [*jobs.released.values()] == [paths]

@@ -18,6 +18,7 @@ from hushcount.many_clients import ManyClients
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import STREAM, Running, Site, add_campaign, make_site, running, wait_for
+from tests.support.clocks import stopped
 from tests.support.jobs import done, summary, write_lines
 
 WINDOW, GRACE, PAUSE = 8, 12, 0.2
@@ -121,7 +122,7 @@ def test_a_rotation_while_clients_post_loses_and_doubles_no_report(site: Site, t
         assert collector.stop() == 0
     assert copies > 1
     assert new
-    run(deployment, now=now() + timedelta(hours=1))
+    run(deployment, clock=stopped(now() + timedelta(hours=1)))
     counted: Counter[int] = Counter()
     for path in (site.base / "store" / "results" / "words").iterdir():
         told = summary(path)

@@ -11,6 +11,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.schedule.done import Done
 from pipelines.schedule.run import run
 from tests.shuffler.collector.running import Site, make_site, running, wait_for
+from tests.support.clocks import stopped
 from tests.support.jobs import cli, found, refused, summary
 
 OTHERS, AGAIN = 60, 60
@@ -43,7 +44,7 @@ def stored(site: Site) -> int:
 
 
 def ran(site: Site) -> Done:
-    return run(Deployment.read(site.config), now=datetime.now(timezone.utc) + timedelta(hours=1, minutes=20))
+    return run(Deployment.read(site.config), clock=stopped(datetime.now(timezone.utc) + timedelta(hours=1, minutes=20)))
 
 
 def output(site: Site, folder: str) -> Path:
