@@ -22,6 +22,7 @@ from pipelines.audit.outputs import missing
 from pipelines.audit.reconcile import account_of, overdue, rescues, waiting_in
 from pipelines.audit.view import LAST, Finding, Verdict, View
 from pipelines.deployment.settings import Party
+from pipelines.handover.paths import WindowPath
 from pipelines.log.ledger_check import lacking, require_named
 from pipelines.windows.rules import START_AGAIN
 from pipelines.windows.stored import manifests_in
@@ -194,9 +195,9 @@ def segments(view: View) -> Iterator[Finding]:
     found = orphans(view)
     says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
     yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount segments relist")
-    there = [path.rpartition("/") for path in view.fold.files | {one.path for one in view.intake.listed}]
-    closed = Counter((collector_of(name), folder) for folder, _, name in there if name.endswith(SUFFIX))
-    twice = {str(collector): folder.split("/")[-1] for (collector, folder), number in closed.items() if number > 1}
+    there = [path for path in view.fold.files | {one.path for one in view.intake.listed} if path.endswith(SUFFIX)]
+    closed = Counter((collector_of(path.rpartition("/")[2]), WindowPath.of(path)) for path in there)
+    twice = {str(collector): folder.window for (collector, folder), number in closed.items() if number > 1}
     cure = "if two collectors have it, give each its own: a client's cap is counted by each"
     for collector, window in sorted(twice.items()):
         yield Finding(f"name of {collector}", "warning", f"two journals of that name closed {window}", cure)
@@ -211,7 +212,7 @@ def senders(view: View) -> Iterator[Finding]:
 def campaign_files(view: View) -> Iterator[Finding]:
     """Check that collectors store reports only of campaign files that are known here."""
     known = {epoch_folder(campaign) for campaign in view.epochs.campaigns.values()}
-    strange = sorted({one.path.split("/")[1] for one in manifests_in(view.files)} - known)
+    strange = sorted({WindowPath.of(one.path).file for one in manifests_in(view.files)} - known)
     says, cure = f"{strange[0]} is none of its epochs" if strange else "as published", "publish that campaign file here"
     yield Finding(f"campaign files of {view.campaign}", "bad" if strange else "good", says, cure)
 

@@ -38,11 +38,6 @@ class Batch:
         """WINDOW-EPOCH-FINGERPRINT, also the name of its folders."""
         return f"{self.window}-{folder_name(*self.file)}"
 
-    @property
-    def segments(self) -> str:
-        """The folder of the segments that came in its window, in the folder of segments."""
-        return f"{self.campaign}/{folder_name(*self.file)}/{self.window}"
-
     @classmethod
     def named(cls, campaign: str, name: str) -> Batch | None:
         """Return the batch of that name; None if no batch has it: operators put folders of their own beside ours."""
@@ -50,6 +45,28 @@ class Batch:
         if match is None or not is_window(match["window"]):
             return None
         return cls(campaign, match["window"], int(match["epoch"]), match["fingerprint"])
+
+
+@dataclass(frozen=True, order=True)
+class WindowPath:
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, in the folder of segments: manifests, and segments in folders of streams.
+
+    Attributes:
+        file: EPOCH-FINGERPRINT, of its campaign file.
+    """
+
+    campaign: str
+    file: str
+    window: str
+
+    @classmethod
+    def of(cls, path: str) -> WindowPath:
+        """Return the folder of a manifest or segment, which is named relative to the folder of segments."""
+        campaign, file, window, _ = path.split("/", 3)
+        return cls(campaign, file, window)
+
+    def __str__(self) -> str:
+        return f"{self.campaign}/{self.file}/{self.window}"
 
 
 @dataclass(frozen=True)
@@ -73,9 +90,4 @@ class SegmentPath:
         return cls(*names) if len(names) == _SEGMENT_NAMES and path.endswith(".blocks") else None
 
     def __str__(self) -> str:
-        return f"{self.folder}/{self.stream}/{self.name}"
-
-    @property
-    def folder(self) -> str:
-        """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, with the window's manifests."""
-        return f"{self.campaign}/{self.file}/{self.window}"
+        return f"{self.campaign}/{self.file}/{self.window}/{self.stream}/{self.name}"

@@ -15,6 +15,7 @@ from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, weakest
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, total_records
+from pipelines.handover.paths import WindowPath
 from pipelines.handover.parties import require_place
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
@@ -69,14 +70,14 @@ def read_upstream(
     return summary
 
 
-def placed_manifest(data: bytes, path: str, folder: str) -> Manifest:
-    """Return the manifest in a file's bytes; `folder` is where it lies, CAMPAIGN/EPOCH-FINGERPRINT/WINDOW.
+def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
+    """Return the manifest in a file's bytes; `folder` is where it lies.
 
     Raises:
         FormatError: it is not a manifest, or is of another window, campaign file or collector than its place says.
     """
     manifest = read_manifest(data, path)
-    of = f"{manifest.campaign}/{folder_name(manifest.epoch, manifest.fingerprint)}/{manifest.window}"
+    of = WindowPath(manifest.campaign, folder_name(manifest.epoch, manifest.fingerprint), manifest.window)
     if (folder, collector_of(path.rpartition("/")[2])) != (of, manifest.collector):
         raise FormatError(f"{path} is the manifest of {of} by {manifest.collector}: it lies in the wrong place")
     return manifest

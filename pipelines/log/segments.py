@@ -10,6 +10,7 @@ from hushcount.collection.epochs import FINGERPRINT_DIGITS
 from hushcount.collection.manifests import Manifest
 from hushcount.collection.windows import Window, window_start
 from hushcount.senders import Authentication
+from pipelines.handover.paths import WindowPath
 from pipelines.log.entries import TakenManifest
 
 File = tuple[int, str]
@@ -46,7 +47,7 @@ def window_of(manifest: Manifest | TakenManifest) -> Window:
 
 def segments_of(path: str, manifest: Manifest | TakenManifest) -> tuple[Segment, ...]:
     """Return the segments that a manifest lists; `path` is its own, in the folder of segments."""
-    folder, window, way = path.rpartition("/")[0], window_of(manifest), manifest.authentication
+    folder, window, way = WindowPath.of(path), window_of(manifest), manifest.authentication
     file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
     return tuple(
         Segment(f"{folder}/{stream}/{part.name}", file, window, stream, part.records, part.bytes, part.digest, way)

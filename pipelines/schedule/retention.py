@@ -22,7 +22,7 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HANDED_ON, Hop, hop_names
-from pipelines.handover.paths import Batch
+from pipelines.handover.paths import Batch, WindowPath
 from pipelines.jobs.dead_letters import CURES
 from pipelines.jobs.dead_letters import FOLDER as DEAD_LETTERS
 from pipelines.log.entries import Decision, Deleted, Deleting
@@ -204,17 +204,17 @@ def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list
         if fold.is_undone(name):
             needed |= {segment.path for segment in one.all_segments}
     ended = {name for name, window in fold.known_windows.items() if window.end < before}
-    known, kept = fold.files, {"/".join(path.split("/")[:3]) for path in needed}
-    files: dict[str, list[str]] = defaultdict(list)
+    known, kept = fold.files, {WindowPath.of(path) for path in needed}
+    files: dict[WindowPath, list[str]] = defaultdict(list)
     for path in storage.list_objects(storage.join(root, fold.campaign)) if ended else ():
         relative = storage.relative(path, root)
         if fullmatch(_IN_WINDOW, relative):
-            files["/".join(relative.split("/")[:3])].append(relative)
+            files[WindowPath.of(relative)].append(relative)
     gone = []
     for folder, paths in sorted(files.items()):
         # A file that no closed window took in keeps its folder; so does one that waits, though it be missing.
         finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
-        if folder in kept or folder.rpartition("/")[2] not in ended or not known >= finished:
+        if folder in kept or folder.window not in ended or not known >= finished:
             continue
         if not log.stands():
             raise HushcountError(f"the log of {log.party} was restored while segments were deleted: run again")
@@ -222,6 +222,6 @@ def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
             storage.remove(storage.join(root, path))
         for name in (*ENVELOPES, ""):
-            storage.remove_empty(storage.join(root, folder, name))
-        gone.append(folder)
+            storage.remove_empty(storage.join(root, str(folder), name))
+        gone.append(str(folder))
     return gone

@@ -17,6 +17,7 @@ from pipelines.files import storage
 from pipelines.files.block_files import header_of
 from pipelines.files.storage_errors import told
 from pipelines.handover.file_list import fault_of
+from pipelines.handover.paths import WindowPath
 from pipelines.handover.upstream import placed_manifest
 from pipelines.log.entries import Closed, TakenManifest
 from pipelines.log.fold import Fold
@@ -50,7 +51,7 @@ def _new_manifests(
             path = storage.join(root, relative)
             try:
                 data = storage.read_bytes(path, LISTING_BYTES)
-                manifest: Manifest | Exception = placed_manifest(data, path, relative.rpartition("/")[0])
+                manifest: Manifest | Exception = placed_manifest(data, path, WindowPath.of(relative))
             except Exception as error:
                 manifest = error
             yield relative, written, manifest
