@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import Octets, Reports
 from hushcount.oracles.mechanism import Mechanism
@@ -15,6 +17,8 @@ from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
 
 
+@with_input_types(bytes)
+@with_output_types(np.ndarray, counts=tuple[str, int], opening=tuple[str, int], dead=tuple[str, bytes])
 class OpenReports(beam.DoFn):
     """Blocks of sealed reports in, structured arrays of well-formed reports out.
 

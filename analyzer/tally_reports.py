@@ -14,6 +14,7 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import PCollection
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import Counts, Reports, UInt64Array
 from hushcount.oracles.mechanism import Mechanism
@@ -71,6 +72,8 @@ def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
     return min(rows, max(1, _BLOCK_CELLS // max(1, width)))
 
 
+@with_input_types(np.ndarray)
+@with_output_types(tuple[int, np.ndarray])
 class SplitRows(beam.DoFn):
     """Arrays of reports in, (block of rows, reports with rows counted from the block's first) out."""
 
@@ -90,6 +93,8 @@ class SplitRows(beam.DoFn):
         yield from zip(present.tolist(), np.split(ordered, starts[1:]), strict=True)
 
 
+@with_input_types(np.ndarray)
+@with_output_types(Sums)
 class TallyFn(beam.CombineFn):
     """Sums reports. Integers only: any sharding and any order give the identical tally.
 

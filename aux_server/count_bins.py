@@ -12,6 +12,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.typehints import with_input_types, with_output_types
 
 from aux_server.bins import Bins, bins_of, counted_dtype, united
 from hushcount.arrays import UInt64Array
@@ -42,10 +43,16 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
             | "count once"
             >> beam.ParDo(CountOnce(self._pair_bytes, self._places, keys)).with_outputs("counts", main="bins")
         )
-        bins = single.bins | "equal pairs meet" >> self._grouping | "add up" >> beam.Map(_add_up, self._pair_bytes)
+        bins = (
+            single.bins
+            | "equal pairs meet" >> self._grouping
+            | "add up" >> beam.Map(_add_up, self._pair_bytes).with_output_types(Bins)
+        )
         return {"bins": bins, "counts": single.counts}
 
 
+@with_input_types(tuple[int, Iterable[bytes]])
+@with_output_types(tuple[int, bytes], counts=tuple[str, int])
 class CountOnce(beam.DoFn):
     """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
 

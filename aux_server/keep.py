@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from aux_server.bins import Bins
 from aux_server.drawing import BinWords, Derives, Draw, Reference, in_drawn_order
@@ -43,7 +44,7 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
         return (
             bins
             | "keep" >> beam.ParDo(Keep(self._rule, self._draw))
-            | "one place" >> beam.Map(_one_place)
+            | "one place" >> beam.Map(_one_place).with_output_types(tuple[int, bytes])
             | "released records meet" >> beam.GroupByKey()
             | "in random order" >> beam.ParDo(InDrawnOrder(self._draw))
         )
@@ -65,6 +66,8 @@ class _Drawing(beam.DoFn):
         return self._read[1].derived(draw.context)
 
 
+@with_input_types(Bins)
+@with_output_types(bytes)
 class Keep(_Drawing):
     """Bins in, the records of kept bins out."""
 
@@ -162,6 +165,8 @@ def _one_place(record: bytes) -> tuple[int, bytes]:
     return 0, record
 
 
+@with_input_types(tuple[int, Iterable[bytes]])
+@with_output_types(tuple[int, bytes])
 class InDrawnOrder(_Drawing):
     """(place, records) in, (place, block of them in random order) out."""
 

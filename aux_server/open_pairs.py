@@ -9,6 +9,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import Octets, UInt64Array
 from hushcount.discovery.pairs import DiscoveryFormat
@@ -17,6 +18,8 @@ from keys.directories import KeyReference
 from keys.opening import Opener, Outcome
 
 
+@with_input_types(bytes)
+@with_output_types(tuple[int, bytes], counts=tuple[str, int], opening=tuple[str, int], dead=tuple[str, bytes])
 class OpenPairs(beam.DoFn):
     """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 

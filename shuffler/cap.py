@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import Words
@@ -22,6 +23,8 @@ from shuffler.separate import CLAIM, key_of
 _KEY_WORDS = 4
 
 
+@with_input_types(tuple[int, Iterable[bytes]])
+@with_output_types(tuple[int, bytes], counts=tuple[str, int])
 class RefuseOverCap(beam.DoFn):
     """(place, blocks of claims) in, (place, tags of the reports over the cap) out; the last step that sees a token.
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.randomness import SystemWords, Words, permutation
@@ -29,6 +30,8 @@ LOST_TO = "lost_to_"
 """With an earlier batch's number, the name of a count: duplicates of what that forwards."""
 
 
+@with_input_types(tuple[int, dict[str, Iterable[bytes]]])
+@with_output_types(tuple[tuple[int, int], bytes], counts=tuple[int, tuple[str, int]])
 class MixShard(beam.DoFn):
     """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of what stays) out.
 

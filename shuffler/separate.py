@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow, IntervalWindow, WindowFn
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.arrays import UInt64Array
 from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
@@ -56,6 +57,8 @@ def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
     return found
 
 
+@with_input_types(tuple[int, bytes])
+@with_output_types(tuple[int, bytes])
 class Numbered(beam.DoFn):
     """(place, block) of one batch in, (place, number of the batch and block) out."""
 
@@ -87,6 +90,8 @@ class _InPlaces(beam.DoFn):
             self._begun.add(window)
 
 
+@with_input_types(bytes)
+@with_output_types(tuple[int, bytes])
 class TagReleased(_InPlaces):
     """Blocks of earlier forwarded reports in; (place, their tags) out, where their copies go too.
 
@@ -104,6 +109,8 @@ class TagReleased(_InPlaces):
         yield from split(as_records(tagged), tagged, self._places)
 
 
+@with_input_types(bytes)
+@with_output_types(tuple[int, bytes], claims=tuple[int, bytes])
 class Separate(_InPlaces):
     """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
 

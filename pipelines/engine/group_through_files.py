@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.wire.tags import MOST_PLACES
 
@@ -70,6 +71,8 @@ class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam s
         return spill | "group" >> grouping | "from files" >> beam.Map(_with_blocks)
 
 
+@with_input_types(tuple[int, bytes])
+@with_output_types(tuple[int, Extent])
 class Spill(beam.DoFn):
     """(place, block) in, (place, where in a file it is) out; a file for each bundle, complete before the bundle is."""
 

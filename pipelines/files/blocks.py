@@ -8,6 +8,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.errors import HushcountError
@@ -52,6 +53,8 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
         return {"blocks": read.blocks, "counts": counts, "dead": read.dead}
 
 
+@with_input_types(BlockFile)
+@with_output_types(tuple[BlockFile, int, int], counts=tuple[str, int])
 class _Spans(beam.DoFn):
     def process(self, file: BlockFile) -> Iterator[Any]:
         for start in range(0, file.whole_blocks, _SPAN_BLOCKS):
@@ -61,6 +64,8 @@ class _Spans(beam.DoFn):
             yield TaggedOutput("counts", rejected("truncated", file.missing))
 
 
+@with_input_types(tuple[BlockFile, int, int])
+@with_output_types(bytes, counts=tuple[str, int], dead=tuple[str, bytes, int])
 class _ReadSpan(beam.DoFn):
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool) -> None:
         self._campaign = campaign
@@ -134,6 +139,8 @@ class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
         return shards | "write" >> beam.ParDo(self._write, self._allowed)
 
 
+@with_input_types(tuple[tuple[int, int], bytes], bool)
+@with_output_types(tuple[int, int])
 class _WriteShard(beam.DoFn):
     def __init__(self, folder: Folder, shards: int, kind: tuple[Kind, int], campaign: tuple[bytes, str]) -> None:
         self._folder = folder

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow, FixedWindows, IntervalWindow, TimestampedValue
+from apache_beam.typehints import with_input_types, with_output_types
 
 from pipelines.files import storage
 
@@ -84,6 +85,8 @@ class OfOrder(beam.DoFn):
         yield number_of(window), element
 
 
+@with_input_types(tuple[int, bytes])
+@with_output_types(tuple[tuple[int, int], bytes])
 class ShardOfOrder(beam.DoFn):
     """(shard, records) in, ((number of their order, shard), records) out."""
 

@@ -11,6 +11,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from analyzer.open_reports import OpenReports
 from analyzer.tally_reports import Sums, TallyReports, read_part, rows_per_block
@@ -206,6 +207,8 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     )
 
 
+@with_input_types(tuple[int, Sums], bool)
+@with_output_types(tuple[int, int])
 class WriteTallyPart(beam.DoFn):
     """(block of rows, Sums) to one file, whole or not at all; (number of the order, its reports) out.
 

@@ -13,6 +13,7 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import TaggedOutput
+from apache_beam.typehints import with_input_types, with_output_types
 from rich.console import Console
 
 from hushcount.campaigns.campaign import Campaign, Stream
@@ -144,6 +145,8 @@ def plan_encode(
     )
 
 
+@with_input_types(str)
+@with_output_types(tuple[int, list[bytes]])
 class ReadChunks(beam.DoFn):
     """Path in, (chunk number, lines) out."""
 
@@ -154,6 +157,7 @@ class ReadChunks(beam.DoFn):
             number += 1
 
 
+@with_input_types(tuple[int, list[bytes]])
 class Encode(beam.DoFn):
     """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
 

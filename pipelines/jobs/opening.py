@@ -20,7 +20,7 @@ from pipelines.ledger.own_time import ALONE, LedgerClock
 from pipelines.outputs.account import Hop
 from pipelines.outputs.counting import require_read_once, require_undamaged
 from pipelines.outputs.counts import OPENING, Opening, StreamCounts, counts_of, opening_of
-from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream, of_stream_and_length
+from pipelines.outputs.dead_letter_files import Dead, WriteDeadLetter, of_stream, of_stream_and_length
 from pipelines.outputs.summary import HopSummary
 from pipelines.outputs.withheld import enough, require_minimum
 
@@ -59,8 +59,8 @@ class OpeningSteps(Steps):
         allowed = enough(labelled, stream, campaign) if where.open else None
         length = campaign.sealed_bytes(stream)
         dead = (
-            read["dead"] | "stream of dead" >> beam.Map(of_stream, stream),
-            opened.dead | "length of dead" >> beam.Map(of_stream_and_length, stream, length),
+            read["dead"] | "stream of dead" >> beam.Map(of_stream, stream).with_output_types(Dead),
+            opened.dead | "length of dead" >> beam.Map(of_stream_and_length, stream, length).with_output_types(Dead),
         )
         letter = dead | "dead letter" >> WriteDeadLetter(where.folder(), campaign, allowed)
         known = labelled, where.counted(opened.opening, OPENING), where.written(letter, "dead")

@@ -28,7 +28,7 @@ from pipelines.jobs.together import BatchJob, Lost, Steps, Where
 from pipelines.ledger.charging import Charging
 from pipelines.outputs.counting import require_read_once
 from pipelines.outputs.counts import SEALED, counts_of
-from pipelines.outputs.dead_letter_files import WriteDeadLetter, of_stream
+from pipelines.outputs.dead_letter_files import Dead, WriteDeadLetter, of_stream
 from pipelines.outputs.received_summary import folder_of
 from pipelines.outputs.staging import BY_HAND, SUMMARY, Output, Writer, require_free
 from pipelines.outputs.summary import HopSummary, make_summary
@@ -76,7 +76,9 @@ class ShuffleSteps(Steps):
             shards[stream] = mixed["shards"]
             both = (read["counts"], mixed["counts"]) | f"counts of {stream}" >> beam.Flatten()
             counts += [where.counted(both, stream), where.labelled(mixed["mixed"], stream)]
-            dead.append(read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream))
+            dead.append(
+                read["dead"] | f"stream of dead {stream}" >> beam.Map(of_stream, stream).with_output_types(Dead)
+            )
         summed, written = counts | "all counts" >> beam.Flatten(), list[PCollection]()
         for (stream, found), part in zip(shards.items(), dead, strict=True):
             allowed = enough(summed, stream, campaign) if where.open else None

@@ -68,21 +68,29 @@ class Where:
 
     def counted(self, counts: PCollection, of: str) -> PCollection:
         """(name, number) to (number of the order, (name with what it is of, number)), where batches meet."""
-        named = counts | f"label {of}" >> beam.Map(label, of) | f"order of {of}" >> beam.ParDo(OfOrder())
+        named = (
+            counts
+            | f"label {of}" >> beam.Map(label, of).with_output_types(tuple[str, int])
+            | f"order of {of}" >> beam.ParDo(OfOrder())
+        )
         return named if self.meets is None else named | f"{of} of all" >> beam.WindowInto(self.meets)
 
     def labelled(self, counts: PCollection, of: str) -> PCollection:
         """(number of the order, (name, number)) to the same with what it is of."""
-        return counts | f"label numbered {of}" >> beam.Map(_label, of)
+        return counts | f"label numbered {of}" >> beam.Map(_label, of).with_output_types(Counted)
 
     def written(self, records: PCollection, what: str) -> PCollection:
         """(number of the order, records that were written) to counts of them, where batches meet."""
-        named = records | f"written {what}" >> beam.Map(_written, what)
+        named = records | f"written {what}" >> beam.Map(_written, what).with_output_types(Counted)
         return named if self.meets is None else named | f"written {what} of all" >> beam.WindowInto(self.meets)
 
     def folder(self, *names: str) -> FolderOf:
         """Return a folder in the directory of each order."""
         return FolderOf(self.orders, names)
+
+
+Counted = tuple[int, tuple[str, int]]
+"""The number of the order, and a count by its name."""
 
 
 def _label(element: tuple[int, tuple[str, int]], of: str) -> tuple[int, tuple[str, int]]:

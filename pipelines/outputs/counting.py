@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.errors import HushcountError
 from hushcount.reasons import DAMAGE
@@ -29,6 +30,8 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
         return counts | "sums" >> beam.CombinePerKey(Sums()) | "write counts" >> beam.ParDo(_WriteCounts(self._folder))
 
 
+@with_input_types(tuple[str, int])
+@with_output_types(dict[str, int])
 class Sums(beam.CombineFn):
     """(name, number) to a dict of the sum of each name."""
 
@@ -50,6 +53,7 @@ class Sums(beam.CombineFn):
         return dict(sums)
 
 
+@with_input_types(tuple[int, dict[str, int]])
 class _WriteCounts(beam.DoFn):
     def __init__(self, folder: Folder) -> None:
         self._folder = folder

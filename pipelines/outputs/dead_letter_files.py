@@ -9,6 +9,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.randomness import SystemWords, permutation
@@ -19,6 +20,10 @@ from pipelines.files.orders import Folder, number_of
 
 MOST_DEAD_BYTES = 1 << 22
 """Longest file of dead letters: enough to see what they are. The job's input still has the rest."""
+
+
+Dead = tuple[str, str, bytes, int]
+"""Stream, reason, sealed records, their length."""
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -48,16 +53,18 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
         return together | "group by file" >> beam.GroupByKey() | "write dead" >> beam.ParDo(self._write, allowed)
 
 
-def of_stream(element: tuple[str, bytes, int], stream: str) -> tuple[str, str, bytes, int]:
+def of_stream(element: tuple[str, bytes, int], stream: str) -> Dead:
     """Name the stream of a dead letter that `ReadFiles` gave."""
     return (stream, *element)
 
 
-def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -> tuple[str, str, bytes, int]:
+def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -> Dead:
     """Name the stream and the record length of a dead letter that a party's transform gave."""
     return (stream, *element, length)
 
 
+@with_input_types(Dead)
+@with_output_types(tuple[tuple[str, str, int], bytes])
 class _Bound(beam.DoFn):
     """Pass the first records of a bundle for each file of each order, as many as a file holds."""
 
@@ -65,7 +72,7 @@ class _Bound(beam.DoFn):
         self._taken: dict[tuple[int, str, str, int], int] = {}
 
     def process(
-        self, element: tuple[str, str, bytes, int], window: BoundedWindow = beam.DoFn.WindowParam
+        self, element: Dead, window: BoundedWindow = beam.DoFn.WindowParam
     ) -> Iterator[tuple[tuple[str, str, int], bytes]]:
         stream, reason, records, length = element
         file = (number_of(window), stream, reason, length)
@@ -80,6 +87,8 @@ def _first(records: bytes, length: int, most: int) -> bytes:
     return records[: most // length * length]
 
 
+@with_input_types(tuple[tuple[str, str, int], Iterable[bytes]], bool)
+@with_output_types(tuple[int, int])
 class _WriteDead(beam.DoFn):
     def __init__(self, folder: Folder, campaign: bytes, campaign_id: str) -> None:
         self._folder, self._campaign, self._campaign_id = folder, campaign, campaign_id
