@@ -12,6 +12,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import BoundedWindow
+from apache_beam.typehints import with_input_types, with_output_types
 
 from hushcount.discovery.count_laws import CountLaw
 from hushcount.discovery.oblivious import MOST_EVALUATIONS, Ask, evaluations_of
@@ -23,6 +24,8 @@ from keys.directories import KeyReference
 from keys.private import PrivateKey
 
 
+@with_input_types(bytes)
+@with_output_types(tuple[bytes, str], counts=tuple[str, int], unnamed=tuple[bytes, str])
 class Reveal(beam.DoFn):
     """Released records in, those with a discovered value out, each with that value.
 
