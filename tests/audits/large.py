@@ -20,21 +20,12 @@ def clients() -> dict[str, tuple[ManyClients, bool]]:
     for name in CATALOGUE:
         made[name] = ManyClients(campaign_of(name), dictionary=DICTIONARY), False
     for name in CATALOGUE:
-        made[f"{name} at 1.3 epsilon"] = (
-            Overspending(campaign_of(name), dictionary=DICTIONARY),
-            True,
-        )
+        made[f"{name} at 1.3 epsilon"] = Overspending(campaign_of(name), dictionary=DICTIONARY), True
     unlisted = campaign_of("ais", listed=False)
     made["ais, open domain"] = ManyClients(unlisted), False
     made["ais, open domain, floating point"] = FloatingPoint(unlisted), True
-    made["ais, function of the value"] = (
-        FunctionOfValue(campaign_of("ais"), dictionary=DICTIONARY),
-        True,
-    )
-    made["ss, biased subset"] = (
-        BiasedSubset(campaign_of("ss"), dictionary=DICTIONARY),
-        True,
-    )
+    made["ais, function of the value"] = FunctionOfValue(campaign_of("ais"), dictionary=DICTIONARY), True
+    made["ss, biased subset"] = BiasedSubset(campaign_of("ss"), dictionary=DICTIONARY), True
     return made
 
 

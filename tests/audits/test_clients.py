@@ -105,11 +105,7 @@ def test_what_the_analyzer_opens_loses_no_more_than_stated() -> None:
     campaign = campaign_of("ais")
     for client, least, most in (
         (ManyClients(campaign, dictionary=DICTIONARY), 0.1 * EPSILON, EPSILON),
-        (
-            Overspending(campaign, dictionary=DICTIONARY, factor=3.0),
-            EPSILON,
-            3.0 * EPSILON,
-        ),
+        (Overspending(campaign, dictionary=DICTIONARY, factor=3.0), EPSILON, 3.0 * EPSILON),
     ):
         looks = [seen(client, VALUES, opened(client, ANALYZER, value, SEALED_REPORTS)) for value in VALUES]
         assert least < audit(*looks, EACH).epsilon <= most

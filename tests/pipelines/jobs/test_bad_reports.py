@@ -124,12 +124,7 @@ def noise(bench: Bench) -> list[Octets]:
 
 def of_another_campaign(bench: Bench) -> list[Octets]:
     """Of the same mechanism, sealed to the same key: only the fingerprint tells them apart."""
-    return list(
-        ManyClients(
-            bench.other,
-            dictionary=bench.campaign.read_dictionary(),
-        ).reports(["alpha"] * 4)
-    )
+    return list(ManyClients(bench.other, dictionary=bench.campaign.read_dictionary()).reports(["alpha"] * 4))
 
 
 def of_the_other_stream(bench: Bench) -> list[Octets]:
@@ -436,10 +431,9 @@ def pair(bench: Bench, bin_hash: bytes, value: bytes) -> bytes:
 
 @pytest.mark.usefixtures("either_engine")
 def test_the_auxiliary_server_drops_what_it_cannot_open_or_what_is_foreign(bench: Bench, tmp_path: Path) -> None:
-    foreign = ManyClients(
-        bench.other,
-        dictionary=bench.campaign.read_dictionary(),
-    ).discovery_reports(["unlisted 0"] * 3)
+    foreign = ManyClients(bench.other, dictionary=bench.campaign.read_dictionary()).discovery_reports(
+        ["unlisted 0"] * 3
+    )
     hurt = np.stack([flipped(row, 70) for row in bench.discovery[:5]])
     out = discover(bench, tmp_path, np.concatenate([hurt, bench.discovery, foreign]))
     assert summary(out)["streams"]["discovery"] == {
