@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clocks import Hands, machine_shows
 from tests.support.collecting import collect
 from tests.support.jobs import done
-from tests.support.site import Site, values
+from tests.support.site import Site, at, values
 
 
 def test_a_watch_follows_its_deployment_file_to_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +44,8 @@ def test_a_watch_tells_at_its_next_look_what_reached_nobody(tmp_path: Path, monk
         return looks[0] == 3
 
     monkeypatch.setattr("pipelines.commands.operate._stopped_within", stopped)
+    # In the first hour of a day the window of the day before still waits for its patience.
+    machine_shows(monkeypatch, Hands(at(0.5).timestamp()))
     watched = done("run", "--config", site.config, "--watch")
     assert watched.err.count("an alert reached nobody") == 1
     first, id, *again = (tmp_path / "told.txt").read_text().splitlines()
