@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.client import Client
-from hushcount.clock import Clock, MACHINE
+from hushcount.clock import MACHINE, Clock
 from hushcount.delivery.waiting import Waiting, new_evaluation
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, random_seconds
 from hushcount.discovery.making import PendingDiscovery

@@ -15,8 +15,8 @@ from hushcount.formats.reading import LISTING_BYTES
 from hushcount.senders import UNBOUND, WEAKEST, Authentication, Senders, weakest
 from pipelines.files import storage
 from pipelines.files.block_files import BlockFile, total_records
-from pipelines.handover.paths import WindowPath
 from pipelines.handover.parties import require_place
+from pipelines.handover.paths import WindowPath
 from pipelines.outputs.received_summary import read_summary
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary

@@ -19,7 +19,7 @@ from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.manifests import Manifest
 from hushcount.collection.windows import Window
 from hushcount.formats.reading import MOST_SEGMENTS
-from pipelines.log.segments import File, GIVEN_UP, Segment, segments_of, window_of
+from pipelines.log.segments import GIVEN_UP, File, Segment, segments_of, window_of
 from pipelines.windows.calendar import Calendar
 
 _SECOND = timedelta(seconds=1)
