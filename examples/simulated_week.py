@@ -79,7 +79,7 @@ authentication = "client-token"
         "campaign", "new", "--id", "features", "--mechanism", "ais", "--epsilon", 2, "--dictionary", root / "words.txt",
         "--keys", root / "keys", "--out", root / "features.json", "--cap", 2, "--min-batch", max(10, clients // 400),
     )  # fmt: skip
-    hushcount("epoch", "publish", "--config", config, "--campaign", root / "features.json")
+    hushcount("campaign", "publish", "--config", config, "--campaign", root / "features.json")
     return config
 
 

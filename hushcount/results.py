@@ -97,7 +97,9 @@ def version_of(metadata: dict[bytes, bytes] | None, path: str) -> int:
     """Return the version of a file by the metadata of its schema; FormatError if it has none."""
     text = (metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"[1-9][0-9]{0,5}", text):
-        raise FormatError(f"{path} has no {VERSION_KEY.decode()}: it is no table of hushcount analyze; move it away")
+        raise FormatError(
+            f"{path} has no {VERSION_KEY.decode()}: it is no table of hushcount job analyze; move it away"
+        )
     return int(text)
 
 

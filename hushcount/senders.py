@@ -99,6 +99,6 @@ def require_told_apart(senders: Senders, uncapped: bool) -> None:
     if not senders.told_apart and not uncapped:
         raise UsageError(
             f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery: any one "
-            "client could reveal a value by sending it again and again; collect with client-token (hushcount encode "
-            "--clients), or give --uncapped, in a deployment file uncapped_discovery = true, if that is wanted"
+            "client could reveal a value by sending it again and again; collect with client-token (hushcount job "
+            "encode --clients), or give --uncapped, in a deployment file uncapped_discovery = true, if that is wanted"
         )

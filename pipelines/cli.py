@@ -10,20 +10,18 @@ from pipelines.console.command_table import Row, new_app
 
 SUMMARY = "Learn what people use and how often, without learning who."
 PUBLISH = Row("publish", "Let collectors and clients use a campaign file from a moment on.", "epochs:publish_epoch")
-EPOCH = (
-    PUBLISH,
-    Row("review", "List the values that discovery found, and approve or reject them.", "epochs:review"),
-)
 CAMPAIGN = (
     Row("new", "Write a campaign file, validated and with a fingerprint.", "campaign:new_campaign"),
     Row("show", "Check a campaign file and show its contents.", "campaign:show_campaign"),
-    Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
     Row("sign", "Sign a campaign file as its operator, or as a publisher.", "vouching:sign_campaign"),
+    PUBLISH,
+    Row("review", "List the values that discovery found, and approve or reject them.", "epochs:review"),
+    Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),
+    Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
     Row("delegate", "Let a publisher's key sign epochs that change the dictionary only.", "vouching:delegate"),
     Row("restart", "Set clients back to a campaign file, after a publisher's key was stolen.", "vouching:restart"),
     Row("verify", "Check the operator's signature of a campaign file.", "vouching:verify_campaign_file"),
     Row("audit", "Compare what several places were shown of a campaign's history.", "audit:audit_campaign"),
-    Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),
     Row("schema", "Print the JSON Schema of campaign files.", "campaign:schema"),
 )
 KEYS = (
@@ -32,6 +30,22 @@ KEYS = (
     Row("rotate", "Make the next keys, for the campaign of the next epoch.", "keys:rotate_keys"),
     Row("retire", "Destroy a private key: nobody can open its reports again.", "keys:retire_key"),
     Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
+)
+LEDGER = (
+    Row("set", "Set a campaign's limit.", "ledger:set_limit"),
+    Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
+    Row("check", "Check that a ledger is whole and adds up.", "ledger:check"),
+    Row("confirm", "Confirm that this machine's clock is right, so that budgets renew.", "ledger:confirm"),
+    Row("export", "Write all charges to a file.", "ledger:export"),
+)
+SHUFFLE = Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle")
+JOB = (
+    Row("encode", "Randomise and seal a file of values, as apps do.", "jobs:encode"),
+    SHUFFLE,
+    Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
+    Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),
+    Row("estimate", "Estimate more items from a stored tally.", "jobs:estimate"),
+    Row("stream", "Stay up on an engine, and carry out what runs decide.", "stream:stream"),
 )
 ASK = (
     Row("top", "Show the most frequent items.", "ask:top"),
@@ -42,47 +56,51 @@ ASK = (
     Row("total", "Add up windows, with the error of the total.", "ask:total"),
     Row("new", "Show what discovery found, when, and its counts since.", "ask:new"),
 )
-LEDGER = (
-    Row("set", "Set a campaign's limit.", "ledger:set_limit"),
-    Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
-    Row("check", "Check that a ledger is whole and adds up.", "ledger:check"),
-    Row("confirm", "Confirm that this machine's clock is right, so that budgets renew.", "ledger:confirm"),
-    Row("export", "Write all charges to a file.", "ledger:export"),
-)
-DEAD_LETTERS = (
-    Row("list", "List the kept reports that a job rejected, by reason.", "jobs:list_dead_letters"),
+REPAIR = (
+    Row("dead-letters", "List the kept reports that a job rejected, by reason.", "jobs:list_dead_letters"),
     Row("replay", "Make a batch of the kept reports of one reason, to read them again.", "jobs:replay"),
+    Row("segments", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
 )
-SEGMENTS = (
-    Row("relist", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
-)
-HUSHCOUNT = (
-    Row("init", "Make a deployment for one machine that runs as it is: six questions, or options.", "init:init"),
-    Row("send", "Report values to a collector, as an app does.", "send:send"),
-    Row("encode", "Randomise and seal a file of values, as apps do.", "jobs:encode"),
-    Row("shuffle", "Cap each client, strip all metadata, drop duplicates, permute.", "jobs:shuffle"),
-    Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),
-    Row("estimate", "Estimate more items from a stored tally.", "jobs:estimate"),
-    Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
-    Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
-    Row("plan", "Compare all mechanisms by exact error, size and cost, and name the best.", "plan:plan"),
-    Row("simulate", "Simulate collections of your values, and compare errors with theory.", "simulate:simulate"),
-    Row("privacy", "Show the epsilon of shuffled reports, or the clients that discovery needs.", "privacy:privacy"),
-    Row("collect", "Take sealed reports over HTTP, and store them window by window.", "operate:collect"),
-    Row("evaluate", "Answer blinded questions of clients by the key of an epoch.", "operate:evaluate"),
-    Row("run", "Close the windows that are due; shuffle, discover and analyze their batches.", "operate:run"),
-    Row("stream", "Carry out what runs decide, by one job that stays up on an engine.", "stream:stream"),
-    Row("status", "Show what became of every report, by number.", "status:status"),
-    Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
-    Row("ask", "Ask results what is used, what changed and what differs, and how sure that is.", ASK),
-    Row("dashboard", "Write or serve one page of all campaigns: trends, changes, budget.", "dashboard:dashboard"),
-    Row("keys", "Make, rotate, retire, list and rehearse key pairs.", KEYS),
-    Row("campaign", "Make, sign, check and compare campaign files; write policies.", CAMPAIGN),
-    Row("ledger", "Set, show, check and export what releases cost.", LEDGER),
-    Row("epoch", "Publish epochs, and review the values for the next one.", EPOCH),
-    Row("dead-letters", "List and replay the reports that a job rejected.", DEAD_LETTERS),
-    Row("segments", "Repair the list of what collectors stored.", SEGMENTS),
-)
+HUSHCOUNT = {
+    "Start": (
+        Row("init", "Make a deployment for one machine that runs as it is.", "init:init"),
+        Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
+        Row("send", "Report values to a collector, as an app does.", "send:send"),
+    ),
+    "Operate": (
+        Row("collect", "Take sealed reports over HTTP, and store them by window.", "operate:collect"),
+        Row("evaluate", "Answer blinded questions of clients by the key of an epoch.", "operate:evaluate"),
+        Row("run", "Close due windows; shuffle, discover and analyze them.", "operate:run"),
+        Row("status", "Show what became of every report, by number.", "status:status"),
+        Row("campaign", "Make, sign, publish and check campaign files.", CAMPAIGN, "show --campaign words.json"),
+        Row("keys", "Make, list, rotate, rehearse and retire key pairs.", KEYS, "list --keys keys"),
+        Row("ledger", "Set, show, check and export what releases cost.", LEDGER, "show"),
+        Row("job", "Run one job by hand, or keep one up on an engine.", JOB, "shuffle --help"),
+    ),
+    "Ask": (
+        Row("ask", "Show what is used, what changed, and how sure that is.", ASK, "top"),
+        Row("dashboard", "Write or serve one page: trends, changes, budget.", "dashboard:dashboard"),
+    ),
+    "Plan": (
+        Row("plan", "Compare all mechanisms by error, size and cost.", "plan:plan"),
+        Row("privacy", "Show the epsilon of shuffled reports.", "privacy:privacy"),
+        Row("simulate", "Simulate collections of your values.", "simulate:simulate"),
+    ),
+    "Repair": (
+        Row("doctor", "Check keys, clocks, storage, disks, campaigns and numbers.", "operate:doctor"),
+        Row("repair", "Read rejected reports again; list lost segments.", REPAIR, "segments"),
+    ),
+}
+"""The commands, by who uses them."""
+MORE = """
+A command finds deployment.toml in the working directory, and its campaign if there is one only. Else give -c FILE, or
+set HUSHCOUNT_CONFIG, and --campaign ID.
+
+Each command says more with --help, and has an example.
+
+\b
+Example: hushcount init --help
+"""
 
 
 def _version(wanted: bool) -> None:
@@ -101,4 +119,4 @@ def _options(
     pass
 
 
-app = new_app(SUMMARY, HUSHCOUNT, _options)
+app = new_app(SUMMARY, HUSHCOUNT, _options, MORE)

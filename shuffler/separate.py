@@ -2,7 +2,7 @@
 
 Each batch is in an engine's window of its own, which its number names; copies of a report meet in a window that may
 hold several batches. A window's keys derive from the keys of the run, so that those of one window are of no use in the
-next. If a run has one batch, as in `hushcount shuffle`, it is in the global window, and the keys are the run's own.
+next. If a run has one batch, as in `hushcount job shuffle`, it is in the global window, and the keys are the run's own.
 """
 
 from __future__ import annotations

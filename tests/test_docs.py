@@ -37,7 +37,7 @@ def test_every_command_has_help_with_an_example() -> None:
         assert shown.exit_code == 0
         assert f"Example: hushcount {' '.join(command)}" in shown.output
         # docs/get-started.md: services log JSON, the schema is printed as JSON, and a stream answers nothing.
-        no_answer = (("collect",), ("evaluate",), ("stream",), ("campaign", "schema"))
+        no_answer = (("collect",), ("evaluate",), ("job", "stream"), ("campaign", "schema"))
         assert ("--json" in shown.output) == (command not in no_answer)
 
 

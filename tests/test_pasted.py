@@ -40,7 +40,7 @@ ELSEWHERE: Mapping[str, str] = {
     "make unit": "runs this test",
     "make docs": "fetches the site's packages: tests/test_docs.py checks pages and links",
     "pip install ./hushcount": "tests/package/check.py installs what was built",
-    "hushcount shuffle --campaign redacted.json --input encoded --out shuffled --runner": "needs Flink: tests/engines",
+    "hushcount job shuffle --campaign redacted.json --input encoded --out shuffled --r": "needs Flink: tests/engines",
     "python deploy/flink/": "needs mvn, go and Java: tests/deploy/test_flink_containers.py",
     "java -jar": "needs Java and Flink: tests/engines",
     "python -m apache_beam.runners.worker": "needs Flink: tests/engines",
@@ -54,8 +54,8 @@ ELSEWHERE: Mapping[str, str] = {
     "for person": "needs Docker: tests/containers runs all of that section",
     "mkdir -p verifier": "needs Docker: tests/containers runs all of that section",
     "(umask 077": "needs Docker: tests/containers runs all of that section",
-    "hushcount epoch publish --config whole.toml": "tests/deploy/test_documented.py runs the block",
-    "hushcount epoch publish --config redacted.toml": "tests/deploy/test_documented.py runs the block",
+    "hushcount campaign publish --config whole.toml": "tests/deploy/test_documented.py runs the block",
+    "hushcount campaign publish --config redacted.toml": "tests/deploy/test_documented.py runs the block",
     "hushcount keys rehearse --campaign next.json": "needs a next campaign file: tests/keys/test_rehearsal.py",
     "hushcount ask compare": "needs a second campaign: tests/pipelines/questions/test_ask.py",
     "docker ": "needs Docker: tests/containers; tests/deploy/test_images.py without",
@@ -247,10 +247,10 @@ def test_the_page_of_three_parties_as_pasted(tmp_path: Path, monkeypatch: pytest
     for command in (line for block in page if block.kind == "sh" for line in commands(block)):
         if is_elsewhere(command):
             continue
-        if command.startswith("hushcount shuffle") and not (tmp_path / "encoded").exists():
+        if command.startswith("hushcount job shuffle") and not (tmp_path / "encoded").exists():
             # Stands in for clients and collector.
             values = each_a_client(write_lines(tmp_path / "values.txt", VALUES), tmp_path / "sent.tsv")
-            done("encode", "--campaign", "campaign.json", "--values", values, "--clients", "--out", "encoded")
+            done("job", "encode", "--campaign", "campaign.json", "--values", values, "--clients", "--out", "encoded")
         run(command)
     assert "dark-mode" in files_under(tmp_path / "found")["found.csv"].decode()
     for handed_on in ("shuffled", "released"):

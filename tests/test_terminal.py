@@ -83,7 +83,7 @@ def test_letters_that_a_terminal_lacks_are_said_in_its_own() -> None:
 def test_what_is_missing_of_beams_clouds_is_not_told() -> None:
     """The extra gcp is installed here, that of Beam is not: Beam warns of half a Google Cloud."""
     source = "from pipelines.entry import main; main()"
-    run = program(source, "shuffle", "--campaign", "nowhere.json", "--input", "nowhere", "--out", "nowhere")
+    run = program(source, "job", "shuffle", "--campaign", "nowhere.json", "--input", "nowhere", "--out", "nowhere")
     assert run.stderr.count("\n") == 1
     assert run.stderr.startswith("error: ")
     assert "nowhere.json" in run.stderr
@@ -106,7 +106,7 @@ def test_help_says_all_that_was_written_also_in_brackets() -> None:
         shown = "".join(done(*path, "--help").out.split())
         texts = [COMMANDS[path].help, *(getattr(option, "help", None) for option in COMMANDS[path].params)]
         for text in texts:
-            assert "".join((text or "").split()) in shown
+            assert "".join((text or "").replace("\b", "").split()) in shown
 
 
 def test_a_mistyped_command_line_is_one_sentence(subtests: pytest.Subtests) -> None:

@@ -114,9 +114,9 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--dictionary")
     parser.add_argument("--signed_by", help="public.json of the party that wrote the input")
     parser.add_argument("--sign_with", help="the party's signing key, as --keys: what finish hands on is signed")
-    parser.add_argument("--evaluator", help="of an oblivious campaign: as of hushcount discover")
+    parser.add_argument("--evaluator", help="of an oblivious campaign: as of hushcount job discover")
     parser.add_argument("--evaluator_token", help="the bearer token that it asks for: gcp-secret://NAME")
-    parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as of hushcount discover")
+    parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as of hushcount job discover")
     return parser.parse_known_args(arguments)
 
 

@@ -6,12 +6,17 @@ from pipelines.cli import HUSHCOUNT, KEYS, PUBLISH
 from pipelines.console.command_table import Row, new_app
 from pipelines.entry import main
 
-ROWS = tuple(row for row in HUSHCOUNT if row.name == "evaluate")
+ROWS = tuple(row for row in HUSHCOUNT["Operate"] if row.name == "evaluate")
 # A rehearsal opens reports, for which this image has no code.
-OWN_KEYS = Row("keys", "Make, rotate, retire and list keys.", tuple(row for row in KEYS if row.name != "rehearse"))
-EPOCH = Row("epoch", "Publish what clients ask about from a moment on.", (PUBLISH,))
+OWN_KEYS = Row(
+    "keys",
+    "Make, rotate, retire and list keys.",
+    tuple(row for row in KEYS if row.name != "rehearse"),
+    "list --keys keys",
+)
+CAMPAIGN = Row("campaign", "Publish what clients ask about from a moment on.", (PUBLISH,), "publish --help")
 
-app = new_app("The evaluator's part of Hushcount.", (*ROWS, OWN_KEYS, EPOCH))
+app = new_app("The evaluator's part of Hushcount.", {"Commands": (*ROWS, OWN_KEYS, CAMPAIGN)})
 
 if __name__ == "__main__":
     main(app)

@@ -72,7 +72,7 @@ origins = ["{pages.origin}"]
 """
     )
     now = datetime.now(timezone.utc).isoformat()
-    hushcount("epoch", "publish", "--config", config, "--campaign", campaign, "--begins", now)
+    hushcount("campaign", "publish", "--config", config, "--campaign", campaign, "--begins", now)
     settings = {"site": pages.collector, "policy": json.loads((root / "policy.json").read_text())}
     factor = math.ceil(10 * math.exp(EPSILON)) / 10
     pages.made["/settings.json"] = json.dumps({**settings, "windowSeconds": WINDOW, "factor": factor}).encode()

@@ -229,6 +229,6 @@ def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt
     if wanted is None:
         raise UsageError(
             "this mechanism has no sketch of an open domain: say which items to count, by --items FILE or by --found "
-            "with what hushcount discover found"
+            "with what hushcount job discover found"
         )
     return np.unique(wanted)

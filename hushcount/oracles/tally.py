@@ -117,7 +117,7 @@ def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally
             reports, senders = int(stored("reports", "i", 1)), told_in(parse_object(said, "the tally file"))
             tally = Tally(counts, reports, items, senders)
     except _DAMAGE as error:
-        raise FormatError("the tally file is damaged or is not a tally that hushcount analyze wrote") from error
+        raise FormatError("the tally file is damaged or is not a tally that hushcount job analyze wrote") from error
     if version != _VERSION:
         raise FormatError(f"the tally file has version {version}, this program reads version {_VERSION}")
     if campaign != fingerprint:

@@ -33,7 +33,7 @@ def statement(
         streams: what the run read, and the statement is about; all that the campaign carries if None.
 
     If no keep rule has the campaign's epsilon and delta for so many reports, the statement has no guarantee of
-    discovery, and `hushcount discover` refuses the batch.
+    discovery, and `hushcount job discover` refuses the batch.
 
     Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
     shuffled epsilon of one report is `amplification.amplify`'s, on the reports that arrived. Clients that remember

@@ -38,7 +38,7 @@ def epoch(view: View) -> Iterator[Finding]:
     """Say which epoch is collected now."""
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
-        yield Finding(name, "bad", "none is current", f"hushcount epoch publish --config {view.deployment.path}")
+        yield Finding(name, "bad", "none is current", f"hushcount campaign publish --config {view.deployment.path}")
     else:
         yield Finding(name, "good", f"{current.epoch} since {current.begins.isoformat()}")
 
@@ -194,7 +194,7 @@ def segments(view: View) -> Iterator[Finding]:
         return
     found = orphans(view)
     says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
-    yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount segments relist")
+    yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount repair segments")
     there = [path for path in view.fold.files | {one.path for one in view.intake.listed} if path.endswith(SUFFIX)]
     closed = Counter((collector_of(path.rpartition("/")[2]), WindowPath.of(path)) for path in there)
     twice = {str(collector): folder.window for (collector, folder), number in closed.items() if number > 1}

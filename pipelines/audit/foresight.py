@@ -164,7 +164,7 @@ def year(view: View) -> Iterator[Finding]:
     if part.review and part.add_found:
         wait = len(waiting(view.epochs))
         says = f"{wait:,} found values wait" if wait else "nothing waits"
-        cure = f"hushcount epoch review --campaign {view.campaign}"
+        cure = f"hushcount campaign review --campaign {view.campaign}"
         yield Finding(f"review of {view.campaign}", "warning" if wait else "good", says, cure)
 
 

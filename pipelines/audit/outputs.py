@@ -52,7 +52,7 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
             directory = view.deployment.folder(folder, view.campaign, name)
             if (fault := _fault_in(directory, done.folder, done)) is not None:
                 deleted = ", and no retention deleted it" if done.gone else ""
-                yield f"{fault}, though hushcount {hop} wrote it{deleted}: restore it"
+                yield f"{fault}, though hushcount job {hop} wrote it{deleted}: restore it"
             elif hop == "analyze" and done.counts.accepted:
                 yield from _table(table_of(view.deployment, view.fold.named(name)), read=digests)
             elif signer is not None:
@@ -132,7 +132,7 @@ def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
 def _table(path: str, read: bool) -> Iterator[str]:
     """Yield what is wrong with the table of a result."""
     if not storage.exists(path):
-        yield f"{path} is missing, though hushcount analyze wrote it: restore it"
+        yield f"{path} is missing, though hushcount job analyze wrote it: restore it"
     elif read:
         try:
             results.parse(storage.read_bytes(path, TABLE_BYTES), path)

@@ -248,5 +248,5 @@ def _segment_differences(view: View) -> Iterator[str]:
         if not is_window(unlisted.window):
             yield f"{path} lies in no window: remove it"
         elif view.is_over(unlisted.window):
-            cure = "see whether its collector runs; if it does not come back, hushcount segments relist"
+            cure = "see whether its collector runs; if it does not come back, hushcount repair segments"
             yield f"{path} is in no manifest, though its window is over: {cure}"

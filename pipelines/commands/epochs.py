@@ -1,4 +1,4 @@
-"""What is collected, epoch after epoch: epoch publish and review."""
+"""What is collected, epoch after epoch: campaign publish and review."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def publish_epoch(
 
     Put the dictionary and the signature beside the campaign file. To renew a signature, publish the file again.
 
-    Example: hushcount epoch publish --config deployment.toml --campaign settings.json
+    Example: hushcount campaign publish --config deployment.toml --campaign settings.json
     """
     from pipelines.deployment.publish import publish
     from pipelines.deployment.settings import Deployment
@@ -51,7 +51,7 @@ def review(
 ) -> Answer:
     """Use it if discovery finds values. Anybody may have sent them: it prints unprintable characters as their codes.
 
-    Example: hushcount epoch review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
+    Example: hushcount campaign review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
     """
     from pipelines.deployment.campaigns import require_campaign
     from pipelines.deployment.settings import Deployment

@@ -37,7 +37,7 @@ def encode(
 ) -> Answer:
     """Use it to try a campaign on values that you have; in production, each app does this for its own value.
 
-    Example: hushcount encode --campaign words.json --values words.txt.gz --out encoded
+    Example: hushcount job encode --campaign words.json --values words.txt.gz --out encoded
     """
     from pipelines.jobs.encode import plan_encode
     from pipelines.jobs.job import run
@@ -59,7 +59,7 @@ def shuffle(
 ) -> Answer:
     """Use it as the shuffler, before analyze and discover. Exit status 3: the minimum batch is not reached.
 
-    Example: hushcount shuffle --campaign words.json --input encoded --out shuffled
+    Example: hushcount job shuffle --campaign words.json --input encoded --out shuffled
     """
     from pipelines.jobs.job import run
     from pipelines.jobs.shuffle import plan_shuffle
@@ -76,7 +76,9 @@ def analyze(
     keys: options.Keys,
     out: options.Out,
     items: options.Items = None,
-    found: Annotated[Path | None, Option(help="Output directory of hushcount discover, to show its values.")] = None,
+    found: Annotated[
+        Path | None, Option(help="Output directory of hushcount job discover, to show its values.")
+    ] = None,
     confidence: options.Confidence = 0.95,
     false_positives: options.FalsePositives = 0.001,
     signed_by: options.SignedBy = None,
@@ -86,7 +88,7 @@ def analyze(
 ) -> Answer:
     """Use it as the analyzer. Without --items it estimates the campaign's dictionary.
 
-    Example: hushcount analyze --campaign words.json --input shuffled --keys keys --out results
+    Example: hushcount job analyze --campaign words.json --input shuffled --keys keys --out results
     """
     from pipelines.jobs.analyze import plan_analyze
     from pipelines.jobs.job import run
@@ -133,7 +135,7 @@ def discover(
 ) -> Answer:
     """Use it as the auxiliary server, then as the analyzer on the server's output; as both if you hold both keys.
 
-    Example: hushcount discover --campaign words.json --input shuffled --keys keys --out found
+    Example: hushcount job discover --campaign words.json --input shuffled --keys keys --out found
     """
     from pipelines.jobs.discover import plan_discover
     from pipelines.jobs.job import run
@@ -167,7 +169,7 @@ def estimate(
 ) -> Answer:
     """Use it when you think of new items after analyze: it reads no report and costs no privacy.
 
-    Example: hushcount estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
+    Example: hushcount job estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
     """
     from pipelines.jobs.results import estimate as job
 
@@ -181,7 +183,7 @@ def list_dead_letters(
 ) -> Answer:
     """Use it when a summary counts rejected reports: it says what each reason means. It shows no report's content.
 
-    Example: hushcount dead-letters list --input results
+    Example: hushcount repair dead-letters --input results
     """
     from pipelines.jobs.dead_letters import CURES
     from pipelines.jobs.dead_letters import list_dead_letters as job
@@ -209,7 +211,7 @@ def replay(
 ) -> Answer:
     """Use it when you have the right campaign file or key, then analyze or discover its output.
 
-    Example: hushcount dead-letters replay --input results --campaign c.json --reason not_opened --out again
+    Example: hushcount repair replay --input results --campaign c.json --reason not_opened --out again
     """
     from pipelines.jobs.dead_letters import replay as job
 

@@ -1,4 +1,4 @@
-"""What an operator's machine runs: collect, evaluate, run, doctor, and segments relist."""
+"""What an operator's machine runs: collect, evaluate, run, doctor, and repair segments."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         "closed": done.closed,
         "done": done.hops,
         "published": done.published,
-        "found values that wait for hushcount epoch review": done.review,
+        "found values that wait for hushcount campaign review": done.review,
         "deleted": done.deleted,
     }
     console = out_console()
@@ -276,7 +276,7 @@ def relist_segments(config: options.Config) -> Answer:
     A running collector lists its own. If a segment's name does not say how senders were told apart, it counts as
     authentication none.
 
-    Example: hushcount segments relist --config deployment.toml
+    Example: hushcount repair segments --config deployment.toml
     """
     from pipelines.audit.orphans import relist
     from pipelines.audit.view import View

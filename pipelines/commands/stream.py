@@ -1,4 +1,4 @@
-"""hushcount stream: a job that stays up and carries out what runs decide."""
+"""hushcount job stream: a job that stays up and carries out what runs decide."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stream(
 
     It carries out what run decides, on the deployment's engine, for the campaign files that are there when it starts.
 
-    Example: hushcount stream --config deployment.toml
+    Example: hushcount job stream --config deployment.toml
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.streaming.stream import carried_by

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,11 +25,13 @@ class Row:
         line: the first line of its help, so that the list of commands needs no import.
         target: module of pipelines.commands and function, as in jobs:shuffle; for a group, its rows. A function that
             takes a context takes Beam's options after a bare --.
+        example: for a group, what follows its name in the example of its help; a function's docstring has its own.
     """
 
     name: str
     line: str
     target: str | tuple[Row, ...]
+    example: str = ""
 
 
 class Unloaded(TyperCommand):
@@ -43,7 +45,9 @@ class Unloaded(TyperCommand):
         """Return the command or group itself; its module is imported."""
         row = self.row
         if isinstance(row.target, tuple):
-            return Commands(name=row.name, help=row.line, rows=row.target, no_args_is_help=True, rich_markup_mode=None)
+            example = f"Example: hushcount {row.name} {row.example}"
+            sections = {"Commands": row.target}
+            return Commands(name=row.name, help=row.line, epilog=example, sections=sections, rich_markup_mode=None)
         from pipelines.console.answer import answering
 
         module, _, name = row.target.partition(":")
@@ -51,7 +55,8 @@ class Unloaded(TyperCommand):
         app = _app()
         app.command(
             row.name,
-            help=f"{row.line}\n\n{inspect.getdoc(function)}",
+            # Lines of an example stay as they are: they are pasted.
+            help=f"{row.line}\n\n{inspect.getdoc(function)}".replace("\n\nExample:", "\n\n\b\nExample:"),
             context_settings={"allow_extra_args": "context" in inspect.signature(function).parameters},
         )(answering(function))
         return get_command(app)
@@ -62,14 +67,26 @@ class Unloaded(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """A table of commands; it words the parser's errors as ours."""
+    """Tables of commands under their titles; without a word it prints them. It words the parser's errors as ours."""
 
-    rows: ClassVar[tuple[Row, ...]] = ()
+    sections: ClassVar[Mapping[str, tuple[Row, ...]]] = {}
 
-    def __init__(self, *, rows: tuple[Row, ...] = (), **settings: Any) -> None:
+    def __init__(self, *, sections: Mapping[str, tuple[Row, ...]] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        for row in rows or self.rows:
-            self.add_command(Unloaded(row))
+        self._sections = sections or self.sections
+        for rows in self._sections.values():
+            for row in rows:
+                self.add_command(Unloaded(row))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # the parser's
+        # All lines of a page begin at one column, and none is cut.
+        width = max(map(len, self.commands))
+        for title, rows in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(row.name.ljust(width), row.line) for row in rows])
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with loading(), _in_our_words():
@@ -80,21 +97,31 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def new_app(text: str, table: tuple[Row, ...], options: Callable[..., None] = lambda: None) -> typer.Typer:
-    """Return the app of a table; `text` is its help, and `options` takes those before the command."""
+def new_app(
+    text: str,
+    tables: Mapping[str, tuple[Row, ...]],
+    options: Callable[..., None] = lambda: None,
+    more: str = "Example: hushcount run --help",
+) -> typer.Typer:
+    """Return the app of tables by their titles.
 
-    class Table(Commands):
-        rows = table
+    Args:
+        text: its help.
+        options: takes those before the command.
+        more: what ends its help.
+    """
 
-    app = _app(cls=Table, help=text)
-    app.callback(help=text)(options)
+    class Tables(Commands):
+        sections = tables
+
+    app = _app(cls=Tables)
+    app.callback(help=text, epilog=more)(options)
     return app
 
 
 def _app(**settings: Any) -> typer.Typer:
     return typer.Typer(
         name="hushcount",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
         # As markup, help would lose its text in brackets.

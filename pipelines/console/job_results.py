@@ -68,7 +68,7 @@ def largest(summary: HopSummary) -> list[str]:
     """
     estimates = summary.estimates
     if estimates is None or (table := estimates.table) is None:
-        return ["the domain is open: query tally.npz with hushcount estimate, or give --items or --found"]
+        return ["the domain is open: query tally.npz with hushcount job estimate, or give --items or --found"]
     explained = [] if estimates.explained is None else [other_explained(estimates.explained)]
     explained += [] if estimates.apart is None else [estimates.apart]
     rows = estimates.largest

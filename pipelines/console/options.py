@@ -60,7 +60,9 @@ OptionalConfig = Annotated[Path | None, Option("--config", help="Deployment file
 Campaigns = Annotated[
     list[str], Option("--campaign", help="Id of the campaign; with --result its campaign file, or one for each result.")
 ]
-Results = Annotated[list[str] | None, Option("--result", help="Folder that hushcount analyze wrote; may be repeated.")]
+Results = Annotated[
+    list[str] | None, Option("--result", help="Folder that hushcount job analyze wrote; may be repeated.")
+]
 Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 20261224T130000Z.")]
 Last = Annotated[int, Option("--last", help="Newest windows.", min=1, max=_MOST_WINDOWS)]
 LastTogether = Annotated[int, Option("--last", help="Newest windows, added up.", min=1, max=_MOST_WINDOWS)]

@@ -51,7 +51,7 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     """
     valid, faults = read_published(directory)
     if not valid and not faults:
-        raise UsageError(f"{directory} holds no campaign: hushcount epoch publish makes one")
+        raise UsageError(f"{directory} holds no campaign: hushcount campaign publish makes one")
     return valid, faults
 
 

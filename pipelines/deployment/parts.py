@@ -34,7 +34,7 @@ class NextEpochPart(Part):
     add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
     review: bool = Field(
         default=True,
-        description="whether they wait until hushcount epoch review approves them; if not, anybody can add some",
+        description="whether they wait until hushcount campaign review approves them; if not, anybody can add some",
     )
     most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
     least_length: Duration = Field(

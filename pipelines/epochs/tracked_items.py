@@ -2,8 +2,8 @@
 
 Found values wait until an operator approves them: whoever can send discovery reports can have any sentence found. A
 value that joins a dictionary goes to every client, and makes a new epoch, which every client answers afresh. The
-decisions lie in a file that only `hushcount epoch review` writes; a rejected value stays rejected, however often it is
-found again.
+decisions lie in a file that only `hushcount campaign review` writes; a rejected value stays rejected, however often it
+is found again.
 """
 
 from __future__ import annotations
@@ -156,12 +156,12 @@ def has_results(found: str | None, results: str | None) -> bool:
 
 
 def found_items(directory: str) -> list[str]:
-    """Return what hushcount discover revealed into a directory."""
+    """Return what hushcount job discover revealed into a directory."""
     return read_found_items(storage.join(folder_of(directory), FOUND))
 
 
 def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
-    """Return item, count and whether it was detected, of what hushcount analyze wrote, and the number of reports.
+    """Return item, count and whether it was detected, of what hushcount job analyze wrote, and the number of reports.
 
     Where it wrote a tally only, there are no items.
     """
@@ -248,7 +248,7 @@ def _chosen(ids: Sequence[str], known: dict[str, str], undecided: Sequence[str])
     for name in ids:
         if name != ALL and name not in known:
             raise UsageError(
-                f"{name[: 2 * _ID_BYTES]!a} is not the id of a found value: hushcount epoch review lists them"
+                f"{name[: 2 * _ID_BYTES]!a} is not the id of a found value: hushcount campaign review lists them"
             )
         chosen |= set(undecided) if name == ALL else {known[name]}
     return chosen

@@ -80,7 +80,7 @@ def require_place(directory: str, summary: HopSummary, campaign: Campaign, signe
     expected = name if window is None else f"{window}-{folder_name(campaign.epoch, campaign.fingerprint.hex())}"
     if (given, summary.window, name) != (name, window, expected):
         raise UsageError(
-            f"input directory {directory} holds what hushcount {summary.hop} handed on for {shown}: it lies in the "
+            f"input directory {directory} holds what hushcount job {summary.hop} handed on for {shown}: it lies in the "
             "wrong place; fetch it again, and leave the folder the name that it was written under"
         )
 

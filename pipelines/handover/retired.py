@@ -93,7 +93,7 @@ def _of_bins(campaign: Campaign, upstream: HopSummary, source: str) -> HopSummar
     number = total_records(find_files(storage.join(source, "bins"), Kind.RELEASED))
     if number != upstream.released:
         raise UsageError(
-            f"the released files hold {number} records, hushcount discover --party aux-server wrote "
+            f"the released files hold {number} records, hushcount job discover --party aux-server wrote "
             f"{upstream.released}: a file is missing or was added"
         )
     pairs: dict[Stream, StreamCounts] = {"discovery": upstream.streams["discovery"]}

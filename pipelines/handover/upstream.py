@@ -22,7 +22,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 COMMANDS = {"release": "discover --party aux-server"}
-"""The command of a hop that has another name."""
+"""The job of a hop that has another name."""
 
 
 def read_upstream(
@@ -44,7 +44,7 @@ def read_upstream(
     if not storage.exists(path):
         storage.require_directory(directory)
         raise UsageError(
-            f"input directory {directory} is not a complete output of hushcount {command}: it has no {SUMMARY}"
+            f"input directory {directory} is not a complete output of hushcount job {command}: it has no {SUMMARY}"
         )
     if signed_by:
         # The shuffler checks no signature, and has no keys.
@@ -55,8 +55,8 @@ def read_upstream(
         summary = read_summary(path)
     if summary.hop != hop:
         raise UsageError(
-            f"input directory {directory} was written by hushcount {COMMANDS.get(summary.hop, summary.hop)}, must be "
-            f"of {command}"
+            f"input directory {directory} was written by hushcount job {COMMANDS.get(summary.hop, summary.hop)}, "
+            f"must be of {command}"
         )
     if summary.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
@@ -122,4 +122,5 @@ def check_complete(
     )
     if found < forwarded or (exact and found > forwarded):
         verb = "a file is missing" if found < forwarded else "a file was added"
-        raise UsageError(f"the {stream} files hold {found} records, hushcount {upstream.hop} wrote {forwarded}: {verb}")
+        job = COMMANDS.get(upstream.hop, upstream.hop)
+        raise UsageError(f"the {stream} files hold {found} records, hushcount job {job} wrote {forwarded}: {verb}")

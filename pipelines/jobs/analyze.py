@@ -1,4 +1,4 @@
-"""hushcount analyze: permuted sealed reports to a tally, estimates and a page."""
+"""hushcount job analyze: permuted sealed reports to a tally, estimates and a page."""
 
 from __future__ import annotations
 
@@ -147,11 +147,11 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
-        input_directory: what hushcount shuffle wrote.
+        input_directory: what hushcount job shuffle wrote.
         keys: directory with the analyzer's private key, or env:NAME, a variable of every worker.
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`, or only the tally.
-        found: a result of hushcount discover, for the page.
+        found: a result of hushcount job discover, for the page.
         nothing_found: whether discovery is over without a result. In an open domain without a sketch no item is counted
             then, as if `found` held none: without both, a caller that forgot to name items is refused.
         grouped: items to count besides in an open domain without a sketch, as `analyze_steps`.

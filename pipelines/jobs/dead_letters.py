@@ -142,7 +142,7 @@ def replay(
     all_letters = list_dead_letters(directory)
     if any(letter.hop == "shuffle" for letter in all_letters):
         raise UsageError(
-            f"{directory} was written by hushcount shuffle: its dead letters have no client token, so no cap could "
+            f"{directory} was written by hushcount job shuffle: its dead letters have no client token, so no cap could "
             "hold; shuffle their input again with the campaign file that it was made with"
         )
     length = campaign.sealed_bytes(stream)

@@ -1,4 +1,4 @@
-"""hushcount discover: the auxiliary server's release, then the analyzer's opening of what was released."""
+"""hushcount job discover: the auxiliary server's release, then the analyzer's opening of what was released."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     """Plan to release and reveal unknown values: `bins/`, or found.csv.
 
     Args:
-        input_directory: what hushcount shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
+        input_directory: what hushcount job shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
         keys: directory with the private keys of the parties that run here, or env:NAME, a variable of every worker.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
             machine that has both keys, and removes `bins/`.

@@ -1,4 +1,4 @@
-"""hushcount encode: a file of values to sealed envelopes, as the values' owners would send them."""
+"""hushcount job encode: a file of values to sealed envelopes, as the values' owners would send them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _MOST_SHOWN = 1 << 53
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
 """Of a campaign with counts, after the item; in reports. `hushcount.discovery.found_counts` says what each means."""
 COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
-"""Of a result of hushcount analyze in an open domain, after those: the frequency estimate, and both in one."""
+"""Of a result of hushcount job analyze in an open domain, after those: the frequency estimate, and both in one."""
 
 
 _NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
@@ -114,7 +114,7 @@ def put_counts(directory: str, table: pa.Table) -> None:
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
-    """Read the result of hushcount discover in any file system; UsageError unless there is one of this campaign."""
+    """Read the result of hushcount job discover in any file system; UsageError unless there is one of this campaign."""
     summary = read_upstream(str(directory), "discover", campaign)
     path = storage.join(folder_of(str(directory), summary), FOUND)
     if campaign.discovery is None or not campaign.discovery.counts:
@@ -164,7 +164,7 @@ def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
 def _items(path: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
     items = [row["item"] for row in rows]
     if len(set(items)) < len(items) or not all(map(may_be_item, items)):
-        raise FormatError(f"{path} is not what hushcount discover wrote: restore it")
+        raise FormatError(f"{path} is not what hushcount job discover wrote: restore it")
     return items
 
 
@@ -174,7 +174,7 @@ def same_batch(found: Found, summary: HopSummary) -> bool:
 
 
 def was_combined(path: str) -> bool:
-    """Return whether a found.csv of hushcount analyze has COMBINED_COLUMNS."""
+    """Return whether a found.csv of hushcount job analyze has COMBINED_COLUMNS."""
     with storage.open_read(path) as stream:
         return COMBINED_COLUMNS[-1] in csv_header(stream.readline(_HEAD_BYTES), path)
 
@@ -223,7 +223,7 @@ def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | N
 
 
 def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
-    """Return what the summary of hushcount discover says of its counts; None if the campaign has none."""
+    """Return what the summary of hushcount job discover says of its counts; None if the campaign has none."""
     law = count_law_of(campaign, senders)
     if law is None:
         return None

@@ -208,8 +208,8 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
     if missing.size:
         raise UsageError(
             f"item {wanted.names[missing[0]]!r} was not counted: the mechanism has no sketch of an open domain, so "
-            f"that only the {len(tally.items):,} items can be asked for that hushcount analyze was given; run it again "
-            "with --items"
+            f"that only the {len(tally.items):,} items can be asked for that hushcount job analyze was given; run it "
+            "again with --items"
         )
 
 

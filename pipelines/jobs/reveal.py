@@ -1,4 +1,4 @@
-"""The analyzer's half of hushcount discover: open what the auxiliary server released, and believe what is honest."""
+"""The analyzer's half of hushcount job discover: open what was released, and believe what is honest."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class RevealJob(OpeningJob):
     def __post_init__(self) -> None:
         if self.records != self.upstream.released:
             raise UsageError(
-                f"the released files hold {self.records} records, hushcount discover --party aux-server wrote "
+                f"the released files hold {self.records} records, hushcount job discover --party aux-server wrote "
                 f"{self.upstream.released}: a file is missing or was added"
             )
 

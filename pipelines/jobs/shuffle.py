@@ -1,4 +1,4 @@
-"""hushcount shuffle: envelopes to permuted sealed reports, or to nothing while the batch is too small."""
+"""hushcount job shuffle: envelopes to permuted sealed reports, or to nothing while the batch is too small."""
 
 from __future__ import annotations
 
@@ -172,8 +172,8 @@ def plan_shuffle(
     """Plan to shuffle every stream of the input, to `reports/` and `discovery/` of sealed reports.
 
     Args:
-        source: directory with `reports/` and `discovery/` of envelopes, as hushcount encode or a collector wrote them;
-            or a batch of hushcount run, which may have some of the campaign's streams.
+        source: directory with `reports/` and `discovery/` of envelopes, as hushcount job encode or a collector wrote
+            them; or a batch of hushcount run, which may have some of the campaign's streams.
         signer: the shuffler's signing key; None: unsigned.
 
     Raises:

@@ -197,7 +197,7 @@ def require_free(
     if marked:
         hop = storage.read_json(storage.join(out, SUMMARY)).get("hop")
         if hops and hop not in hops:
-            raise UsageError(f"output directory {out} holds a result of hushcount {hop}: give another directory")
+            raise UsageError(f"output directory {out} holds a result of hushcount job {hop}: give another directory")
         return
     if storage.is_remote(out):
         if storage.list_objects(out):

@@ -192,7 +192,7 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
 
 
 def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Source:
-    """Return results of `hushcount analyze`, in the order in which they are given.
+    """Return results of `hushcount job analyze`, in the order in which they are given.
 
     Args:
         campaigns: one campaign file for all, or one for each.
@@ -217,7 +217,7 @@ def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sourc
 
 def _place(campaign: Campaign, directory: str) -> Place:
     if not storage.exists(directory):
-        raise UsageError(f"result {directory} does not exist: give a folder that hushcount analyze wrote")
+        raise UsageError(f"result {directory} does not exist: give a folder that hushcount job analyze wrote")
     mark = storage.join(directory, SUMMARY)
     if storage.exists(mark) and (made := read_summary(mark)).fingerprint != campaign.fingerprint.hex():
         raise UsageError(

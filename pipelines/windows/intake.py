@@ -71,7 +71,7 @@ def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -
         if known & paths:
             problems.append(
                 f"{relative}: names a segment of another manifest: remove the wrong one of both, then list the "
-                "segments that are in no manifest with hushcount segments relist"
+                "segments that are in no manifest with hushcount repair segments"
             )
             continue
         known |= paths

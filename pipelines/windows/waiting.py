@@ -89,7 +89,7 @@ def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str])
     return {
         campaign: f"{campaign}: {number:,} segments wait in {deployment.folder('segments', campaign)}, and no run "
         f"takes them: {deployment.campaigns / campaign} has no {COLLECTION_FILE}; publish the campaign file there with "
-        "hushcount epoch publish, or remove them if they are of no campaign of yours"
+        "hushcount campaign publish, or remove them if they are of no campaign of yours"
         for campaign, number in sorted(found.items())
         if number
     }

@@ -310,6 +310,7 @@ def test_inputs_are_what_the_hop_before_writes(tmp_path: Path) -> None:
     boxes = sealed(place, "reports", drawn(names(49), 30))
     out = as_shuffled(place, "reports", (boxes[:count] for count in counts(70, 30)))
     done(
+        "job",
         "analyze",
         "--campaign",
         place.campaign_path,
@@ -328,7 +329,7 @@ def test_uploads_have_as_many_clients_as_asked_for(tmp_path: Path) -> None:
     source = as_uploaded(place, 1000, 5)
     assert sum(file.header.records for file in find_files(f"{source}/reports", Kind.REPORT_ENVELOPES)) == 1000
     out = tmp_path / "mixed"
-    done("shuffle", "--campaign", place.campaign_path, "--input", source, "--out", out)
+    done("job", "shuffle", "--campaign", place.campaign_path, "--input", source, "--out", out)
     # 200 clients with five reports each, two of which go on.
     assert json.loads((out / "summary.json").read_text())["accepted"] == 400
 
@@ -364,7 +365,7 @@ def test_what_is_measured_is_printed_and_kept(
 ) -> None:
     out = tmp_path / "page"
     few = ("--reports", "2000", "--repeats", "1", "--out", str(out))
-    assert command.main(["shuffle", *few]) == 0
+    assert command.main(["job", "shuffle", *few]) == 0
     measured = read_record(out).measured["shuffle"]
     assert measured.reports == 2000
     for text in (capsys.readouterr().out, (out / "RESULTS.md").read_text()):
@@ -372,16 +373,16 @@ def test_what_is_measured_is_printed_and_kept(
         assert f"| {measured.cpu_us_per_report:.2f} |" in text
     # What is there is kept, what is named is measured again, and what comes from elsewhere is not mixed in.
     monkeypatch.setattr(command, "prepared", lambda *_: nullcontext(lambda: a_run(1.0, 1.0)))
-    assert command.main(["encode", *few]) == 0
+    assert command.main(["job", "encode", *few]) == 0
     assert list(read_record(out).measured) == ["shuffle", "encode"]
     assert "| `shuffle` |" in (out / "RESULTS.md").read_text()
     path = out / "results.json"
     path.write_text(path.read_text().replace("Python", "Cobra"))
     with pytest.raises(UsageError, match=r"Cobra.*--overwrite"):
-        command.main(["shuffle", *few])
+        command.main(["job", "shuffle", *few])
     path.write_text("{")
     with pytest.raises(UsageError, match="--overwrite"):
-        command.main(["shuffle", *few])
+        command.main(["job", "shuffle", *few])
 
 
 def test_a_stage_beyond_its_gate_is_the_exit_status(
@@ -399,7 +400,7 @@ def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path, capsys
     taken.write_text("")
     for out in (taken, taken / "within", Path("/proc/bench"), Path("/proc")):
         with pytest.raises(UsageError, match=f"--out is {out}, "):
-            command.main(["shuffle", "--out", str(out)])
+            command.main(["job", "shuffle", "--out", str(out)])
         assert "its input" not in capsys.readouterr().err
 
 

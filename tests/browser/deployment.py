@@ -128,7 +128,7 @@ authentication = "client-token"
 origins = ["{pages.origin}"]
 {_EVALUATOR.format(origin=pages.origin) if oblivious else ""}"""
     )
-    done("epoch", "publish", "--config", site.config, "--campaign", path, "--begins", now_text())
+    done("campaign", "publish", "--config", site.config, "--campaign", path, "--begins", now_text())
     return Measured(site, pages, {**json.loads(policy.read_text()), **(of_policy or {})})
 
 

@@ -76,7 +76,7 @@ def lay_out(
         "--role analyzer",
         "mkdir -p trusted",
         "--out redacted.json",
-        "epoch publish --config redacted.toml",
+        "campaign publish --config redacted.toml",
     ):
         commands = documented(holding)
         if "campaign new" in commands:

@@ -102,7 +102,9 @@ def test_a_killed_task_manager_with_its_workers_costs_time_only(
 
 
 def test_a_stream_carries_out_what_a_run_decides(flink: Flink, site: Site, tmp_path: Path) -> None:
-    with flink.started("analyzer", "stream", "--config", DATA / "site" / "stream.toml", "--every", "1s") as command:
+    with flink.started(
+        "analyzer", "job", "stream", "--config", DATA / "site" / "stream.toml", "--every", "1s"
+    ) as command:
         flink.wait_until(lambda: flink.holds("site/store/orders/analyzer/stream.lease.json"), "no stream is at work")
         flink.hushcount("analyzer", "run", "--config", DATA / "site" / "deployment.toml")
         docker("kill", "--signal=TERM", command.get_container_id())

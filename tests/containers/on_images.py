@@ -28,10 +28,10 @@ RESTRICTED = (
 MOST_MIB = {"shuffler": 450, "shuffler-signing": 450, "evaluator": 450, "aux-server": 700, "analyzer": 700}
 """deploy/README.md says why the last two are larger."""
 JOBS = {
-    "shuffler": ("shuffle", "--input", "encoded"),
-    "shuffler-signing": ("shuffle", "--sign-with", "/in/signing-keys/shuffler", "--input", "encoded"),
-    "aux-server": ("discover", "--party", "aux-server", "--keys", "/in/keys", "--input", "shuffled"),
-    "analyzer": ("analyze", "--keys", "/in/keys", "--input", "shuffled"),
+    "shuffler": ("job", "shuffle", "--input", "encoded"),
+    "shuffler-signing": ("job", "shuffle", "--sign-with", "/in/signing-keys/shuffler", "--input", "encoded"),
+    "aux-server": ("job", "discover", "--party", "aux-server", "--keys", "/in/keys", "--input", "shuffled"),
+    "analyzer": ("job", "analyze", "--keys", "/in/keys", "--input", "shuffled"),
 }
 EVERY_MODULE = """
 import importlib, pkgutil, sys

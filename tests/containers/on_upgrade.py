@@ -55,7 +55,7 @@ hushcount campaign new --id words --mechanism grr --epsilon 2 --dictionary words
     --discovery-epsilon 1 --discovery-delta 1e-9 --keys keys --out campaign.json
 hushcount campaign sign --campaign campaign.json --keys operator-keys
 hushcount campaign policy --campaign campaign.json --keys operator-keys --out policy.json
-hushcount epoch publish --config shuffler.toml --campaign campaign.json
+hushcount campaign publish --config shuffler.toml --campaign campaign.json
 hushcount ledger set --ledger ledger.db --campaign words --epsilon 30 --delta 1e-6
 """
 COLLECTED = """
@@ -93,7 +93,7 @@ SHOW = "hushcount ledger show --ledger ledger.db --json"
 NEXT = """
 hushcount campaign new --id words --after campaign.json --keys keys --out next.json
 hushcount campaign sign --campaign next.json --keys operator-keys
-hushcount epoch publish --config shuffler.toml --campaign next.json
+hushcount campaign publish --config shuffler.toml --campaign next.json
 """
 LOG = """
 import urllib.request

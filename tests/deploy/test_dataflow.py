@@ -396,10 +396,10 @@ def test_discovery_without_a_cap_is_sent_only_where_it_is_wanted(launch: ModuleT
     upload(chain)
     root = chain.campaign_path.parent
     values = ("--values", root / "values.txt", "--out", root / "anyone")
-    done("encode", "--campaign", chain.campaign_path, *values)
+    done("job", "encode", "--campaign", chain.campaign_path, *values)
     signed = ("--sign-with", root / "signing-keys" / "shuffler")
     both = ("--input", root / "anyone", "--out", root / "anyone-shuffled")
-    done("shuffle", "--campaign", chain.campaign_path, *both, *signed)
+    done("job", "shuffle", "--campaign", chain.campaign_path, *both, *signed)
     put(root / "anyone-shuffled")
     arguments = asked(chain, "release", "anyone-shuffled")
     with pytest.raises(UsageError, match=r"'none'.*'client-token'.*--uncapped"):

@@ -179,11 +179,11 @@ def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], 
     common = ("--campaign", chain.campaign_path)
     keys = ("--keys", chain.keys)
     jobs = {
-        "shuffler": [("shuffle", *common, "--input", chain.path("encoded"))],
-        "aux-server": [("discover", "--party", "aux-server", *common, *keys, "--input", chain.path("shuffled"))],
+        "shuffler": [("job", "shuffle", *common, "--input", chain.path("encoded"))],
+        "aux-server": [("job", "discover", "--party", "aux-server", *common, *keys, "--input", chain.path("shuffled"))],
         "analyzer": [
-            ("discover", "--party", "analyzer", *common, *keys, "--input", chain.path("released")),
-            ("analyze", *common, *keys, "--input", chain.path("shuffled")),
+            ("job", "discover", "--party", "analyzer", *common, *keys, "--input", chain.path("released")),
+            ("job", "analyze", *common, *keys, "--input", chain.path("shuffled")),
         ],
     }
     for index, job in enumerate(jobs[image[0]]):
@@ -196,7 +196,7 @@ def test_a_party_runs_its_jobs_with_its_packages_alone(image: tuple[str, Path], 
 @pytest.mark.long
 def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, tmp_path: Path) -> None:
     create(tmp_path / "signing-keys", 365, ["shuffler"])
-    job = ("shuffle", "--campaign", chain.campaign_path, "--input", chain.path("encoded"))
+    job = ("job", "shuffle", "--campaign", chain.campaign_path, "--input", chain.path("encoded"))
     for text, signs in ((recipe("shuffler-signing"), True), (recipe("shuffler"), False)):
         root, out = tmp_path / f"image {signs}", tmp_path / f"out {signs}"
         root.mkdir()
@@ -236,7 +236,7 @@ def test_every_party_publishes_epochs_by_its_image(image: tuple[str, Path], chai
     """So do they get campaign files into a volume: deploy/kubernetes/engine/publish.yaml."""
     (tmp_path / "deployment.toml").write_text('store = "store"\n[windows]\nlength = "1d"\ngrace = "2d"\n')
     ended = run(
-        image, "epoch", "publish", "--config", "deployment.toml", "--campaign", chain.campaign_path, at=tmp_path
+        image, "campaign", "publish", "--config", "deployment.toml", "--campaign", chain.campaign_path, at=tmp_path
     )
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "campaigns" / chain.campaign.id / "collection.json").exists()
@@ -246,7 +246,7 @@ def test_a_shuffler_cannot_open_what_it_has(image: tuple[str, Path], chain: Chai
     if image[0] != "shuffler":
         assert (image[1] / "keys").is_dir()
         return
-    ended = run(image, "analyze", "--campaign", chain.campaign_path, at=tmp_path)
+    ended = run(image, "job", "analyze", "--campaign", chain.campaign_path, at=tmp_path)
     assert ended.returncode == 2
     assert "no such command" in ended.stderr
 

@@ -66,12 +66,12 @@ def publishing() -> dict[str, dict[str, str]]:
     """Return which campaign file the README publishes under which deployment file, by party."""
     found: dict[str, dict[str, str]] = {}
     for line in README.splitlines():
-        words = shlex.split(line) if "exec job/publish --" in line and "epoch publish" in line else []
+        words = shlex.split(line) if "exec job/publish --" in line and "campaign publish" in line else []
         if words:
             party = words[2].removeprefix("hushcount-")
             command = words[words.index("--") + 1 :]
             assert command[:3] == ["python", "-m", MODULES[party]]
-            assert command[3:5] == ["epoch", "publish"]
+            assert command[3:5] == ["campaign", "publish"]
             options = dict(zip(command[5::2], command[6::2], strict=True))
             found.setdefault(party, {})[options["--config"].removeprefix(CONFIG)] = options["--campaign"]
     return found

@@ -42,7 +42,7 @@ def run(chain: Chain, job: str, out: Path, *options: str) -> None:
     """Run a job on what all engines are given."""
     source = chain.path("encoded" if job == "shuffle" else "shuffled")
     keys = () if job == "shuffle" else ("--keys", chain.keys)
-    done(job, "--campaign", chain.campaign_path, "--input", source, "--out", out, *keys, *options)
+    done("job", job, "--campaign", chain.campaign_path, "--input", source, "--out", out, *keys, *options)
 
 
 def tally(directory: Path) -> dict[str, np.ndarray]:

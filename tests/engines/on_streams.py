@@ -39,13 +39,13 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def streaming(site: Site, options: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `hushcount stream` on an engine while a block runs."""
+    """Run `hushcount job stream` on an engine while a block runs."""
     _, runner, _, *given = options
     config = site.root / "stream.toml"
     config.write_text(f"{site.config.read_text()}\n[engine]\nrunner = {json.dumps(runner)}\noptions = {given}\n")
     leases = [site.store / "orders" / party / "stream.lease.json" for party in PARTIES]
     hushcount = Path(sys.executable).with_name("hushcount")
-    command = [str(hushcount), "stream", "--config", str(config), "--every", "1s", "--places", "3"]
+    command = [str(hushcount), "job", "stream", "--config", str(config), "--every", "1s", "--places", "3"]
     with subprocess.Popen(command) as running:  # noqa: S603  # our own
         try:
             deadline = time.monotonic() + MOST_SECONDS

@@ -55,7 +55,7 @@ class Collection:
         party = ("--party", job) if job in ("aux-server", "analyzer") else ()
         keys = () if job == "shuffle" else ("--keys", str(self.chain.keys))
         paths = ("--input", str(source or self.source(job)), "--out", str(out))
-        return ("discover" if party else job, "--campaign", str(self.chain.campaign_path), *paths, *keys, *party)
+        return ("job", "discover" if party else job, "--campaign", str(self.chain.campaign_path), *paths, *keys, *party)
 
     def assert_input_intact(self) -> None:
         """Check that no job changed what jobs read."""

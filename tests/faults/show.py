@@ -106,7 +106,7 @@ def timed(place: Place, source: str, out: Path, options: tuple[str, ...]) -> flo
     """Return the seconds of a whole command."""
     began = time.monotonic()
     paths = ("--campaign", str(place.campaign_path), "--input", source, "--keys", str(place.keys), "--out", str(out))
-    finished("analyze", *paths, *options)
+    finished("job", "analyze", *paths, *options)
     return time.monotonic() - began
 
 

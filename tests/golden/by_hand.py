@@ -36,23 +36,24 @@ def chain(root: Path) -> dict[str, Any]:
     items = write_lines(root / "items.txt", ["größe"])
     shuffled = (*campaign, "--input", out / "shuffled", "--keys", site / "keys")
     steps: dict[str, tuple[object, ...]] = {
-        "encode": ("encode", *campaign, "--values", values, "--clients", "--out", out / "encoded"),
-        "shuffle": ("shuffle", *campaign, "--input", segments / "20210301T000000Z", "--out", out / "shuffled"),
-        "discover": ("discover", *shuffled, "--out", out / "found"),
-        "analyze": ("analyze", *shuffled, "--found", out / "found", "--out", out / "results"),
+        "encode": ("job", "encode", *campaign, "--values", values, "--clients", "--out", out / "encoded"),
+        "shuffle": ("job", "shuffle", *campaign, "--input", segments / "20210301T000000Z", "--out", out / "shuffled"),
+        "discover": ("job", "discover", *shuffled, "--out", out / "found"),
+        "analyze": ("job", "analyze", *shuffled, "--found", out / "found", "--out", out / "results"),
         "estimate": (
-            "estimate", *campaign, "--tally", out / "results/tally.npz", "--items", items, "--out", out / "again",
+            "job", "estimate", *campaign, "--tally", out / "results/tally.npz", "--items", items, "--out",
+            out / "again",
         ),
-        "list": ("dead-letters", "list", "--input", out / "results"),
+        "list": ("repair", "dead-letters", "--input", out / "results"),
         "replay": (
-            "dead-letters", "replay", *campaign, "--input", out / "results", "--reason", "wrong_campaign", "--out",
+            "repair", "replay", *campaign, "--input", out / "results", "--reason", "wrong_campaign", "--out",
             out / "replayed",
         ),
     }  # fmt: skip
     printed = {name: _printed(mask, *arguments) for name, arguments in steps.items()}
     _retire(site / "keys", "analyzer")
     printed["keys"] = _printed(mask, "keys", "list", "--keys", site / "keys")["printed"]["keys"]
-    printed["analyze, retired"] = _printed(mask, "analyze", *shuffled, "--out", out / "retired")
+    printed["analyze, retired"] = _printed(mask, "job", "analyze", *shuffled, "--out", out / "retired")
     files = described_tree(out, mask, {})
     summaries = [data for name, data in files.items() if name.endswith("/summary.json")]
     for name in JOBS:

@@ -238,7 +238,7 @@ def _add_junk(segment: Path, path: Path, other: Path, scratch: Path, number: int
     out = scratch / "junk"
     shutil.rmtree(out, ignore_errors=True)
     lines = write_lines(scratch / "junk.txt", ["alpha"] * number)
-    done("encode", "--campaign", other, "--values", lines, "--out", out)
+    done("job", "encode", "--campaign", other, "--values", lines, "--out", out)
     sealed_bytes = campaign.sealed_bytes("reports")
     sealed = [read_file(one)[1][:, -sealed_bytes:] for one in sorted((out / "reports").glob("*.blocks"))]
     rows = envelopes(campaign, np.concatenate(sealed), [f"stray {index}" for index in range(number)])

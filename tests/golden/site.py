@@ -163,7 +163,7 @@ def second_run(first: Site, root: Path) -> Site:
     """
     site = Site(Path(shutil.copytree(first.root, root)))
     before = files_under(site.root)
-    review = ("epoch", "review", "--config", site.config, "--campaign", "words")
+    review = ("campaign", "review", "--config", site.config, "--campaign", "words")
     commands = {"review": site.command(*review), "approve": site.command(*review, "--approve", "all")}
     with site.config.open("a") as file:
         file.write(RETENTION)

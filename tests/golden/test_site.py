@@ -170,7 +170,7 @@ def test_what_was_released_before_is_neither_charged_nor_drawn_again(tmp_path: P
     charging: tuple[object, ...] = ("--ledger", root / "ledger.db", "--signed-by", root / "signing" / "public.json")
     charges = {one["hop"]: one for one in reversed(expected("kept")["ledger"]["charges"])}
     for hop, out in (("analyze", tmp_path / source.name), ("discover", tmp_path / "found" / source.name)):
-        done(hop, *common, *charging, "--out", out)
+        done("job", hop, *common, *charging, "--out", out)
         charged = summary(out)["ledger"]["charged"]
         assert not charged["new"]
         assert (charged["key"], charged["manifest"]) == (charges[hop]["key"], charges[hop]["manifest"])

@@ -184,8 +184,8 @@ def test_the_jobs_open_with_a_key_from_the_environment(
     for content in (*graphs, *files_under(tmp_path).values()):
         assert not any(secret[:8] in content or secret.hex()[:16].encode() in content for secret in secrets)
     arguments = ("--input", source, "--keys", "env:HUSHCOUNT_TEST_HEX", "--out", tmp_path / "again")
-    done("analyze", "--campaign", chain.campaign_path, *arguments)
+    done("job", "analyze", "--campaign", chain.campaign_path, *arguments)
     refused(
-        "discover", "--campaign", chain.campaign_path, *arguments[:-1], tmp_path / "none",
+        "job", "discover", "--campaign", chain.campaign_path, *arguments[:-1], tmp_path / "none",
         says=["HUSHCOUNT_TEST_HEX"],
     )  # fmt: skip

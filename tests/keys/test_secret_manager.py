@@ -57,11 +57,11 @@ def test_a_job_opens_with_it(fake: FakeServices, tmp_path: Path) -> None:
     words = write_lines(tmp_path / "words.txt", ["alpha"])
     campaign = new_campaign(tmp_path / "w.json", tmp_path / "keys", dictionary=words)
     values = write_lines(tmp_path / "values.txt", ["alpha"] * 60)
-    done("encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "encoded")
-    done("shuffle", "--campaign", campaign, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
+    done("job", "encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "encoded")
+    done("job", "shuffle", "--campaign", campaign, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
     fake.secrets[NAME] = key_file(tmp_path / "keys", "analyzer").read_bytes()
     results = tmp_path / "results"
-    done("analyze", "--campaign", campaign, "--input", tmp_path / "shuffled", "--keys", SOURCE, "--out", results)
+    done("job", "analyze", "--campaign", campaign, "--input", tmp_path / "shuffled", "--keys", SOURCE, "--out", results)
     assert summary(results)["accepted"] == 60
 
 

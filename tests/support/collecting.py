@@ -64,7 +64,7 @@ def collect(
     shutil.rmtree(scratch, ignore_errors=True)
     lines = write_lines(store.parent / "sent.txt", values)
     options = [*(["--clients"] if clients else []), *([] if evaluator is None else ["--evaluator", evaluator])]
-    done("encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
+    done("job", "encode", "--campaign", campaign_path, "--values", lines, "--out", scratch, *options)
     home = store / "segments" / campaign.id / epoch_folder(campaign) / window_name(day)
     segments: dict[str, tuple[SegmentPart, ...]] = {}
     made = []

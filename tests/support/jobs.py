@@ -145,24 +145,24 @@ class Chain:
         """Encode lines; each is another client's where they do not name their clients."""
         if "--clients" not in options:
             values, options = each_a_client(values, self.path("clients.txt")), (*options, "--clients")
-        done("encode", "--campaign", self.campaign_path, "--values", values, "--out", self.path(out), *options)
+        done("job", "encode", "--campaign", self.campaign_path, "--values", values, "--out", self.path(out), *options)
         return self.path(out)
 
     def shuffle(self, *options: object, source: str = "encoded", out: str = "shuffled") -> Path:
         arguments = ("--campaign", self.campaign_path, "--input", self.path(source), "--out", self.path(out))
-        done("shuffle", *arguments, *options)
+        done("job", "shuffle", *arguments, *options)
         return self.path(out)
 
     def analyze_arguments(self, source: str = "shuffled", out: str = "results") -> tuple[object, ...]:
         paths = ("--input", self.path(source), "--keys", self.keys, "--out", self.path(out))
-        return ("analyze", "--campaign", self.campaign_path, *paths)
+        return ("job", "analyze", "--campaign", self.campaign_path, *paths)
 
     def analyze(self, *options: object, source: str = "shuffled", out: str = "results") -> Path:
         done(*self.analyze_arguments(source, out), *options)
         return self.path(out)
 
     def discover_arguments(self, source: str = "shuffled", out: str = "found") -> tuple[object, ...]:
-        return ("discover", *self.analyze_arguments(source, out)[1:])
+        return ("job", "discover", *self.analyze_arguments(source, out)[2:])
 
     def discover(self, *options: object, source: str = "shuffled", out: str = "found") -> Path:
         done(*self.discover_arguments(source, out), *options)

@@ -115,12 +115,12 @@ def envelopes(
 
 
 def write_envelopes(directory: Path, campaign: Campaign, stream: Stream, rows: Octets, name: str = "part") -> Path:
-    """Write a file of envelopes where hushcount shuffle looks for them."""
+    """Write a file of envelopes where hushcount job shuffle looks for them."""
     return write_rows(directory / stream / f"{name}.blocks", ENVELOPES[stream], rows, campaign)
 
 
 def write_shuffled(directory: Path, campaign: Campaign, streams: dict[Stream, Sequence[Octets]]) -> Path:
-    """Write what hushcount shuffle would have: files of sealed reports, and a summary that counts them."""
+    """Write what hushcount job shuffle would have: files of sealed reports, and a summary that counts them."""
     counts: dict[str, dict[str, Any]] = {}
     for stream, parts in streams.items():
         total = sum(len(part) for part in parts)
@@ -133,7 +133,7 @@ def write_shuffled(directory: Path, campaign: Campaign, streams: dict[Stream, Se
 
 
 def write_summary(directory: Path, campaign: Campaign, streams: dict[str, dict[str, Any]]) -> None:
-    """Write the summary.json of hushcount shuffle for this campaign."""
+    """Write the summary.json of hushcount job shuffle for this campaign."""
     data = {
         "hop": "shuffle",
         "campaign": campaign.id,

@@ -1,4 +1,4 @@
-"""A stream in a thread of this process: the graph of `hushcount stream`, once for each order, on the tests' engine."""
+"""A stream in a thread of this process: the graph of `hushcount job stream`, once an order, on the tests' engine."""
 
 from __future__ import annotations
 

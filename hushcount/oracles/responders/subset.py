@@ -96,7 +96,7 @@ def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words:
     """Draw every subset once; return bool[n], which must be drawn anew."""
     drawn = words.words((out.size + 1) // 2).view("<u4")[: out.size].reshape(out.shape)
     if len(out) >= _FEW and find_spec("numba") is not None:
-        # A client draws one subset and has no numba; simulators and `hushcount encode` draw many.
+        # A client draws one subset and has no numba; simulators and `hushcount job encode` draw many.
         from hushcount.kernels.subsets import floyd
 
         return floyd(drawn, own, dropped, width, out)

@@ -38,7 +38,7 @@ textfile = "run.prom"  # numbers of each run, for Prometheus' node_exporter
 sign_with = "operator-keys"  # after a signed campaign file none is published unsigned
 {joins}
 """
-_LISTED = "review = true  # found values join the dictionary when hushcount epoch review approves them"
+_LISTED = "review = true  # found values join the dictionary when hushcount campaign review approves them"
 _OPEN = "review = false  # any text is a value: what is found is followed, and there is no dictionary that it joins"
 _APP = '''\
 """An app reports a value: it needs `pip install ./hushcount` and policy.json, and keeps what it must in a folder."""

@@ -100,10 +100,10 @@ def test_shuffler_and_auxiliary_server_work_by_it_and_find_the_same(tmp_path: Pa
     Campaign.read(whole).redacted().write(tmp_path / "aux.json")
     Chain(whole, keys).encode(values)
     common = ("--campaign", tmp_path / "aux.json")
-    done("shuffle", *common, "--input", tmp_path / "whole-encoded", "--out", tmp_path / "shuffled")
+    done("job", "shuffle", *common, "--input", tmp_path / "whole-encoded", "--out", tmp_path / "shuffled")
     source = ("--input", tmp_path / "shuffled", "--keys", keys)
-    done("discover", "--party", "aux-server", *common, *source, "--out", tmp_path / "released")
+    done("job", "discover", "--party", "aux-server", *common, *source, "--out", tmp_path / "released")
     released = ("--input", tmp_path / "released", "--keys", keys)
-    done("discover", "--party", "analyzer", "--campaign", whole, *released, "--out", tmp_path / "found")
+    done("job", "discover", "--party", "analyzer", "--campaign", whole, *released, "--out", tmp_path / "found")
     assert found(tmp_path / "found") == ["hidden treasure"]
     assert summary(tmp_path / "released")["streams"]["discovery"]["accepted"] == 201

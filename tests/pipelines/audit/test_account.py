@@ -90,9 +90,9 @@ def alter_summary(output: Path) -> None:
 
 
 OUTPUTS = [
-    (lose_output, "{output} is missing, though hushcount analyze wrote it"),
-    (lose_files, " is missing, though hushcount analyze wrote it"),
-    (alter_summary, "{output}/summary.json is not what entry 3 of the log says, though hushcount analyze wrote it"),
+    (lose_output, "{output} is missing, though hushcount job analyze wrote it"),
+    (lose_files, " is missing, though hushcount job analyze wrote it"),
+    (alter_summary, "{output}/summary.json is not what entry 3 of the log says, though hushcount job analyze wrote it"),
 ]
 
 

@@ -372,7 +372,7 @@ def test_where_no_campaign_is_published_all_else_is_checked(tmp_path: Path) -> N
     site = Site(tmp_path, settings='parties = ["aux-server"]')
     shutil.rmtree(site.root / "campaigns")
     found = {check.name: check for check in examine(site.deployment, at(0))}
-    assert "hushcount epoch publish makes one" in found["campaigns"].says
+    assert "hushcount campaign publish makes one" in found["campaigns"].says
     assert {name for name, check in found.items() if check.verdict == "bad"} == {"campaigns"}
     assert "write to released" in found
 

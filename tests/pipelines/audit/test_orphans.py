@@ -56,18 +56,18 @@ def test_what_no_manifest_lists_is_seen_and_counted_once_it_is_listed_again(tmp_
     (lost.parents[1] / "two-2.manifest.json").unlink()
     site.run(-1.8)
     assert lost.name in account_at(site, -0.5).differences[0]
-    assert "hushcount segments relist" in account_at(site, -0.5).differences[0]
+    assert "hushcount repair segments" in account_at(site, -0.5).differences[0]
     assert found(site, -0.5)["segments of words"][0] == "bad"
     (torn,) = collect(site.store, site.campaign, values(60), day=-2, collector="torn")
     torn.write_bytes(torn.read_bytes()[:-1])
     (torn.parents[1] / "torn.manifest.json").unlink()
     told = refused(
-        "segments", "relist", "--config", site.config, status=1, says=[f"{torn} is no whole segment", "1 could"]
+        "repair", "segments", "--config", site.config, status=1, says=[f"{torn} is no whole segment", "1 could"]
     )
     assert f"listed again: {lost.relative_to(site.store / 'segments')}, 60 reports" in told.out
     assert "warning" not in told.out
     torn.unlink()
-    assert "every segment" in done("segments", "relist", "--config", site.config).out
+    assert "every segment" in done("repair", "segments", "--config", site.config).out
     site.run(-0.5)
     assert site.result(-2)["received"] == 60
     # Its name says how its senders were told apart, so that the batch still speaks of a client.
@@ -97,7 +97,7 @@ def test_where_nothing_says_how_the_senders_of_an_orphan_were_told_apart_none_co
     bearer = bearer.rename(bearer.with_name(f"two-000001-0123abcd-bearer-{'5' * 16}.blocks"))
     for segment in (strange, bearer):
         (segment.parents[1] / "two.manifest.json").unlink()
-    told = done("segments", "relist", "--config", site.config).out
+    told = done("repair", "segments", "--config", site.config).out
     name = strange.relative_to(site.store / "segments")
     assert f"nothing says how the senders of {name} were told apart: it counts as authentication none" in told
     assert told.count("warning") == 1

@@ -227,7 +227,7 @@ def test_what_an_operator_deletes_by_hand_is_named_whatever_its_window(tmp_path:
     shutil.rmtree(gone)
     assert account_at(site, 8.2).differences == []
     assert any(str(gone) in problem for problem in site.run(8.2).problems)
-    says = f"{gone} is missing, though hushcount shuffle wrote it, and no retention deleted it: restore it"
+    says = f"{gone} is missing, though hushcount job shuffle wrote it, and no retention deleted it: restore it"
     assert says in account_at(site, 8.3).differences
     assert says in account_at(site, 8.3).differences
 

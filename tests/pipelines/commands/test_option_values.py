@@ -78,10 +78,10 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("campaign new", "discovery-epsilon"): ((*NEW, "--epsilon", 1), ("0", *REAL)),
     ("campaign new", "discovery-delta"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", "1", *REAL)),
     ("campaign new", "max-value-bytes"): ((*NEW, "--epsilon", 1, "--discovery-epsilon", 1), ("0", *WHOLE)),
-    ("analyze", "confidence"): (("analyze",), ("0", "1", *REAL)),
-    ("analyze", "false-positives"): (("analyze",), ("1", *REAL)),
-    ("estimate", "confidence"): (("estimate",), ("0", "1", *REAL)),
-    ("estimate", "false-positives"): (("estimate",), ("1", *REAL)),
+    ("job analyze", "confidence"): (("job", "analyze"), ("0", "1", *REAL)),
+    ("job analyze", "false-positives"): (("job", "analyze"), ("1", *REAL)),
+    ("job estimate", "confidence"): (("job", "estimate"), ("0", "1", *REAL)),
+    ("job estimate", "false-positives"): (("job", "estimate"), ("1", *REAL)),
     **{
         (f"ask {question}", option): (("ask", question), ("0", "-1", "0.5"))
         for question, taken in {
@@ -94,7 +94,7 @@ TABLE: dict[tuple[str, str], tuple[tuple[object, ...], tuple[str, ...]]] = {
     ("dashboard", "last"): (("dashboard",), ("0", "-1", "0.5")),
     ("dashboard", "port"): (("dashboard",), ("65536", "-1", "0.5")),
     ("status", "last"): (("status",), ("0", "-1", "0.5")),
-    ("stream", "places"): (("stream",), ("0", *WHOLE)),
+    ("job stream", "places"): (("job", "stream"), ("0", *WHOLE)),
 }  # fmt: skip
 HUGE = ("inf", "nan", "1e30", f"{10**30}")
 HOSTILE = (*HUGE, "-1", "0")
@@ -160,7 +160,7 @@ def test_a_number_out_of_its_range_is_one_sentence(
 
 
 @pytest.mark.parametrize("command", sorted({command for command, _ in TABLE}))
-@pytest.mark.long(but=("estimate",))
+@pytest.mark.long(but=("job estimate",))
 def test_every_number_has_a_greatest_value_and_none_makes_a_traceback(
     world: World, tmp_path: Path, command: str
 ) -> None:
@@ -251,7 +251,7 @@ def test_inputs_that_are_not_there_or_no_directory(world: World, tmp_path: Path)
     for job, more in (("shuffle", ()), ("analyze", ("--keys", world.keys)), ("discover", ("--keys", world.keys))):
         for path in (tmp_path / "none", campaign):
             common = ("--campaign", campaign, "--input", path, *more, "--out", tmp_path / "out")
-            refused(job, *common, says=[f"input directory {path} "])
+            refused("job", job, *common, says=[f"input directory {path} "])
     assert not (tmp_path / "out").exists()
 
 

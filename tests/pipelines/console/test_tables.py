@@ -72,9 +72,9 @@ def test_a_narrow_terminal_shows_every_number_that_a_wide_one_shows(
 
 def test_a_job_and_an_estimate_too(site: Site) -> None:
     where = ("--campaign", site.campaign, "--input", site.store / "shuffled" / "words" / site.batch(1))
-    shown = printed(60, "analyze", *where, "--keys", site.keys, "--out", site.root / "again")
+    shown = printed(60, "job", "analyze", *where, "--keys", site.keys, "--out", site.root / "again")
     assert "2,200" in shown
-    estimate = ("estimate", "--campaign", site.campaign, "--items", site.words, "--out", site.root / "more")
+    estimate = ("job", "estimate", "--campaign", site.campaign, "--items", site.words, "--out", site.root / "more")
     shown += printed(60, *estimate, "--tally", site.root / "again" / "tally.npz")
     assert "written to" in shown
     assert "…" not in shown

@@ -52,19 +52,19 @@ def test_publishing_twice_is_publishing_once_and_an_earlier_epoch_is_refused(sit
     assert (folder(site) / "collection.json").read_bytes() == before
     assert Campaign.read(folder(site) / published.file).fingerprint == Campaign.read(third).fingerprint
     second = made(site, 2, "b")
-    refused("epoch", "publish", "--config", site.config, "--campaign", second, says=["epoch 2", "epoch 3"])
+    refused("campaign", "publish", "--config", site.config, "--campaign", second, says=["epoch 2", "epoch 3"])
 
 
 def test_the_first_epoch_of_a_campaign_is_published_into_a_new_folder(site: Site) -> None:
     other = made(site, 1, name="other.json")
-    said = done("epoch", "publish", "--config", site.config, "--campaign", other, "--json").json
+    said = done("campaign", "publish", "--config", site.config, "--campaign", other, "--json").json
     assert said["epoch"] == 1
     assert (site.root / "campaigns" / "other" / said["file"]).exists()
 
 
 def test_a_signature_is_added_or_renewed_by_publishing_again(site: Site) -> None:
     second = made(site, 2)
-    publish_it = ("epoch", "publish", "--config", site.config, "--campaign", second)
+    publish_it = ("campaign", "publish", "--config", site.config, "--campaign", second)
     assert done(*publish_it).err
     there, path = folder(site) / "epoch-000002.json.sig", folder(site) / "collection.json"
     assert not there.exists()
@@ -81,7 +81,7 @@ def test_a_signature_is_added_or_renewed_by_publishing_again(site: Site) -> None
 
 
 def test_when_an_epoch_begins_is_a_time_with_its_zone(site: Site) -> None:
-    command = ["epoch", "publish", "--config", site.config, "--campaign", made(site, 2)]
+    command = ["campaign", "publish", "--config", site.config, "--campaign", made(site, 2)]
     for given in ("2099-01-01", "2099-01-01T00:00:00", "tomorrow"):
         refused(*command, "--begins", given, says=[f"begins is {given!r}", "2026-12-01T00:00:00Z"])
     assert len(collection(site).epochs) == 1
@@ -218,7 +218,7 @@ def test_an_epoch_that_does_not_continue_what_is_published_is_refused(site: Site
     before = sorted(folder(site).iterdir())
     head = Campaign.read(site.campaign).head.hex()
     refused(
-        "epoch", "publish", "--config", site.config, "--campaign", second,
+        "campaign", "publish", "--config", site.config, "--campaign", second,
         says=["previous of epoch 2 of campaign words", head, "hushcount campaign new --after"],
     )  # fmt: skip
     assert [path for path in sorted(folder(site).iterdir()) if path.name != ".publish.lock"] == before
@@ -227,4 +227,4 @@ def test_an_epoch_that_does_not_continue_what_is_published_is_refused(site: Site
 def test_the_first_epoch_that_is_published_follows_none(site: Site) -> None:
     second = made(site, 2)
     (site.root / "campaigns").rename(site.root / "gone")
-    refused("epoch", "publish", "--config", site.config, "--campaign", second, says=["previous", "absent"])
+    refused("campaign", "publish", "--config", site.config, "--campaign", second, says=["previous", "absent"])

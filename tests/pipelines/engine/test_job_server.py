@@ -115,7 +115,7 @@ def encode(tmp_path: Path) -> tuple[object, ...]:
     path = new_campaign(tmp_path / "c.json", new_keys(tmp_path / "keys"), dictionary=write_lines(tmp_path / "d", ["a"]))
     values = write_lines(tmp_path / "v", ["a"] * 60)
     out = Chain(path, tmp_path / "keys").path("encoded")
-    return ("encode", "--campaign", path, "--values", values, "--out", out)
+    return ("job", "encode", "--campaign", path, "--values", values, "--out", out)
 
 
 def test_a_command_says_it_and_writes_nothing(tmp_path: Path, home: Path, encode: tuple[object, ...]) -> None:

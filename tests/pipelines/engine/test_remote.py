@@ -50,7 +50,7 @@ def store() -> Iterator[type[StubStore]]:
 def encode(chain: Chain, out: str, *options: object) -> None:
     values = chain.campaign_path.with_name("remote.txt")
     named = each_a_client(values, values.with_name("named.txt"))
-    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", out, *options)
+    done("job", "encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", out, *options)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def encoded(chain: Chain, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shuffle_arguments(chain: Chain, source: object, out: str) -> tuple[object, ...]:
-    return ("shuffle", "--campaign", chain.campaign_path, "--input", source, "--out", out)
+    return ("job", "shuffle", "--campaign", chain.campaign_path, "--input", source, "--out", out)
 
 
 def names(store: type[StubStore], prefix: str) -> set[str]:
@@ -86,17 +86,17 @@ def test_every_job_with_input_and_output_in_the_store(
         "discovery/part-00000-of-00001.blocks",
     }
     common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--input", f"{base}/shuffled")
-    done("analyze", *common, "--out", f"{base}/results")
+    done("job", "analyze", *common, "--out", f"{base}/results")
     # The parts of the tally do not stay behind where no directory can be removed.
     assert not [path for path in store.objects if "/." in path.removeprefix(base)]
     assert names(store, f"{base}/results/") == {
         "summary.json", "estimates.csv", "estimates.parquet", "tally.npz", "report.html"
     }  # fmt: skip
-    done("discover", *common, "--out", f"{base}/found")
+    done("job", "discover", *common, "--out", f"{base}/found")
     assert names(store, f"{base}/found/") == {"summary.json", "found.csv"}
     assert store.objects[file_of(f"{base}/found/found.csv")] == b'item\n"unlisted"\n'
     asked = ("--tally", f"{base}/results/tally.npz", "--items", chain.campaign_path.with_name("dictionary.txt"))
-    done("estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
+    done("job", "estimate", "--campaign", chain.campaign_path, *asked, "--out", f"{base}/again")
     # The first begins with the largest count, the second has the order of the dictionary.
     first, again = (
         pq.read_table(io.BytesIO(store.objects[file_of(f"{base}/{folder}/estimates.parquet")])).sort_by("item")
@@ -163,7 +163,7 @@ def test_below_the_minimum_batch_nothing_is_written_to_a_store(
 ) -> None:
     """Not the dead letters either, although they are written in place."""
     values = write_lines(tmp_path / "few.txt", ["alpha"] * 49)
-    done("encode", "--campaign", chain.campaign_path, "--values", values, "--out", tmp_path / "encoded")
+    done("job", "encode", "--campaign", chain.campaign_path, "--values", values, "--out", tmp_path / "encoded")
     (file,) = (tmp_path / "encoded" / "reports").glob("*.blocks")
     header, rows = read_file(file)
     foreign = file_bytes(header.kind, rows, bytes(32), "foreign")
@@ -254,7 +254,17 @@ def test_of_a_release_into_a_store_nobody_sees_a_draw_but_the_one_that_is_handed
     even = Campaign.read(chain.campaign_path).require_keep_rule().count_for(0.5)
     values = [f"unlisted {number}" for number in range(40) for _ in range(even)]
     named = each_a_client(write_lines(tmp_path / "borderline.txt", values), tmp_path / "named.txt")
-    done("encode", "--campaign", chain.campaign_path, "--values", named, "--clients", "--out", tmp_path / "encoded")
+    done(
+        "job",
+        "encode",
+        "--campaign",
+        chain.campaign_path,
+        "--values",
+        named,
+        "--clients",
+        "--out",
+        tmp_path / "encoded",
+    )
     done(*shuffle_arguments(chain, tmp_path / "encoded", str(tmp_path / "shuffled")))
     seen: list[bytes] = []
     put = store.put
@@ -268,7 +278,7 @@ def test_of_a_release_into_a_store_nobody_sees_a_draw_but_the_one_that_is_handed
     common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--ledger", tmp_path / "ledger.db")
     for _ in range(3):
         done(
-            "discover", "--party", "aux-server", *common, "--input", tmp_path / "shuffled",
+            "job", "discover", "--party", "aux-server", *common, "--input", tmp_path / "shuffled",
             "--out", "stub://b/released", "--overwrite",
         )  # fmt: skip
     assert len(set(seen)) == 1

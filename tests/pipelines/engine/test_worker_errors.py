@@ -90,8 +90,8 @@ def test_a_real_job_whose_worker_raises_tells_no_value(
     monkeypatch.setattr(OpenReports, "process", process)
     with caplog.at_level(logging.DEBUG):
         told = cli(
-            "analyze", "--campaign", chain.campaign_path, "--input", chain.path("shuffled"), "--keys", chain.keys,
-            "--out", tmp_path / "out",
+            "job", "analyze", "--campaign", chain.campaign_path, "--input", chain.path("shuffled"), "--keys",
+            chain.keys, "--out", tmp_path / "out",
         )  # fmt: skip
     assert told.status == 1
     assert "KeyError at tests/pipelines/engine/test_worker_errors.py:" in told.err

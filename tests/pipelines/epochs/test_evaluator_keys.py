@@ -67,7 +67,7 @@ def test_a_key_of_an_earlier_epoch_is_refused_by_hand_too(site: Site, tmp_path: 
     again = again.model_copy(update={"dictionary": part.model_copy(update={"path": "words.txt"})})
     again.write(tmp_path / "again" / "words.json")
     refused(
-        "epoch", "publish", "--config", site.config, "--campaign", tmp_path / "again" / "words.json",
+        "campaign", "publish", "--config", site.config, "--campaign", tmp_path / "again" / "words.json",
         says=["evaluator's key", "epoch 1 of campaign words"],
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def second_campaign(site: Site, folder: Path, *options: object) -> Path:
 def test_a_key_serves_one_campaign_of_a_deployment(site: Site, tmp_path: Path) -> None:
     """Else destroying it after one campaign's epoch would end the other, or guesses of the one live with the other."""
     first, second = listed_keys([site.evaluator])
-    by_hand = ("epoch", "publish", "--config", site.config, "--campaign")
+    by_hand = ("campaign", "publish", "--config", site.config, "--campaign")
     same = second_campaign(site, tmp_path / "same")
     assert Campaign.read(same).keys.evaluator == (first,)
     refused(
@@ -120,7 +120,7 @@ def test_where_a_campaign_cannot_be_read_no_key_is_taken_for_free(site: Site, tm
     own = second_campaign(site, tmp_path / "own", "--config", site.config)
     (site.root / "campaigns" / "words" / "collection.json").write_text("{")
     says = ["keys of the evaluator", "campaign words cannot be read"]
-    refused("epoch", "publish", "--config", site.config, "--campaign", own, says=says)
+    refused("campaign", "publish", "--config", site.config, "--campaign", own, says=says)
     options = ("--hash", "oblivious", "--keys", site.evaluator, "--open-domain", "--mechanism", "grr")
     refused(
         "campaign", "new", "--id", "w", "--keys", site.keys, "--out", tmp_path / "w.json", "--epsilon", 1,

@@ -99,7 +99,7 @@ def test_a_restart_is_handed_on_from_epoch_to_epoch(site: Site) -> None:
     operator = ("--keys", site.root / "operator")
     done("campaign", "restart", "--campaign", site.campaign, *operator, "--serial", 2, "--out", restart)
     done("campaign", "sign", "--campaign", site.campaign, *operator, "--restart", restart)
-    done("epoch", "publish", "--config", site.config, "--campaign", site.campaign)
+    done("campaign", "publish", "--config", site.config, "--campaign", site.campaign)
     collect(site.store, site.campaign, sent(200), day=0)
     (problem,) = site.run(1.1).problems
     assert "delegate anew" in problem

@@ -60,7 +60,7 @@ class Attacked(Site):
         return follow(log.fold, deployment, read_campaign(self.folder), part, now) is not None
 
     def review(self, *options: object) -> list[dict[str, str]]:
-        told = done("epoch", "review", "--config", self.config, "--campaign", "found", "--json", *options).json
+        told = done("campaign", "review", "--config", self.config, "--campaign", "found", "--json", *options).json
         return list(told["waiting"])
 
     @property
@@ -118,7 +118,7 @@ def test_what_was_rejected_is_not_admitted_automatically_either(tmp_path: Path) 
 def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path) -> None:
     site = Attacked(tmp_path, "")
     site.day(0, "caf\u00e9 \u65e5\u672c", "a\ue000b\uf8ff\\x", "\U0010fffd")
-    arguments = ("epoch", "review", "--config", site.config, "--campaign", "found")
+    arguments = ("campaign", "review", "--config", site.config, "--campaign", "found")
     said = done(*arguments).out
     for text in ("caf\u00e9 \u65e5\u672c", "a\\ue000b\\uf8ff\\\\x", "\\U0010fffd"):
         assert text in said
@@ -127,7 +127,7 @@ def test_a_hostile_value_is_shown_by_its_codes_and_named_by_an_id(tmp_path: Path
     assert "\x1b" not in refused(*arguments, "--approve", "\x1b[31m").err
     ids = [one["id"] for one in site.review()]
     refused(*arguments, "--approve", ids[0], "--reject", "all", says=[ids[0]])
-    refused("epoch", "review", "--config", site.config, "--campaign", "none", says=["campaign is 'none'"])
+    refused("campaign", "review", "--config", site.config, "--campaign", "none", says=["campaign is 'none'"])
     assert len(site.review()) == 3
 
 
@@ -142,7 +142,7 @@ def test_what_a_remembering_client_spends_in_a_year_is_stated_and_an_epoch_by_ha
     )
     assert spent_in(6, Campaign.read(remembering)) == "each client spends epsilon 36 at most, for 3 values an epoch"
     second = new_campaign(site.root / "words.json", site.keys, *after_newest(site), dictionary=site.words)
-    early = ("epoch", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
+    early = ("campaign", "publish", "--config", site.config, "--campaign", second, "--begins", at(72.9).isoformat())
     refused(*early, says=["least_length", "--early"])
     assert publish(site.deployment, second, at(73), at(0.5)).begins == START + timedelta(days=73)
     third = new_campaign(
@@ -159,7 +159,7 @@ def test_a_list_that_a_flood_filled_says_so_and_takes_what_is_found_after_it(
     assert not site.day(0, "approved")
     site.review("--approve", "all")
     assert site.day(1, "forged 1", "forged 2", "forged 3", "forged 4")
-    listing = "epoch", "review", "--config", site.config, "--campaign", "found"
+    listing = "campaign", "review", "--config", site.config, "--campaign", "found"
     assert "full" in done(*listing).out
     site.day(2, "wanted")
     assert {one["item"] for one in site.review()} == {"forged 1", "forged 2", "wanted"}

@@ -100,11 +100,21 @@ def test_items_that_are_formulas_go_through_the_jobs(tmp_path: Path) -> None:
     path = new_campaign(tmp_path / "c.json", new_keys(tmp_path / "keys"), dictionary=words, min_batch=10)
     lines = write_lines(tmp_path / "values.txt", ["=1+1", "plain"] * 10)
     common = ("--campaign", path)
-    done("encode", *common, "--values", lines, "--out", tmp_path / "encoded")
-    done("shuffle", *common, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
-    done("analyze", *common, "--input", tmp_path / "shuffled", "--keys", tmp_path / "keys", "--out", tmp_path / "out")
+    done("job", "encode", *common, "--values", lines, "--out", tmp_path / "encoded")
+    done("job", "shuffle", *common, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
+    done(
+        "job",
+        "analyze",
+        *common,
+        "--input",
+        tmp_path / "shuffled",
+        "--keys",
+        tmp_path / "keys",
+        "--out",
+        tmp_path / "out",
+    )
     assert sorted(estimates(tmp_path / "out")) == sorted(items)
     table, tally = tmp_path / "out" / "estimates.csv", tmp_path / "out" / "tally.npz"
-    done("estimate", *common, "--tally", tally, "--items", table, "--out", tmp_path / "again")
+    done("job", "estimate", *common, "--tally", tally, "--items", table, "--out", tmp_path / "again")
     assert estimates(tmp_path / "again") == estimates(tmp_path / "out")
     assert sorted(row["item"] for row in read_csv_rows(str(table), ("item",))) == sorted(items)

@@ -110,11 +110,11 @@ def no_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 COMMANDS = {
-    "shuffle to it": ("shuffle", "--input", "{here}", "--out", "{there}"),
-    "shuffle from it": ("shuffle", "--input", "{there}", "--out", "{here}/out"),
-    "analyze from it": ("analyze", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
-    "discover from it": ("discover", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
-    "encode to it": ("encode", "--values", "{here}/d", "--out", "{there}"),
+    "shuffle to it": ("job", "shuffle", "--input", "{here}", "--out", "{there}"),
+    "shuffle from it": ("job", "shuffle", "--input", "{there}", "--out", "{here}/out"),
+    "analyze from it": ("job", "analyze", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
+    "discover from it": ("job", "discover", "--input", "{there}", "--keys", "{here}/keys", "--out", "{here}/out"),
+    "encode to it": ("job", "encode", "--values", "{here}/d", "--out", "{there}"),
 }
 
 

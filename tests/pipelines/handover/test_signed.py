@@ -52,7 +52,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> Site:
     done("keys", "new", "--role", "shuffler", "--out", site.root / "shuffler")
     (path,) = [path for path in collect(site.store, site.campaign, values(200), day=0) if path.parent.name == "reports"]
     done(
-        "shuffle", "--campaign", site.campaign, "--input", path.parent.parent, "--out", site.root / "shuffled",
+        "job", "shuffle", "--campaign", site.campaign, "--input", path.parent.parent, "--out", site.root / "shuffled",
         "--sign-with", site.root / "shuffler",
     )  # fmt: skip
     return site
@@ -66,7 +66,7 @@ def copied(site: Site, to: Path) -> Path:
 def read(site: Site, source: Path, out: Path, keys: Path | None = None) -> list[list[object]]:
     trusted = keys or site.root / "shuffler"
     common = ["--campaign", site.campaign, "--input", source, "--keys", site.keys, "--signed-by", trusted]
-    return [["analyze", *common, "--out", out / "results"], ["discover", *common, "--out", out / "found"]]
+    return [["job", "analyze", *common, "--out", out / "results"], ["job", "discover", *common, "--out", out / "found"]]
 
 
 def test_what_was_signed_is_read(signed: Site, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def handed_out(site: Site, to: Path) -> Path:
 
 def reveal(site: Site, source: Path, out: Path, *trusted: object) -> list[object]:
     common = ["--campaign", site.campaign, "--input", source, "--keys", site.keys, "--out", out / "found"]
-    return ["discover", "--party", "analyzer", *common, *trusted]
+    return ["job", "discover", "--party", "analyzer", *common, *trusted]
 
 
 def plant_a_value(site: Site, source: Path, files: bool) -> None:
@@ -397,6 +397,6 @@ def test_only_what_is_handed_on_is_signed(released: Site, tmp_path: Path) -> Non
     common = ("--campaign", released.campaign, "--keys", released.keys, "--out", tmp_path / "out")
     shuffled = released.store / "shuffled" / "words" / released.batch(0)
     signing = ("--sign-with", released.root / "signing")
-    refused("discover", *common, "--input", shuffled, *signing, says=["party is both"])
+    refused("job", "discover", *common, "--input", shuffled, *signing, says=["party is both"])
     other = ("--sign-with", released.keys)
-    refused("discover", *common, "--input", shuffled, "--party", "aux-server", *other, says=["no active key"])
+    refused("job", "discover", *common, "--input", shuffled, "--party", "aux-server", *other, says=["no active key"])

@@ -185,7 +185,7 @@ def analysed(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Analysed
     logging.root.addHandler(handler)
     logging.root.setLevel(logging.DEBUG)
     try:
-        run = done("analyze", *common, "--input", source, "--out", root / "out")
+        run = done("job", "analyze", *common, "--input", source, "--out", root / "out")
     finally:
         logging.root.setLevel(level)
         logging.root.removeHandler(handler)
@@ -217,7 +217,9 @@ def test_silent_about_can_fail(bench: Bench) -> None:
 
 
 def shuffle(bench: Bench, tmp_path: Path, status: int = 0) -> Path:
-    run = cli("shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out", tmp_path / "out")
+    run = cli(
+        "job", "shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out", tmp_path / "out"
+    )
     assert run.status == status, run.err
     return tmp_path / "out"
 
@@ -354,7 +356,7 @@ def test_a_file_longer_than_its_header_says_is_refused(bench: Bench, tmp_path: P
     path = write_envelopes(tmp_path / "in", bench.campaign, "reports", envelopes(bench.campaign, bench.sealed))
     path.write_bytes(path.read_bytes() + b"\0")
     discovery_envelopes(bench, tmp_path / "in")
-    arguments = ("shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
+    arguments = ("job", "shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
     refused(*arguments, tmp_path / "out", says=[str(path), "bytes"])
     assert not (tmp_path / "out").exists()
 
@@ -378,7 +380,7 @@ def test_a_damaged_header_names_the_file(bench: Bench, tmp_path: Path) -> None:
     )
     discovery_envelopes(bench, tmp_path / "in")
     whole = path.read_bytes()
-    arguments = ("shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
+    arguments = ("job", "shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
     damages = {
         "damaged header": [*(_flip(whole, byte) for byte in (9, 20, 40, 127, 131)), whole[:60]],
         "not a Hushcount block file": [_flip(whole, 0), b"", b"garbage", whole[:3]],
@@ -404,7 +406,7 @@ def test_a_file_of_the_other_stream_or_of_another_hop_is_refused(bench: Bench, t
     discovery_envelopes(bench, tmp_path / "in")
     rows = envelopes(bench.campaign, bench.sealed)
     wrong = write_rows(tmp_path / "in" / "reports" / "z.blocks", ENVELOPES["discovery"], rows, bench.campaign)
-    arguments = ("shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
+    arguments = ("job", "shuffle", "--campaign", bench.chain.campaign_path, "--input", tmp_path / "in", "--out")
     refused(*arguments, tmp_path / "out", says=[str(wrong), "discovery_envelopes"])
     assert not (tmp_path / "out").exists()
 
@@ -416,7 +418,7 @@ def discover(bench: Bench, tmp_path: Path, rows: Octets) -> Path:
     source = write_shuffled(tmp_path / "in", bench.campaign, {"discovery": [rows]})
     _add_shuffle_hop(source, bench.campaign, len(rows))
     common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys)
-    done("discover", *common, "--input", source, "--out", tmp_path / "out")
+    done("job", "discover", *common, "--input", source, "--out", tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -522,7 +524,7 @@ def test_what_the_shuffler_wrote_and_cannot_be_read_fails_the_job(
     raw = bytearray(path.read_bytes())
     raw[-5] ^= 64
     path.write_bytes(raw[:-9] if cut else raw)
-    job = ("analyze",) if stream == "reports" else ("discover", "--uncapped")
+    job = ("analyze",) if stream == "reports" else ("job", "discover", "--uncapped")
     common = ("--campaign", bench.chain.campaign_path, "--keys", bench.chain.keys, "--ledger", tmp_path / "ledger.db")
     says = [f"the files of {out / stream} are damaged", "truncated" if cut else "corrupt_block", "nothing was released"]
     refused(*job, *common, "--input", out, "--out", tmp_path / "made", status=1, says=says)

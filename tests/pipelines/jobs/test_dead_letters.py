@@ -45,14 +45,14 @@ def mixed(tmp_path: Path) -> tuple[Path, Path, Path]:
         path = new_campaign(tmp_path / str(epoch) / "words.json", keys, "--epoch", epoch, dictionary=words)
         values = write_lines(tmp_path / f"{epoch}.txt", values_of(TRUTH))
         encoded, shuffled = tmp_path / f"encoded{epoch}", tmp_path / f"shuffled{epoch}"
-        done("encode", "--campaign", path, "--values", values, "--out", encoded)
-        done("shuffle", "--campaign", path, "--input", encoded, "--out", shuffled)
+        done("job", "encode", "--campaign", path, "--values", values, "--out", encoded)
+        done("job", "shuffle", "--campaign", path, "--input", encoded, "--out", shuffled)
         campaigns.append(path)
     shuffled = tmp_path / "shuffled1"
     for part in (tmp_path / "shuffled2" / "reports").glob("*.blocks"):
         part.rename(shuffled / "reports" / f"other-{part.name}")
     results = tmp_path / "results"
-    done("analyze", "--campaign", campaigns[0], "--input", shuffled, "--keys", keys, "--out", results)
+    done("job", "analyze", "--campaign", campaigns[0], "--input", shuffled, "--keys", keys, "--out", results)
     return results, campaigns[1], keys
 
 
@@ -60,19 +60,19 @@ def test_they_are_listed_by_reason_without_what_is_in_them(
     mixed: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results, other, _ = mixed
-    (letter,) = done("dead-letters", "list", "--input", results, "--json").json
+    (letter,) = done("repair", "dead-letters", "--input", results, "--json").json
     assert (letter["hop"], letter["stream"], letter["reason"], letter["records"]) == (
         "analyze", "reports", "wrong_campaign", 500,
     )  # fmt: skip
     assert letter["record_bytes"] == Campaign.read(other).sealed_bytes("reports")
     monkeypatch.setenv("COLUMNS", "60")
-    shown = done("dead-letters", "list", "--input", results).out
+    shown = done("repair", "dead-letters", "--input", results).out
     assert "wrong_campaign" in shown
     assert "500" in shown
     assert f"{letter['record_bytes']}" in shown
     assert "replay" in shown
     assert "…" not in shown
-    assert done("dead-letters", "list", "--input", results, "--reason", "malformed", "--json").json == []
+    assert done("repair", "dead-letters", "--input", results, "--reason", "malformed", "--json").json == []
 
 
 @pytest.mark.usefixtures("either_engine")
@@ -80,11 +80,11 @@ def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Pat
     results, other, keys = mixed
     again = tmp_path / "again"
     done(
-        "dead-letters", "replay", "--input", results, "--campaign", other, "--reason", "wrong_campaign", "--out", again
+        "repair", "replay", "--input", results, "--campaign", other, "--reason", "wrong_campaign", "--out", again
     )  # fmt: skip
     assert summary(again)["replayed"] == "wrong_campaign"
     chain = Chain(other, keys)
-    done("analyze", "--campaign", other, "--input", again, "--keys", chain.keys, "--out", tmp_path / "second")
+    done("job", "analyze", "--campaign", other, "--input", again, "--keys", chain.keys, "--out", tmp_path / "second")
     second = summary(tmp_path / "second")
     assert (second["received"], second["accepted"]) == (500, 500)
 
@@ -93,7 +93,7 @@ def replayed(mixed: tuple[Path, Path, Path], out: Path, *options: object) -> tup
     results, other, _ = mixed
     campaign = () if "--campaign" in options else ("--campaign", other)
     return (
-        "dead-letters",
+        "repair",
         "replay",
         "--input",
         results,
@@ -113,7 +113,18 @@ def test_the_same_letters_are_counted_once_however_often_they_are_replayed(
     results, other, keys = mixed
     done(*replayed(mixed, tmp_path / "again"))
     first = files_under(tmp_path / "again" / "reports")
-    done("analyze", "--campaign", other, "--input", tmp_path / "again", "--keys", keys, "--out", tmp_path / "second")
+    done(
+        "job",
+        "analyze",
+        "--campaign",
+        other,
+        "--input",
+        tmp_path / "again",
+        "--keys",
+        keys,
+        "--out",
+        tmp_path / "second",
+    )
     refused(*replayed(mixed, tmp_path / "twice"), says=[str(tmp_path / "again")])
     assert not (tmp_path / "twice").exists()
     refused(*replayed(mixed, tmp_path / "again"), says=[str(tmp_path / "again"), "--overwrite"])
@@ -121,7 +132,7 @@ def test_the_same_letters_are_counted_once_however_often_they_are_replayed(
     assert files_under(tmp_path / "again" / "reports") == first
     # Refused by one campaign file, they may be those of another.
     done(*replayed(mixed, tmp_path / "first", "--campaign", results.parent / "1" / "words.json"))
-    assert done("dead-letters", "list", "--input", results, "--json").json[0]["records"] == 500
+    assert done("repair", "dead-letters", "--input", results, "--json").json[0]["records"] == 500
 
 
 def test_a_replay_that_was_stopped_is_done_again_into_the_same_output(
@@ -158,7 +169,7 @@ def test_of_two_replays_at_once_one_goes_on(tmp_path: Path) -> None:
 
 def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
     results, other, _ = mixed
-    replay = ["dead-letters", "replay", "--input", results, "--out", tmp_path / "again"]
+    replay = ["repair", "replay", "--input", results, "--out", tmp_path / "again"]
     refused(*replay, "--campaign", other, "--reason", "malformed", says=["malformed"])
     refused(*replay, "--campaign", other, "--reason", "not_opened", says=["not_opened"])
     refused(
@@ -221,7 +232,7 @@ def test_who_came_through_under_a_larger_cap_is_stated_with_it(subtests: pytest.
                 del told["cap"]
             (released / "summary.json").write_text(json.dumps({**told, "released": 0}))
             done(
-                "dead-letters", "replay", "--input", released, "--stream", "discovery", "--reason", "wrong_campaign",
+                "repair", "replay", "--input", released, "--stream", "discovery", "--reason", "wrong_campaign",
                 "--campaign", here / "2" / "words.json", "--out", here / "again",
             )  # fmt: skip
             again = summary(here / "again")

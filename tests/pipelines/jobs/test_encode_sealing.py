@@ -37,7 +37,7 @@ def test_enough_boxes_are_sealed_in_lanes(
 ) -> None:
     lanes, made = FakeLanes(), chain(tmp_path, *options)
     put_lanes(monkeypatch, lambda: lanes, 2 * len(LINES))
-    done("encode", "--campaign", made.campaign_path, "--values", lines, "--out", made.path("encoded"))
+    done("job", "encode", "--campaign", made.campaign_path, "--values", lines, "--out", made.path("encoded"))
     # A report of each stream for each line. The boxes in the second: ten new values, and 100 of no value.
     assert sum(lanes.sealed) == 2 * len(LINES) + 10 + 100
     made.shuffle()
@@ -56,7 +56,7 @@ def test_an_unknown_engine_is_refused_before_any_work(
     made = chain(tmp_path)
     monkeypatch.setenv(VARIABLE, "lanes")
     arguments = ("--campaign", made.campaign_path, "--values", lines, "--out", tmp_path / "encoded")
-    refused("encode", *arguments, says=["HUSHCOUNT_OPENING is 'lanes'", "libsodium"])
+    refused("job", "encode", *arguments, says=["HUSHCOUNT_OPENING is 'lanes'", "libsodium"])
     assert not (tmp_path / "encoded").exists()
 
 
@@ -64,5 +64,5 @@ def test_an_evaluator_is_left_alone_where_nothing_is_discovered(tmp_path: Path, 
     words, keys = write_lines(tmp_path / "words.txt", ["alpha", "beta"]), new_keys(tmp_path / "keys")
     path = new_campaign(tmp_path / "counts.json", keys, dictionary=words)
     out = tmp_path / "encoded"
-    done("encode", "--campaign", path, "--values", lines, "--out", out, "--evaluator", tmp_path / "no-such-keys")
+    done("job", "encode", "--campaign", path, "--values", lines, "--out", out, "--evaluator", tmp_path / "no-such-keys")
     assert summary(out)["accepted"] == len(LINES)

@@ -165,7 +165,7 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
     chain = collected("wss")
     results, bold = chain.path("results"), chain.path("bold")
     asked = ("--tally", results / "tally.npz", "--items", results / "estimates.csv")
-    done("estimate", "--campaign", chain.campaign_path, *asked, "--out", bold, "--false-positives", 0.4)
+    done("job", "estimate", "--campaign", chain.campaign_path, *asked, "--out", bold, "--false-positives", 0.4)
     with (results / "tally.npz").open("rb") as stream:
         tally = load(stream, chain.campaign.fingerprint)
     mechanism, items = chain.campaign.require_frequency(), list(estimates(results))
@@ -211,10 +211,10 @@ def test_a_stored_tally_gives_exactly_the_estimates_of_analyze(collected: Collec
     first = estimates(chain.analyze("--items", asked, out="first") if name == "open" else chain.path("results"))
     tally = chain.path("results") / "tally.npz"
     arguments = ("--campaign", chain.campaign_path, "--tally", tally, "--items", asked)
-    done("estimate", *arguments, "--out", chain.path("again"))
+    done("job", "estimate", *arguments, "--out", chain.path("again"))
     assert estimates(chain.path("again")) == first
     few = write_lines(chain.path("few.txt"), list(first)[3:5])
-    done("estimate", *arguments[:-1], few, "--out", chain.path("few"), "--confidence", "0.5")
+    done("job", "estimate", *arguments[:-1], few, "--out", chain.path("few"), "--confidence", "0.5")
     part = estimates(chain.path("few"))
     assert list(part) == list(first)[3:5]
     for item, row in part.items():
@@ -272,7 +272,7 @@ def test_discovery_by_two_parties_gives_what_one_machine_with_both_keys_gives(
         kept = key_file(world.keys, role)
         (alone / role / kept.name).write_bytes(kept.read_bytes())
         (alone / role / kept.name).chmod(0o600)
-    arguments = ("discover", "--campaign", chain.campaign_path)
+    arguments = ("job", "discover", "--campaign", chain.campaign_path)
     released, revealed = chain.path("released"), chain.path("revealed")
     source = ("--input", chain.path("shuffled"), "--keys", alone / "aux_server", "--out", released)
     done(*arguments, "--party", "aux-server", *source, *BEAM)
@@ -295,7 +295,7 @@ def test_released_records_of_a_campaign_with_counts_show_them(world: World) -> N
     chain.encode(write_lines(world.root / "counted.txt", values_of({**POPULAR, **RARE})))
     chain.shuffle()
     released, found_in = chain.path("released"), chain.path("found")
-    arguments = ("discover", "--campaign", path, "--keys", world.keys)
+    arguments = ("job", "discover", "--campaign", path, "--keys", world.keys)
     done(*arguments, "--party", "aux-server", "--input", chain.path("shuffled"), "--out", released)
     (file,) = (released / "bins").glob("*.blocks")
     header, rows = read_file(file)
@@ -360,14 +360,14 @@ def test_every_command_prints_json(world: World) -> None:
     common = ("--campaign", path)
     encoded, shuffled = chain.path("encoded"), chain.path("shuffled")
     runs: list[tuple[str, Run]] = [
-        ("encoded", done("encode", *common, "--values", world.values, "--out", encoded, "--json")),
-        ("shuffled", done("shuffle", *common, "--input", encoded, "--out", shuffled, "--json")),
+        ("encoded", done("job", "encode", *common, "--values", world.values, "--out", encoded, "--json")),
+        ("shuffled", done("job", "shuffle", *common, "--input", encoded, "--out", shuffled, "--json")),
         ("results", done(*chain.analyze_arguments(), "--json")),
         ("found", done(*chain.discover_arguments(), "--uncapped", "--json")),
     ]
     tally = chain.path("results") / "tally.npz"
     asked = ("--tally", tally, "--items", world.dictionary, "--out", chain.path("again"), "--json")
-    runs.append(("again", done("estimate", *common, *asked)))
+    runs.append(("again", done("job", "estimate", *common, *asked)))
     for directory, run in runs:
         assert run.json == {**summary(chain.path(directory)), "out": str(chain.path(directory))}
         # No line named its client.

@@ -37,14 +37,25 @@ def test_batches_of_an_epoch_are_charged_together_and_the_statement_is_that_of_t
     campaign, ledger = root / "one.json", root / "ledger.db"
     assert Campaign.read(campaign).memory
     spent, encoded = [], root / "encoded"
-    done("encode", "--campaign", campaign, "--values", root / "values.txt", "--out", encoded)
+    done("job", "encode", "--campaign", campaign, "--values", root / "values.txt", "--out", encoded)
     # As a collector that tells clients apart would hand them on: else no gain is stated, of the first batch neither.
     told = json.loads((encoded / "summary.json").read_text())
     (encoded / "summary.json").write_text(json.dumps(told | {"authentication": "client-token"}))
     for day in (0, 1):
         shuffled, results = (root / f"{name}-{day}" for name in ("shuffled", "results"))
-        done("shuffle", "--campaign", campaign, "--input", encoded, "--out", shuffled)
-        command = ("analyze", "--campaign", campaign, "--input", shuffled, "--keys", root / "keys", "--out", results)
+        done("job", "shuffle", "--campaign", campaign, "--input", encoded, "--out", shuffled)
+        command = (
+            "job",
+            "analyze",
+            "--campaign",
+            campaign,
+            "--input",
+            shuffled,
+            "--keys",
+            root / "keys",
+            "--out",
+            results,
+        )
         summary = done(*command, "--ledger", ledger, "--json").json
         spent.append(summary["ledger"]["spent"])
         assert "All counts of the epoch together" in summary["privacy"]["plain"][0]
@@ -66,7 +77,16 @@ def test_privacy_says_what_an_epoch_costs_and_claims_nothing_of_linked_reports(r
 
 def test_what_cannot_be_is_refused_in_one_sentence(root: Path, tmp_path: Path) -> None:
     write_lines(tmp_path / "named.txt", ["ann\talpha"])
-    command = ("encode", "--campaign", root / "one.json", "--values", tmp_path / "named.txt", "--out", tmp_path / "o")
+    command = (
+        "job",
+        "encode",
+        "--campaign",
+        root / "one.json",
+        "--values",
+        tmp_path / "named.txt",
+        "--out",
+        tmp_path / "o",
+    )
     refused(*command, "--clients", says=["campaign one", "--clients"])
     made = ("campaign", "new", "--id", "x", "--keys", root / "keys", "--out", tmp_path / "x.json")
     oracle = ("--mechanism", "ss", "--epsilon", 1, "--dictionary", root / "words.txt")

@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Chain:
 def arguments(made: Chain, out: Path) -> tuple[object, ...]:
     """Return the arguments of the analyzer's step into another output."""
     return (
-        "discover", "--campaign", made.campaign_path, "--input", made.path("released"), "--keys", made.keys,
+        "job", "discover", "--campaign", made.campaign_path, "--input", made.path("released"), "--keys", made.keys,
         "--party", "analyzer", "--out", out,
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ def test_it_finds_what_many_sent(made: Chain, tmp_path: Path) -> None:
 
 
 def test_one_machine_with_all_keys_does_both_steps(made: Chain, tmp_path: Path) -> None:
-    both = ("discover", *made.analyze_arguments()[1:-1], tmp_path / "both", "--evaluator", key_of(made))
+    both = ("job", "discover", *made.analyze_arguments()[2:-1], tmp_path / "both", "--evaluator", key_of(made))
     done(*both)
     assert found(tmp_path / "both") == ["größer", "unlisted"]
 
@@ -114,7 +114,7 @@ def test_one_machine_with_all_keys_does_both_steps(made: Chain, tmp_path: Path) 
 def test_without_an_evaluator_nothing_is_made(made: Chain, tmp_path: Path) -> None:
     refused(*arguments(made, tmp_path / "found"), says=["campaign o", "evaluator"])
     refused(
-        "encode", "--campaign", made.campaign_path, "--values", made.campaign_path, "--out", tmp_path / "e",
+        "job", "encode", "--campaign", made.campaign_path, "--values", made.campaign_path, "--out", tmp_path / "e",
         says=["evaluator"],
     )  # fmt: skip
     assert list(tmp_path.iterdir()) == []
@@ -204,14 +204,14 @@ def test_nothing_is_released_that_a_destroyed_key_must_verify(made: Chain, tmp_p
         (keys / path.name).write_bytes(path.read_bytes())
         (keys / path.name).chmod(0o600)
     retire(keys, made.campaign.keys.evaluator[0].id, early=True)
-    both = ("discover", *made.analyze_arguments()[1:-1], tmp_path / "both", "--evaluator", keys)
+    both = ("job", "discover", *made.analyze_arguments()[2:-1], tmp_path / "both", "--evaluator", keys)
     refused(*both, status=1, says=[str(len(LINES)), "retired_key"])
     assert [path.name for path in (tmp_path / "both").iterdir()] == ["summary.json"]
     with pytest.raises(RetiredKey):
         Evaluator(str(keys)).ask(made.campaign)
     refused(
-        "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out", tmp_path / "e",
-        "--evaluator", keys, status=1, says=[made.campaign.keys.evaluator[0].id],
+        "job", "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out",
+        tmp_path / "e", "--evaluator", keys, status=1, says=[made.campaign.keys.evaluator[0].id],
     )  # fmt: skip
 
 
@@ -226,8 +226,8 @@ def test_tokens_and_addresses_are_checked_before_anything_is_read(made: Chain, t
     shared.chmod(0o644)
     refused(*job, "--evaluator", "https://localhost", "--evaluator-token", shared, says=["0600"])
     refused(
-        "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out", tmp_path / "e",
-        "--evaluator", "https://localhost", says=["give a directory with its key"],
+        "job", "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out",
+        tmp_path / "e", "--evaluator", "https://localhost", says=["give a directory with its key"],
     )  # fmt: skip
 
 

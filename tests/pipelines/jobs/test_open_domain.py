@@ -79,7 +79,7 @@ def test_a_stored_tally_answers_for_what_was_counted_and_for_nothing_else(
 ) -> None:
     counted = write_lines(tmp_path / "counted.txt", ["alpha", "beta"])
     first = estimates(chain.analyze("--items", counted, out="counted"))
-    arguments = ("estimate", "--campaign", chain.campaign_path, "--tally", chain.path("counted") / "tally.npz")
+    arguments = ("job", "estimate", "--campaign", chain.campaign_path, "--tally", chain.path("counted") / "tally.npz")
     again = tmp_path / "again"
     done(*arguments, "--items", write_lines(tmp_path / "one.txt", ["beta"]), "--out", again)
     assert estimates(again)["beta"]["count"] == first["beta"]["count"]

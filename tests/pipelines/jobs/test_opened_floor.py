@@ -65,7 +65,7 @@ def test_below_the_minimum_batch_of_opened_reports_nothing_is_written_or_charged
                 common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys)
                 written = ("--out", here / "out", "--ledger", here / "ledger.db")
                 says = [f"{honest} of {honest + 60}", "50", "not_opened 60"]
-                refused(command, *common, *written, *rest, status=3, says=says)
+                refused("job", command, *common, *written, *rest, status=3, says=says)
                 assert {name for name in files_under(here) if not name.startswith("ledger.db")} == before.keys()
                 assert done("ledger", "show", "--ledger", here / "ledger.db", "--json").json["charges"] == []
 
@@ -73,8 +73,8 @@ def test_below_the_minimum_batch_of_opened_reports_nothing_is_written_or_charged
 def test_the_minimum_batch_itself_is_enough(chain: Chain, tmp_path: Path) -> None:
     source = mostly_junk(chain, tmp_path / "shuffled", 50, 10)
     common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys)
-    done("analyze", *common, "--out", tmp_path / "results")
-    done("discover", *common, "--out", tmp_path / "found")
+    done("job", "analyze", *common, "--out", tmp_path / "results")
+    done("job", "discover", *common, "--out", tmp_path / "found")
     assert summary(tmp_path / "results")["accepted"] == 50
     assert summary(tmp_path / "found")["accepted"] == 50
 
@@ -103,7 +103,7 @@ def test_in_a_store_no_part_of_it_is_ever_written(
     monkeypatch.setattr(StubStore, "create", noted)
     command, *rest = COMMANDS[hop]
     common = ("--campaign", chain.campaign_path, "--input", source, "--keys", chain.keys, "--out", "stub://b/out")
-    refused(command, *common, *rest, status=3, says=["minimum batch"])
+    refused("job", command, *common, *rest, status=3, says=["minimum batch"])
     assert {path.rpartition("/")[2].split(".")[2] for path in written} == {"counts"}
     assert store.objects == {}
 
@@ -118,7 +118,7 @@ def test_a_tally_of_too_few_reports_is_not_asked(chain: Chain, tmp_path: Path) -
             tally_files.save(Tally(mechanism.new_tally(items), reports, items), campaign.fingerprint, stream)
         (tmp_path / "items.txt").write_text("alpha\n")
         common = ("--campaign", chain.campaign_path, "--items", tmp_path / "items.txt", "--out", tmp_path / "out")
-        refused("estimate", *common, "--tally", path, status=3, says=[f"of {reports} reports", "50"])
+        refused("job", "estimate", *common, "--tally", path, status=3, says=[f"of {reports} reports", "50"])
         with pytest.raises(TooFewOpened):
             read_tally(str(path), campaign)
     assert not (tmp_path / "out").exists()

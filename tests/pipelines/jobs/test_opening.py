@@ -38,7 +38,7 @@ class Received:
 
     def job(self, name: str, out: Path) -> tuple[object, ...]:
         common = ("--campaign", self.chain.campaign_path, "--keys", self.chain.keys, "--input", self.source)
-        return (name, *common, "--out", out)
+        return ("job", name, *common, "--out", out)
 
 
 @pytest.fixture(scope="module")

@@ -70,10 +70,18 @@ def test_an_empty_values_file(mine: Chain, tmp_path: Path) -> None:
     empty = write_lines(tmp_path / "empty.txt", [])
     before = files_under(tmp_path)
     refused(
-        "encode", "--campaign", mine.campaign_path, "--values", empty, "--out", mine.path("new"), says=["no values"]
+        "job",
+        "encode",
+        "--campaign",
+        mine.campaign_path,
+        "--values",
+        empty,
+        "--out",
+        mine.path("new"),
+        says=["no values"],
     )
     refused(
-        "encode", "--campaign", mine.campaign_path, "--values", tmp_path / "none", "--out", mine.path("new"),
+        "job", "encode", "--campaign", mine.campaign_path, "--values", tmp_path / "none", "--out", mine.path("new"),
         says=[str(tmp_path / "none"), "No such file"],
     )  # fmt: skip
     assert files_under(tmp_path) == before
@@ -84,7 +92,7 @@ def test_a_damaged_gzip_file_of_values(mine: Chain, tmp_path: Path) -> None:
     for name, content in (("a.gz", b"not gzip"), ("b.gz", head + b"+I"), ("c.gz", head + b"\xff\xff\xff")):
         (tmp_path / name).write_bytes(content)
         refused(
-            "encode", "--campaign", mine.campaign_path, "--values", tmp_path / name, "--out", mine.path("new"),
+            "job", "encode", "--campaign", mine.campaign_path, "--values", tmp_path / name, "--out", mine.path("new"),
             says=[str(tmp_path / name)],
         )  # fmt: skip
         assert not mine.path("new").exists()
@@ -95,7 +103,7 @@ def test_a_file_that_is_no_utf8_is_refused_by_every_reader_of_values(
 ) -> None:
     """Nearly every line of UTF-16 is UTF-8 too: each would be reported as another value."""
     text = "".join(f"value-{number}\n" for number in range(3_000))
-    encode = ("encode", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--values")
+    encode = ("job", "encode", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--values")
     simulate = ("simulate", "--mechanism", "grr", "--epsilon", 1, "--values")
     listed = (*simulate, write_lines(tmp_path / "v", ["a"]), "--dictionary")
     for coding in ("utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be"):
@@ -144,7 +152,7 @@ def test_if_every_line_is_bad_nothing_is_written(mine: Chain, tmp_path: Path) ->
     for options, line, reason in ((("--clients",), b"no tab", "no_client 3"), ((), b"\xff", "not_utf8 3")):
         values = write_lines(tmp_path / "v.txt", [line] * 3)
         arguments = ("--campaign", mine.campaign_path, "--values", values, *options, "--out", mine.path("lines"))
-        refused("encode", *arguments, says=[reason])
+        refused("job", "encode", *arguments, says=[reason])
         assert not mine.path("lines").exists()
 
 
@@ -152,7 +160,15 @@ def test_lines_that_look_like_clients_and_values_are_pointed_out(mine: Chain, tm
     for line, told in ((b"client\talpha", True), (b"alpha", False)):
         values = write_lines(tmp_path / "v.txt", [line] * 3)
         run = done(
-            "encode", "--campaign", mine.campaign_path, "--values", values, "--out", mine.path("lines"), "--overwrite"
+            "job",
+            "encode",
+            "--campaign",
+            mine.campaign_path,
+            "--values",
+            values,
+            "--out",
+            mine.path("lines"),
+            "--overwrite",
         )
         assert ("add --clients" in " ".join(run.err.split())) == told
 
@@ -160,19 +176,19 @@ def test_lines_that_look_like_clients_and_values_are_pointed_out(mine: Chain, tm
 def test_the_output_may_not_be_the_input_or_of_another_hop(mine: Chain, tmp_path: Path) -> None:
     encoded, shuffled = mine.path("encoded"), mine.path("shuffled")
     before = files_under(tmp_path)
-    common = ("shuffle", "--campaign", mine.campaign_path, "--input", encoded)
+    common = ("job", "shuffle", "--campaign", mine.campaign_path, "--input", encoded)
     for out in (encoded, encoded.parent):
         refused(*common, "--out", out, "--overwrite", says=["is or holds the input"])
     refused(*common, "--out", mine.path("results"), "--overwrite", says=["analyze"])
     arguments = ("--campaign", mine.campaign_path, "--input", shuffled, "--keys", mine.keys)
     for job in ("analyze", "discover"):
-        refused(job, *arguments, "--out", shuffled, "--overwrite", says=["is or holds the input"])
-        refused(job, *arguments, "--out", mine.keys, "--overwrite", says=["is or holds the input"])
+        refused("job", job, *arguments, "--out", shuffled, "--overwrite", says=["is or holds the input"])
+        refused("job", job, *arguments, "--out", mine.keys, "--overwrite", says=["is or holds the input"])
     assert files_under(tmp_path) == before
 
 
 def test_items_may_be_a_table_with_that_column(mine: Chain, tmp_path: Path) -> None:
-    asked = ("estimate", "--campaign", mine.campaign_path, "--tally", mine.path("results") / "tally.npz")
+    asked = ("job", "estimate", "--campaign", mine.campaign_path, "--tally", mine.path("results") / "tally.npz")
     done(*asked, "--items", mine.path("results") / "estimates.csv", "--out", mine.path("again"))
     assert estimates(mine.path("again")) == estimates(mine.path("results"))
     (tmp_path / "other.csv").write_text("name\nalpha\n")
@@ -245,7 +261,7 @@ def test_an_invalid_campaign_file_shows_every_error_at_once_each_with_its_field(
         ("discover", "--input", mine.path("shuffled"), "--keys", mine.keys),
         ("estimate", "--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt"),
     ):
-        refused(command, "--campaign", path, *more, "--out", tmp_path / "new", says=["shuffle.cap"])
+        refused("job", command, "--campaign", path, *more, "--out", tmp_path / "new", says=["shuffle.cap"])
         assert not (tmp_path / "new").exists()
 
 
@@ -306,13 +322,13 @@ def test_a_dictionary_that_changed_or_is_missing(mine: Chain, tmp_path: Path) ->
     values = ("--values", write_lines(tmp_path / "v.txt", ["alpha"]))
     path.write_text(path.read_text() + "more\n", encoding="utf-8")
     for arguments in (
-        ("encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
+        ("job", "encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
         mine.analyze_arguments(out="new"),
     ):
         refused(*arguments, says=[f"dictionary {path} ", str(listed)])
     path.unlink()
     for arguments in (
-        ("encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
+        ("job", "encode", "--campaign", mine.campaign_path, *values, "--out", mine.path("new")),
         mine.analyze_arguments(out="new"),
     ):
         refused(*arguments, says=[f"dictionary {path} is missing"])
@@ -384,7 +400,7 @@ def test_the_key_of_another_campaign(mine: Chain, tmp_path: Path) -> None:
     strange = new_keys(tmp_path / "strange")
     for job in ("analyze", "discover"):
         arguments = ("--campaign", mine.campaign_path, "--input", mine.path("shuffled"), "--keys", strange)
-        refused(job, *arguments, "--out", mine.path("new"), says=[str(strange), "no key file"])
+        refused("job", job, *arguments, "--out", mine.path("new"), says=[str(strange), "no key file"])
     assert not mine.path("new").exists()
 
 
@@ -397,9 +413,9 @@ def test_the_wrong_campaign_file_for_an_input(mine: Chain, world: World) -> None
         ("discover", "shuffled", keys),
     ):
         arguments = ("--campaign", other, "--input", mine.path(source), "--out", mine.path("new"))
-        refused(job, *arguments, *more, says=["fingerprint"])
+        refused("job", job, *arguments, *more, says=["fingerprint"])
     tally = ("--tally", mine.path("results") / "tally.npz", "--items", world.dictionary)
-    refused("estimate", "--campaign", other, *tally, "--out", mine.path("new"), says=["fingerprint"])
+    refused("job", "estimate", "--campaign", other, *tally, "--out", mine.path("new"), says=["fingerprint"])
     assert not mine.path("new").exists()
 
 
@@ -434,7 +450,7 @@ def test_items_that_the_campaign_cannot_hold(mine: Chain, tmp_path: Path) -> Non
 def test_a_tally_that_is_none(mine: Chain, tmp_path: Path) -> None:
     tally = mine.path("results") / "tally.npz"
     whole = tally.read_bytes()
-    arguments = ("estimate", "--campaign", mine.campaign_path, "--items", tmp_path / "dictionary.txt", "--out")
+    arguments = ("job", "estimate", "--campaign", mine.campaign_path, "--items", tmp_path / "dictionary.txt", "--out")
     for content in (b"", b"garbage", whole[:100], whole[:-30], b"PK\x03\x04" + bytes(50)):
         tally.write_bytes(content)
         refused(*arguments, mine.path("new"), "--tally", tally, says=["tally"])
@@ -453,7 +469,7 @@ def test_a_tally_with_flipped_bits_is_refused_or_as_it_was(mine: Chain, tmp_path
         changed = bytearray(whole)
         changed[byte] ^= 8
         tally.write_bytes(changed)
-        run = cli("estimate", *arguments, "--out", mine.path("new"), "--overwrite")
+        run = cli("job", "estimate", *arguments, "--out", mine.path("new"), "--overwrite")
         outcomes.add(run.status)
         assert run.status in (0, 2), run.err
         if run.status == 0:
@@ -477,7 +493,7 @@ def arguments_of(job: str, chain: Chain, tmp_path: Path) -> tuple[object, ...]:
         "discover": ("--input", chain.path("shuffled"), "--keys", chain.keys),
         "estimate": ("--tally", chain.path("results") / "tally.npz", "--items", dictionary),
     }
-    return (job, "--campaign", chain.campaign_path, *more[job])
+    return ("job", job, "--campaign", chain.campaign_path, *more[job])
 
 
 def test_a_result_is_replaced_only_if_asked_and_then_whole(
@@ -516,6 +532,7 @@ def test_an_empty_directory_and_missing_parents_are_fine(mine: Chain) -> None:
     mine.path("new").mkdir()
     mine.shuffle(out="new")
     done(
+        "job",
         "shuffle",
         "--campaign",
         mine.campaign_path,
@@ -536,10 +553,10 @@ def test_a_failed_job_leaves_input_and_old_result(mine: Chain, tmp_path: Path) -
     other = tmp_path / "high.json"
     other.write_text(json.dumps(data))
     few = write_lines(tmp_path / "few.txt", ["alpha"] * 5)
-    done("encode", "--campaign", other, "--values", few, "--out", tmp_path / "high-encoded")
+    done("job", "encode", "--campaign", other, "--values", few, "--out", tmp_path / "high-encoded")
     between = files_under(tmp_path)
     arguments = ("--campaign", other, "--input", tmp_path / "high-encoded", "--out", mine.path("shuffled"))
-    refused("shuffle", *arguments, "--overwrite", status=3, says=["not yet"])
+    refused("job", "shuffle", *arguments, "--overwrite", status=3, says=["not yet"])
     assert files_under(tmp_path) == between
     assert between.items() >= before.items()
 
@@ -549,16 +566,16 @@ def test_names_with_glob_and_markup_characters_are_only_names(mine: Chain, tmp_p
     values = write_lines(tmp_path / "v.txt", ["alpha"] * 60)
     base = tmp_path / "[a-z]*?[bold]{x} ü"
     common = ("--campaign", mine.campaign_path)
-    done("encode", *common, "--values", values, "--out", base / "encoded")
-    done("shuffle", *common, "--input", base / "encoded", "--out", base / "shuffled")
-    run = done("analyze", *common, "--input", base / "shuffled", "--keys", mine.keys, "--out", base / "results")
+    done("job", "encode", *common, "--values", values, "--out", base / "encoded")
+    done("job", "shuffle", *common, "--input", base / "encoded", "--out", base / "shuffled")
+    run = done("job", "analyze", *common, "--input", base / "shuffled", "--keys", mine.keys, "--out", base / "results")
     assert "[a-z]*?[bold]{x} ü" in run.out.replace("\n", "")
     assert summary(base / "results")["accepted"] == 60
 
 
 def test_a_name_that_looks_like_a_closing_tag(mine: Chain, tmp_path: Path) -> None:
     tally = ("--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt")
-    done("estimate", "--campaign", mine.campaign_path, *tally, "--out", tmp_path / "a[" / "b]")
+    done("job", "estimate", "--campaign", mine.campaign_path, *tally, "--out", tmp_path / "a[" / "b]")
 
 
 # Input directories.
@@ -567,12 +584,12 @@ def test_a_name_that_looks_like_a_closing_tag(mine: Chain, tmp_path: Path) -> No
 def test_an_input_that_is_empty_or_missing(mine: Chain, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     common = ("--campaign", mine.campaign_path, "--out", mine.path("new"))
-    refused("shuffle", *common, "--input", tmp_path / "empty", status=3, says=["reports 0, discovery 0"])
-    refused("shuffle", *common, "--input", tmp_path / "none", says=[str(tmp_path / "none")])
+    refused("job", "shuffle", *common, "--input", tmp_path / "empty", status=3, says=["reports 0, discovery 0"])
+    refused("job", "shuffle", *common, "--input", tmp_path / "none", says=[str(tmp_path / "none")])
     for job in ("analyze", "discover"):
         for name, says in (("empty", "shuffle"), ("none", str(tmp_path / "none"))):
-            refused(job, *common, "--input", tmp_path / name, "--keys", mine.keys, says=[says])
-    refused("analyze", *common, "--input", mine.path("encoded"), "--keys", mine.keys, says=["shuffle"])
+            refused("job", job, *common, "--input", tmp_path / name, "--keys", mine.keys, says=[says])
+    refused("job", "analyze", *common, "--input", mine.path("encoded"), "--keys", mine.keys, says=["shuffle"])
     assert not mine.path("new").exists()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -594,11 +611,18 @@ def test_a_missing_file_between_the_two_parties_of_discover(mine: Chain) -> None
     mine.discover("--party", "aux-server", out="released")
     (file,) = (mine.path("released") / "bins").glob("*.blocks")
     arguments = ("--input", mine.path("released"), "--keys", mine.keys, "--party", "analyzer")
-    done("discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("all"))
+    done("job", "discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("all"))
     assert found(mine.path("all")) == ["unlisted"]
     file.unlink()
     refused(
-        "discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("new"), says=["file is missing"]
+        "job",
+        "discover",
+        "--campaign",
+        mine.campaign_path,
+        *arguments,
+        "--out",
+        mine.path("new"),
+        says=["file is missing"],
     )
 
 
@@ -637,7 +661,9 @@ def test_a_stream_below_the_minimum_batch_is_left_out_and_counted(mine: Chain, t
     header, rows = read_file(file)
     write_rows(file, header.kind, rows[1:], mine.campaign)
     before = files_under(mine.path("few"))
-    ran = done("shuffle", "--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new"))
+    ran = done(
+        "job", "shuffle", "--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new")
+    )
     assert f"49 {short} 49" in ran.out
     counted = summary(mine.path("new"))
     other = "reports" if short == "discovery" else "discovery"
@@ -659,7 +685,7 @@ def test_below_the_minimum_batch_nothing_is_written(mine: Chain, tmp_path: Path,
             shutil.copy(file, file.with_name("again.blocks"))
     before = files_under(tmp_path)
     arguments = ("--campaign", mine.campaign_path, "--input", mine.path("few"), "--out", mine.path("new"))
-    refused("shuffle", *arguments, status=3, says=["reports 49, discovery 49", "50"])
+    refused("job", "shuffle", *arguments, status=3, says=["reports 49, discovery 49", "50"])
     assert files_under(tmp_path) == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -674,7 +700,16 @@ def test_the_minimum_batch_itself_is_enough(mine: Chain, tmp_path: Path) -> None
 
 
 def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
-    shuffle = ("shuffle", "--campaign", mine.campaign_path, "--input", mine.path("encoded"), "--out", mine.path("new"))
+    shuffle = (
+        "job",
+        "shuffle",
+        "--campaign",
+        mine.campaign_path,
+        "--input",
+        mine.path("encoded"),
+        "--out",
+        mine.path("new"),
+    )
     for arguments in (
         ("shuffle",),
         ("nothing",),
@@ -684,9 +719,9 @@ def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
         (*shuffle, "--", "--no_such_beam_option=1"),
         (*shuffle, "--runner", "NoSuchRunner"),
         (*shuffle, "--", "--direct_num_workers=many"),
-        ("analyze", *shuffle[1:], "--keys", mine.keys, "--confidence", 2),
-        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", 0.5),
-        ("analyze", *shuffle[1:], "--keys", mine.keys, "--false-positives", "nan"),
+        ("job", "analyze", *shuffle[2:], "--keys", mine.keys, "--confidence", 2),
+        ("job", "analyze", *shuffle[2:], "--keys", mine.keys, "--false-positives", 0.5),
+        ("job", "analyze", *shuffle[2:], "--keys", mine.keys, "--false-positives", "nan"),
         ("campaign", "show", "--campaign", tmp_path / "none.json"),
         ("keys", "new", "--out", tmp_path / "k", "--days", 0),
     ):
@@ -721,7 +756,7 @@ def test_every_command_has_help_with_an_example(subtests: pytest.Subtests) -> No
         "campaign show",
         "campaign schema",
         "demo",
-        *JOBS,
+        *(f"job {name}" for name in JOBS),
     ):
         with subtests.test(command=command):
             run = done(*command.split(), "--help")
@@ -739,7 +774,7 @@ def program(*arguments: object, **options: object) -> subprocess.CompletedProces
 def test_the_program_ends_with_one_sentence_and_its_status(mine: Chain, tmp_path: Path) -> None:
     few = write_lines(tmp_path / "v.txt", ["alpha"] * 49)
     mine.encode(few, out="few")
-    shuffle = ("shuffle", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--input")
+    shuffle = ("job", "shuffle", "--campaign", mine.campaign_path, "--out", mine.path("new"), "--input")
     run = program(*shuffle, mine.path("few"))
     assert (run.returncode, run.stdout) == (3, "")
     assert run.stderr.startswith("not yet: ")

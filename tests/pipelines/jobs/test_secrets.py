@@ -145,7 +145,7 @@ def test_neither_logs_nor_output_nor_files_tell(
             "analyze": (*held, "--out", tmp_path / "results"),
             "discover": (*held, "--uncapped", "--party", "aux-server", "--out", tmp_path / "released"),
         }.items():
-            run = done(job, *common, *more)
+            run = done("job", job, *common, *more)
             said += [run.out, run.err]
     shown = capfd.readouterr()
     everything = {
@@ -162,7 +162,7 @@ def test_neither_logs_nor_output_nor_files_tell(
     # Only the file that was given holds them.
     assert all(canary.encode() in chain.campaign_path.with_name("secrets.txt").read_bytes() for canary in CANARIES)
     source = ("--input", tmp_path / "released", "--keys", chain.keys, "--party", "analyzer", "--uncapped")
-    done("discover", *common, *source, "--out", tmp_path / "found")
+    done("job", "discover", *common, *source, "--out", tmp_path / "found")
     assert found(tmp_path / "found") == CANARIES[:2]
     assert not any(tells(content, chain.keys) for content in files_under(tmp_path).values())
 
@@ -179,13 +179,13 @@ def test_errors_tell_neither(chain: Chain, tmp_path: Path, caplog: pytest.LogCap
     (broken / "public.json").write_text(whole.read_text())
     common = ("--campaign", chain.campaign_path)
     values = chain.campaign_path.with_name("secrets.txt")
-    done("encode", *common, "--values", values, "--out", tmp_path / "encoded")
-    done("shuffle", *common, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
+    done("job", "encode", *common, "--values", values, "--out", tmp_path / "encoded")
+    done("job", "shuffle", *common, "--input", tmp_path / "encoded", "--out", tmp_path / "shuffled")
     with caplog.at_level(logging.DEBUG):
         runs = [
-            cli("encode", *common, "--values", values, "--clients", "--out", tmp_path / "a"),
-            cli("encode", "--campaign", values, "--values", values, "--out", tmp_path / "b"),
-            cli("analyze", *common, "--input", tmp_path / "shuffled", "--keys", broken, "--out", tmp_path / "c"),
+            cli("job", "encode", *common, "--values", values, "--clients", "--out", tmp_path / "a"),
+            cli("job", "encode", "--campaign", values, "--values", values, "--out", tmp_path / "b"),
+            cli("job", "analyze", *common, "--input", tmp_path / "shuffled", "--keys", broken, "--out", tmp_path / "c"),
             cli("campaign", "show", "--campaign", broken / whole.name),
             cli("keys", "list", "--keys", broken),
         ]

@@ -77,7 +77,7 @@ def test_file_layouts_and_orders_give_the_identical_tally(world: World, tmp_path
     for name, parts in layouts.items():
         source = write_shuffled(tmp_path / name, campaign, {"reports": [np.ascontiguousarray(part) for part in parts]})
         out = tmp_path / f"{name} results"
-        done("analyze", "--campaign", path, "--input", source, "--keys", world.keys, "--out", out)
+        done("job", "analyze", "--campaign", path, "--input", source, "--keys", world.keys, "--out", out)
         tally = tally_of(out, campaign)
         assert tally.reports == len(sealed)
         assert np.array_equal(tally.counts, expected)
@@ -112,7 +112,7 @@ def test_a_large_pool_is_tallied_in_blocks_of_rows(world: World, tmp_path: Path)
     assert 5000 / rows_per_block(campaign.require_frequency(), tally_items(campaign.require_frequency())) > 2
     sealed = ManyClients(campaign).reports([f"value {index % 5}" for index in range(300)])
     source = write_shuffled(tmp_path / "in", campaign, {"reports": [sealed[:100], sealed[100:]]})
-    done("analyze", "--campaign", path, "--input", source, "--keys", world.keys, "--out", tmp_path / "out")
+    done("job", "analyze", "--campaign", path, "--input", source, "--keys", world.keys, "--out", tmp_path / "out")
     tally = tally_of(tmp_path / "out", campaign)
     assert tally.counts.shape == (5000, 1024)
     assert tally.reports == 300

@@ -44,9 +44,9 @@ def test_a_job_that_is_told_to_end_removes_what_it_had_in_hand(tmp_path: Path, s
     words = write_lines(tmp_path / "words.txt", ["alpha"])
     campaign = new_campaign(tmp_path / "w.json", keys, dictionary=words)
     values = write_lines(tmp_path / "values.txt", ["alpha"] * 60)
-    done("encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "e")
+    done("job", "encode", "--campaign", campaign, "--values", values, "--out", tmp_path / "e")
     command = [
-        sys.executable, "-c", PROGRAM, "shuffle", "--campaign", str(campaign),
+        sys.executable, "-c", PROGRAM, "job", "shuffle", "--campaign", str(campaign),
         "--input", str(tmp_path / "e"), "--out", str(tmp_path / "out" / "shuffled"),
     ]  # fmt: skip
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

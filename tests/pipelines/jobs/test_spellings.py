@@ -34,7 +34,7 @@ def test_a_client_that_spells_a_listed_value_otherwise_counts_for_it(chain: Chai
     assert round(summary(results)["other"]["count"]) == pytest.approx(2 * EACH, abs=1)
     asked = write_lines(chain.path("asked.txt"), [DECOMPOSED])
     done(
-        *("estimate", "--campaign", chain.campaign_path, "--tally", results / "tally.npz"),
+        *("job", "estimate", "--campaign", chain.campaign_path, "--tally", results / "tally.npz"),
         *("--items", asked, "--out", chain.path("asked")),
     )
     assert list(estimates(chain.path("asked"))) == [COMPOSED]

@@ -708,7 +708,7 @@ def test_analyze_with_a_ledger(chain: Chain, tmp_path: Path, ledger: Path) -> No
     assert set(estimates(chain.path("b"))) == {"alpha"}
     assert summary(chain.path("b"))["ledger"]["spent"] == first["ledger"]["spent"]
     tally = ("--tally", chain.path("a") / "tally.npz", "--items", items, "--out", chain.path("c"))
-    done("estimate", "--campaign", chain.campaign_path, *tally)
+    done("job", "estimate", "--campaign", chain.campaign_path, *tally)
     assert summary(chain.analyze(out="d"))["ledger"] is None
     (charge,) = charges(ledger)
     assert (charge.campaign, charge.epoch, charge.hop) == (chain.campaign.id, 1, "analyze")
@@ -736,10 +736,10 @@ def test_a_wrong_claim_of_the_hop_before_is_charged_nothing_and_refuses_nobody_w
             counts["received"] += claimed - forwarded
             counts["accepted"] += claimed - forwarded
         (source / "summary.json").write_text(json.dumps(said))
-        refused("analyze", *common, "--input", source, says=[reason])
+        refused("job", "analyze", *common, "--input", source, says=[reason])
         assert charges(ledger) == []
     (source / "summary.json").write_text(json.dumps(true))
-    charged = done("analyze", *common, "--input", source, "--json").json["ledger"]["charged"]
+    charged = done("job", "analyze", *common, "--input", source, "--json").json["ledger"]["charged"]
     assert (charged["epsilon"], charged["delta"]) == (cost.epsilon, cost.delta)
 
 
@@ -752,7 +752,7 @@ def test_the_jobs_refuse_before_they_read(chain: Chain, tmp_path: Path, ledger: 
             path.write_bytes(b"garbage")
     common = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--out", chain.path("a"), "--ledger", ledger)
     for job in ("analyze", "discover"):
-        refused(job, *common, "--input", tmp_path / "garbage", says=["block file"])
+        refused("job", job, *common, "--input", tmp_path / "garbage", says=["block file"])
         assert not ledger.exists() or charges(ledger) == []
     for path in chain.path("shuffled").glob("*/*.blocks"):
         whole = path.read_bytes()
@@ -762,7 +762,7 @@ def test_the_jobs_refuse_before_they_read(chain: Chain, tmp_path: Path, ledger: 
     done("ledger", "set", "--ledger", ledger, "--campaign", chain.campaign.id, "--epsilon", 0.01, "--delta", "1e-6")
     for job in ("analyze", "discover"):
         with listening() as opens:
-            refused(job, *common, "--input", tmp_path / "garbage", status=1, says=["limit of campaign"])
+            refused("job", job, *common, "--input", tmp_path / "garbage", status=1, says=["limit of campaign"])
         assert len([path for path in opens if path.endswith(".blocks")]) == 1
     assert charges(ledger) == []
     assert files_under(tmp_path / "garbage") == before
@@ -785,7 +785,7 @@ def test_discover_draws_once(chain: Chain, ledger: Path) -> None:
     chain.discover("--ledger", link, "--party", "aux-server", out="d")
     shutil.rmtree(chain.path("b"))
     opened_again = ("--input", chain.path("d"), "--keys", chain.keys, "--party", "analyzer", "--out", chain.path("b"))
-    done("discover", "--campaign", chain.campaign_path, *opened_again, *file)
+    done("job", "discover", "--campaign", chain.campaign_path, *opened_again, *file)
     assert found(chain.path("c")) == found(chain.path("b"))
     assert 0 < len(found(chain.path("c"))) < 60
     assert charges(ledger) == [charge]
@@ -793,7 +793,7 @@ def test_discover_draws_once(chain: Chain, ledger: Path) -> None:
     # A ledger of the analyzer's own charges the same release under the same key.
     shutil.rmtree(chain.path("b"))
     own = ledger.with_name("own.db")
-    done("discover", "--campaign", chain.campaign_path, *opened_again, "--ledger", own)
+    done("job", "discover", "--campaign", chain.campaign_path, *opened_again, "--ledger", own)
     assert [one.key for one in charges(own)] == [charge.key]
     kept = draw_path(ledger, charge.key)
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -817,7 +817,7 @@ def test_another_release_under_the_name_of_one_that_was_charged_is_charged_too(c
     opened = ("--campaign", chain.campaign_path, "--keys", chain.keys, "--party", "analyzer")
     for ledger_of, again in ((own, 1), (own, 1), (first, 1)):
         shutil.rmtree(chain.path("b"), ignore_errors=True)
-        done("discover", *opened, "--input", released, "--ledger", ledger_of, "--out", chain.path("b"))
+        done("job", "discover", *opened, "--input", released, "--ledger", ledger_of, "--out", chain.path("b"))
         assert len(charges(ledger_of)) == again
     shutil.rmtree(released)
     # Shuffled again it is another input, and drawn anew.
@@ -828,7 +828,7 @@ def test_another_release_under_the_name_of_one_that_was_charged_is_charged_too(c
     (other / "summary.json").write_text(json.dumps(forged))
     for ledger_of in (own, first):
         shutil.rmtree(chain.path("b"))
-        done("discover", *opened, "--input", other, "--ledger", ledger_of, "--out", chain.path("b"))
+        done("job", "discover", *opened, "--input", other, "--ledger", ledger_of, "--out", chain.path("b"))
         assert summary(chain.path("b"))["ledger"]["charged"]["new"]
         assert len(charges(ledger_of)) == 2
 

@@ -152,7 +152,7 @@ def test_a_value_that_is_found_without_a_count_is_told_with_its_windows(tmp_path
     late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(0), "last_seen": window_name(0)}
     (site.root / "campaigns" / "words" / "items.json").write_text(json.dumps({"items": [*given, late]}))
     for option, decision in ((), "waiting"), (("--reject", "all"), "rejected"):
-        done("epoch", "review", "--config", site.config, "--campaign", "words", *option)
+        done("campaign", "review", "--config", site.config, "--campaign", "words", *option)
         (row,) = done("ask", "new", "--config", site.config, "--campaign", "words", "--json").json["rows"]
         assert (row["decision"], row["last_seen"]) == (decision, window_name(1))
 

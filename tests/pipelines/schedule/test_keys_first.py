@@ -58,5 +58,5 @@ def test_a_key_by_hand_is_looked_at_before_anything_is_charged(tmp_path: Path) -
     key.write_bytes(key.read_bytes()[:-20])
     ledger, given = tmp_path / "ledger.db", ("--campaign", site.campaign, "--keys", site.keys, "--input", tmp_path)
     for job in ("discover", "analyze"):
-        refused(job, *given, "--out", tmp_path / "out", "--ledger", ledger, says=[key.name])
+        refused("job", job, *given, "--out", tmp_path / "out", "--ledger", ledger, says=[key.name])
     assert not ledger.exists()

@@ -494,12 +494,12 @@ def damage_journal(site: Site) -> Path:
     ("break_it", "says"),
     [
         (damage_journal, "3 stretches of the collector's journal were damaged"),
-        (lose_results, "is missing, though hushcount analyze wrote it"),
+        (lose_results, "is missing, though hushcount job analyze wrote it"),
         (break_manifest, "two.manifest.json is not JSON"),
         (lose_manifest, "is in no manifest, though its window is over"),
     ],
 )
-@pytest.mark.long(but=("lose_results-is missing, though hushcount analyze wrote it",))
+@pytest.mark.long(but=("lose_results-is missing, though hushcount job analyze wrote it",))
 def test_what_is_not_in_the_store_as_the_log_has_it_is_a_difference(
     day_old: Site, break_it: Callable[[Site], Path], says: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""From clients to counts: reports sent over HTTP are shuffled and analyzed as those of `hushcount encode` are."""
+"""From clients to counts: reports sent over HTTP are shuffled and analyzed as those of `hushcount job encode` are."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_reports_sent_over_http_are_counted(tmp_path: Path) -> None:
             path.rename(target)
     campaign = site.campaign_file()
     shuffled = tmp_path / "shuffled"
-    summary = done("shuffle", "--campaign", campaign, "--input", first, "--out", shuffled, "--json").json
+    summary = done("job", "shuffle", "--campaign", campaign, "--input", first, "--out", shuffled, "--json").json
     assert summary["streams"]["reports"]["received"] == 2 * EACH + 1
     assert summary["streams"]["reports"]["accepted"] == 2 * EACH
     assert summary["streams"]["reports"]["rejected"] == {"duplicate": 1}
     results = tmp_path / "results"
-    done("analyze", "--campaign", campaign, "--input", shuffled, "--keys", site.base / "keys", "--out", results)
+    done("job", "analyze", "--campaign", campaign, "--input", shuffled, "--keys", site.base / "keys", "--out", results)
     assert json.loads((results / "summary.json").read_text())["streams"]["reports"]["accepted"] == 2 * EACH

@@ -96,7 +96,7 @@ def test_a_rotation_while_clients_post_loses_and_doubles_no_report(site: Site, t
     with running(site) as collector:
         apps = Apps(collector, tmp_path / "app")
         old = apps.fetch()
-        done("epoch", "publish", "--config", site.config, "--campaign", campaign)
+        done("campaign", "publish", "--config", site.config, "--campaign", campaign)
         first, second = read_collection(site.base / "campaigns" / "words" / "collection.json").epochs
         assert first.ends == second.begins
         assert first.grace_ends is not None

@@ -66,7 +66,9 @@ def test_it_reveals_its_value_only_where_the_operator_wants_no_cap_and_then_noth
     shuffled = output(site, "shuffled")
     assert summary(shuffled)[KEY] == "none"
     arguments = ("--campaign", site.campaign_file(), "--input", shuffled, "--keys", site.base / "keys")
-    refused("discover", *arguments, "--out", tmp_path / "found", says=["'none'", "--uncapped", "uncapped_discovery"])
+    refused(
+        "job", "discover", *arguments, "--out", tmp_path / "found", says=["'none'", "--uncapped", "uncapped_discovery"]
+    )
     assert not (tmp_path / "found").exists()
     assert "binds nobody" in cli("doctor", "--config", site.config).out.replace("\n", " ")
 

@@ -102,6 +102,6 @@ def test_in_an_open_domain_a_batch_is_counted_whether_or_not_a_value_was_found(t
     (result,) = home.glob("store/results/usage/*")
     asked = write_lines(tmp_path / "asked.txt", ["dark-mode", "rare-1"])
     where = ("--tally", result / "tally.npz", "--items", asked, "--out", tmp_path / "more")
-    done("estimate", "--campaign", home / "campaign.json", *where)
+    done("job", "estimate", "--campaign", home / "campaign.json", *where)
     verdicts = {check["verdict"] for check in cli("doctor", "--config", home / "deployment.toml", "--json").json}
     assert "bad" not in verdicts
