@@ -66,7 +66,7 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
 def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime, start: datetime) -> ListedKey:
     """Return the key that the new one follows; refuse if the new one may not begin then."""
     if not listing.of(role):
-        raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new --role makes one elsewhere")
+        raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new makes one elsewhere")
     newest = (listing.kept(role) or listing.of(role))[-1]
     if role in EVALUATING_ROLES:
         # An evaluator's keys do not take the place of one another.

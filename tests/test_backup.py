@@ -193,7 +193,7 @@ def test_a_ledger_that_is_missing_is_refused_until_the_operator_says_that_it_is_
     before = charged(site)
     lose(site, "ledger.db", "ledger.db.draws")
     refused("run", "--config", site.config, status=1, says=["releases are charged in ledger", "is missing"])
-    command = sentence("hushcount run --config deployment.toml --ledger-was-lost")
+    command = sentence("hushcount run --ledger-was-lost")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(site.root)
         refused(*shlex.split(command)[1:], status=1, says=["ledger.db lacked 2 charges"])

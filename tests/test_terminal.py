@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +31,9 @@ from pipelines.entry import main
 main()
 """
 """A command to which Ctrl-C comes while it imports a module."""
+HUSHCOUNT = 'import sys; from pipelines.entry import main; sys.argv[0] = "hushcount"; main()'
+_BREAKS = str.maketrans("", "", "\b\\")
+"""What lines of an example are broken by, and marks that they stay."""
 
 
 def program(source: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -101,12 +107,49 @@ def test_json_is_json_in_every_encoding(tmp_path: Any) -> None:
         assert (r"\u00f6" in run.stdout) == (encoding != "utf-8")
 
 
-def test_help_says_all_that_was_written_also_in_brackets() -> None:
-    for path in COMMANDS:
-        shown = "".join(done(*path, "--help").out.split())
-        texts = [COMMANDS[path].help, *(getattr(option, "help", None) for option in COMMANDS[path].params)]
-        for text in texts:
-            assert "".join((text or "").replace("\b", "").split()) in shown
+def test_help_says_all_that_was_written_also_in_brackets_and_fits_into_80_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for path, command in COMMANDS.items():
+        lines = done(*path, "--help").out.splitlines()
+        assert max(map(len, lines)) <= 80, path
+        shown = "".join("".join(lines).split())
+        for text in [command.help, *(getattr(option, "help", None) for option in command.params)]:
+            assert "".join((text or "").translate(_BREAKS).split()) in shown.translate(_BREAKS)
+
+
+def test_the_example_of_each_help_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser takes its words: each is a command, an option that there is, or a value that it allows."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for path in [(), *{path[:1] for path in COMMANDS if len(path) > 1}, *COMMANDS]:
+        (example,) = re.findall(r"Example: hushcount ((?:.*\\\n)*.*)", done(*path, "--help").out)
+        words = shlex.split(example.partition(" > ")[0].replace("\\\n", " "))
+        assert words[: len(path)] == [*path]
+        if "--help" in words:
+            done(*words)
+        else:
+            name = next(name for name in COMMANDS if words[: len(name)] == [*name])
+            COMMANDS[name].make_context("hushcount", words[len(name) :])
+
+
+def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    """After the one command that documents name, in a new shell."""
+    hushcount = tmp_path / "hushcount"
+    hushcount.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{HUSHCOUNT}' \"$@\"\n")
+    hushcount.chmod(0o700)
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}", "SHELL": "bash"}
+    lines = """
+        hushcount --install-completion bash > /dev/null || exit 1
+        . ~/.bashrc
+        complete -p hushcount
+        for asked in "hushcount ask to" "hushcount ask top --wi" "hushcount re"; do
+            COMP_WORDS=($asked) COMP_CWORD=$(($(echo "$asked" | wc -w) - 1)); _hushcount_completion hushcount
+            echo "${COMPREPLY[@]}"
+        done
+    """
+    run = subprocess.run(["bash", "-c", lines], env=environment, capture_output=True, text=True, check=True)  # noqa: S603, S607  # our own words
+    assert run.stdout.splitlines()[1:] == ["top total", "--window", "repair"], run.stderr
 
 
 def test_a_mistyped_command_line_is_one_sentence(subtests: pytest.Subtests) -> None:
@@ -114,7 +157,7 @@ def test_a_mistyped_command_line_is_one_sentence(subtests: pytest.Subtests) -> N
         (("plan", "--epsilon", "two"), "--epsilon is 'two'"),
         (("ask", "item", "--last", "0"), "--last is '0'"),
         (("keys", "new", "--role", "operater"), "--role: 'operater'"),
-        (("collect",), "hushcount collect --help"),
+        (("job", "shuffle"), "hushcount job shuffle --help"),
         (("colect",), "'colect'"),
         (("plan", "--epsilom", "1"), "--epsilom"),
         (("status", "deployment.toml", "--config", "d.toml"), "deployment.toml"),

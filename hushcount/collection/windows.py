@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TypeVar
@@ -29,7 +29,7 @@ class Window:
 
     @property
     def name(self) -> str:
-        """Its start, as in names of files: 20261121T000000Z."""
+        """Its start, as in names of files and columns: 20261121T000000Z."""
         return self.start.strftime(_NAME)
 
     @property
@@ -103,6 +103,23 @@ def window_start(name: str) -> datetime:
     if start.year not in YEARS:
         raise ValueError(f"window is {name!r}, must start in a year from {YEARS[0]} to {YEARS[-1]}")
     return start
+
+
+def window_names(windows: Iterable[str]) -> dict[str, str]:
+    """Return the name of each window as people read and type it: its first day, or its first minute, in UTC.
+
+    Days are 2026-11-21, minutes 2026-11-21T13:00Z; minutes are for all if a window does not begin with a day.
+    """
+    starts = {name: window_start(name) for name in windows}
+    days = all(start.hour == start.minute == start.second == 0 for start in starts.values())
+    seconds = any(start.second for start in starts.values())
+    form = "%Y-%m-%d" if days else "%Y-%m-%dT%H:%M:%SZ" if seconds else "%Y-%m-%dT%H:%MZ"
+    return {name: start.strftime(form) for name, start in starts.items()}
+
+
+def window_text(window: str) -> str:
+    """Return the name of one window as people read and type it."""
+    return window_names([window])[window]
 
 
 def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:

@@ -12,7 +12,7 @@ from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import SUFFIX, collector_of
-from hushcount.collection.windows import duration_text
+from hushcount.collection.windows import duration_text, window_text
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, weakest
 from pipelines.audit.collecting import notes_of
@@ -38,7 +38,7 @@ def epoch(view: View) -> Iterator[Finding]:
     """Say which epoch is collected now."""
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
-        yield Finding(name, "bad", "none is current", f"hushcount campaign publish --config {view.deployment.path}")
+        yield Finding(name, "bad", "none is current", view.deployment.command("campaign publish"))
     else:
         yield Finding(name, "good", f"{current.epoch} since {current.begins.isoformat()}")
 
@@ -89,7 +89,7 @@ def signature(view: View) -> Iterator[Finding]:
             f"signature of {view.campaign}",
             "bad",
             f"epoch {parts[-1].epoch} has none, the one before has",
-            "hushcount campaign sign it, and replace collection.json by a copy of itself, so that collectors read it",
+            "sign it by hushcount campaign sign, and replace collection.json by a copy of itself, for collectors",
         )
 
 
@@ -102,9 +102,9 @@ def publisher(view: View) -> Iterator[Finding]:
     left, epochs = delegation.publisher.not_after - view.now, delegation.last_epoch - view.epochs.newest[1].epoch
     verdict: Verdict = "bad" if left <= timedelta() else "warning" if left <= _SOON or epochs < _FEW else "good"
     says = f"may sign {epochs} epochs more, its key is valid until {delegation.publisher.not_after.isoformat()}"
-    cure = "hushcount campaign delegate anew, with the operator's key"
+    cure = "delegate anew, with the operator's key: hushcount campaign delegate"
     if left <= timedelta():
-        cure = "clients refuse the campaign: hushcount campaign sign it with another key, and replace collection.json"
+        cure = "clients refuse the campaign: hushcount campaign sign with another key, and replace collection.json"
     yield Finding(f"publisher of {view.campaign}", verdict, says, cure)
 
 
@@ -165,10 +165,11 @@ def collectors(view: View) -> Iterator[Finding]:
     for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
         if window.end > view.now + SKEW:
-            says = f"it closed {name}, which has not ended here"
+            says = f"it closed {window_text(name)}, which has not ended here"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif not view.calendar.has(window):
-            says = f"it ended a window of {duration_text(window.length)}, {name}, and the log has no such window"
+            ended = f"{duration_text(window.length)}, {window_text(name)}"
+            says = f"it ended a window of {ended}, and the log has no such window"
             yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):
             says, cure = f"the last is of {name}", "see whether it still runs"
@@ -194,7 +195,9 @@ def segments(view: View) -> Iterator[Finding]:
         return
     found = orphans(view)
     says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
-    yield Finding(f"segments of {view.campaign}", "bad" if found else "good", says, "hushcount repair segments")
+    yield Finding(
+        f"segments of {view.campaign}", "bad" if found else "good", says, view.deployment.command("repair segments")
+    )
     there = [path for path in view.fold.files | {one.path for one in view.intake.listed} if path.endswith(SUFFIX)]
     closed = Counter((collector_of(path.rpartition("/")[2]), WindowPath.of(path)) for path in there)
     twice = {str(collector): folder.window for (collector, folder), number in closed.items() if number > 1}
@@ -238,7 +241,7 @@ def numbers(view: View) -> Iterator[Finding]:
     """Say how many differences there are, also in windows that are long over."""
     found = len(account_of(view, past=True).differences)
     says = f"{found} do not agree" if found else "agree"
-    cure = "hushcount status --digests"
+    cure = view.deployment.command("status --digests")
     yield Finding(f"numbers of {view.campaign}", "bad" if found else "good", says, cure)
 
 

@@ -63,14 +63,14 @@ def budget(view: View) -> Iterator[Finding]:
     name = f"budget of {view.campaign}"
     limit, charges, now = _books(deployment.ledger, campaign.id, view.now)
     if limit is None:
-        yield Finding(name, "good", "no limit is set, and nothing is refused: hushcount ledger set")
+        yield Finding(name, "good", f"no limit is set, and nothing is refused: {deployment.command('ledger set')}")
         return
     if limit.composition == "joint" and view.campaign in deployment.file.next_epoch:
         yield Finding(
             f"fixed parameters of {view.campaign}",
             "bad",
             "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results",
-            "releases of the next epoch will be refused; hushcount ledger set the limit without it",
+            f"releases of the next epoch will be refused; set the limit without it: {deployment.command('ledger set')}",
         )
     room = _room(limit, charges, releases, now, deployment.windows.length)
     left, until = room.left, room.until
@@ -78,7 +78,7 @@ def budget(view: View) -> Iterator[Finding]:
     verdict: Verdict = "bad" if left == 0 else "warning" if left < needed else "good"
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
-    cure = "hushcount ledger set a larger limit, or windows.length a longer window"
+    cure = f"make the window longer (windows.length), or the limit larger: {deployment.command('ledger set')}"
     # Curves are what composes jointly; without any, pairs do, which no sentence need tell.
     curves = any(charge.window is not None for charge in (*charges, *releases))
     jointly = ", charges composed jointly" if limit.composition == "joint" and curves else ""
@@ -164,7 +164,7 @@ def year(view: View) -> Iterator[Finding]:
     if part.review and part.add_found:
         wait = len(waiting(view.epochs))
         says = f"{wait:,} found values wait" if wait else "nothing waits"
-        cure = f"hushcount campaign review --campaign {view.campaign}"
+        cure = view.deployment.command(f"campaign review --campaign {view.campaign}")
         yield Finding(f"review of {view.campaign}", "warning" if wait else "good", says, cure)
 
 

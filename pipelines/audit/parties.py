@@ -13,6 +13,7 @@ from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.envelopes import ENVELOPES
+from hushcount.collection.windows import window_text
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
 from pipelines.handover.hops import CHAIN, READERS, HopName
@@ -228,7 +229,8 @@ def given_up(view: View) -> Iterator[str]:
     lost = [one for one in view.fold.dropped.values() if one.state == "given_up"]
     if lost:
         windows = sorted({one.window for one in lost})
-        of = f"window {windows[0]}" if len(windows) == 1 else f"{len(windows):,} windows, {windows[0]} the first,"
+        first = window_text(windows[0])
+        of = f"window {first}" if len(windows) == 1 else f"{len(windows):,} windows, {first} the first,"
         yield (
             f"{sum(one.reports for one in lost):,} reports of {len(lost):,} segments of {of} were given up with a "
             "lost log: those in no output that it took up were counted before, or never; nobody can know"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushcount.errors import UsageError
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def top(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     window: options.Window = None,
     show: options.Show = 10,
@@ -23,7 +22,7 @@ def top(
 ) -> Answer:
     """Use it to see what is used most: the most frequent detected items of the newest window.
 
-    Example: hushcount ask top --config deployment.toml --campaign settings
+    Example: hushcount ask top
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.items import top_table
@@ -49,8 +48,8 @@ def top(
 
 
 def item(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
     last: options.Last = 30,
@@ -61,7 +60,7 @@ def item(
 ) -> Answer:
     """Use it to follow items over windows; without --item, those that are detected in a window.
 
-    Example: hushcount ask item --config deployment.toml --campaign settings --item dark-mode --plot dark-mode.png
+    Example: hushcount ask item --item dark-mode --plot dark-mode.png
     """
     from hushcount.items import canonical
     from pipelines.console.pictures import require_pictures
@@ -83,8 +82,8 @@ def item(
 
 
 def sum_(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -102,7 +101,7 @@ def sum_(
 ) -> Answer:
     """Use it for items that count as one thing: those of several --item are added up. The error is that of the sum.
 
-    Example: hushcount ask sum --config deployment.toml --campaign settings --item dark-mode --item night-mode
+    Example: hushcount ask sum --item dark-mode --item night-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.selection import Chosen, read_groups
@@ -128,8 +127,8 @@ def sum_(
 
 
 def total(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -146,7 +145,7 @@ def total(
 ) -> Answer:
     """Use it for a month: the total over windows with the error of the total; without a choice, of each item.
 
-    Example: hushcount ask total --config deployment.toml --campaign settings --last 30 --item dark-mode
+    Example: hushcount ask total --last 30 --item dark-mode
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.selection import Chosen
@@ -165,8 +164,8 @@ def total(
 
 
 def new(
-    config: options.Config,
-    campaign: options.CampaignId,
+    config: options.Config = options.HERE,
+    campaign: options.CampaignId = None,
     last: options.Last = 30,
     window: options.Window = None,
     show: options.Show = 10,
@@ -174,13 +173,13 @@ def new(
 ) -> Answer:
     """Use it to see what discovery found, when, and how often it was counted since. Anybody may have sent a value.
 
-    Example: hushcount ask new --config deployment.toml --campaign settings
+    Example: hushcount ask new
     """
     from pipelines.questions import answer_tables, answers, sentences
     from pipelines.questions.new import new_table
 
     answers.require_free(out)
-    source = answers.source_of(config, [campaign], None, last, window)
+    source = answers.source_of(config, campaign and [campaign], None, last, window)
     table = new_table(source)
     newest = list({row["item"]: row for row in table.to_pylist()}.values())
     title = f"{source.name}: {min(show, len(newest)):,} of {len(newest):,} discovered values, the newest first"
@@ -189,8 +188,8 @@ def new(
 
 
 def change(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -211,7 +210,7 @@ def change(
 
     Of two --result the first one is before.
 
-    Example: hushcount ask change --config deployment.toml --campaign settings --last 7
+    Example: hushcount ask change --last 7
     """
     from pipelines.questions import answers, sides
     from pipelines.questions.selection import Chosen
@@ -219,19 +218,18 @@ def change(
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
     if result:
-        answers.require_folders(config)
         if before is not None or after is not None or last != 1 or against is not None:
             raise UsageError(
                 "--from, --to, --last and --against choose windows of a store: leave them out with --result"
             )
-        return answers.difference("change", sides.of_folders(list(map(Path, campaign)), result), chosen, show, out)
+        return answers.difference("change", sides.of_folders(campaign, result), chosen, show, out)
     both = sides.of_windows(answers.source_of(config, campaign, None), before, after, last, against)
     return answers.difference("change", both, chosen, show, out)
 
 
 def compare(
-    campaign: options.Campaigns,
-    config: options.OptionalConfig = None,
+    campaign: options.Campaigns = None,
+    config: options.Config = options.HERE,
     result: options.Results = None,
     item: options.Item = None,
     group: options.Declared = None,
@@ -252,14 +250,14 @@ def compare(
     """
     from pipelines.questions import answers, sides
     from pipelines.questions.selection import Chosen
+    from pipelines.deployment.settings import Deployment
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)
     if result:
-        answers.require_folders(config)
         if window is not None or last != 1:
             raise UsageError("--window and --last choose windows of a store: leave them out with --result")
-        both = sides.of_folders(list(map(Path, campaign)), result)
+        both = sides.of_folders(campaign, result)
     else:
-        both = sides.of_campaigns(answers.deployment_of(config), campaign, last, window)
+        both = sides.of_campaigns(Deployment.read(config), campaign or (), last, window)
     return answers.difference("compare", both, chosen, show, out)

@@ -26,10 +26,11 @@ from pipelines.console.tables import Table
 
 
 def audit_campaign(
-    campaign: options.CampaignId,
     places: Annotated[
         list[str], Argument(help="Collectors, as in https://a.example.com; saved logs; campaign files that apps got.")
     ],
+    campaign: options.CampaignId = None,
+    config: options.Config = options.HERE,
     keys: Annotated[
         Path | None, Option(help="The operator's public.json: check the signature of each campaign file.")
     ] = None,
@@ -41,6 +42,12 @@ def audit_campaign(
 
     Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
     """
+    if campaign is None:
+        # Not at the top: whoever audits from elsewhere names the campaign, and has no deployment.
+        from pipelines.deployment.campaigns import require_campaign
+        from pipelines.deployment.settings import Deployment
+
+        campaign = require_campaign(Deployment.read(config).campaigns, None).campaign
     trusted = None if keys is None else directories.verify_keys(keys, "operator")
     seen: list[Seen] = []
     unsigned: list[str] = []

@@ -81,7 +81,13 @@ def new_campaign(
         Option("--hash", help="Of discovered values: keyed (default), or oblivious, which needs an evaluator's key."),
     ] = None,
     config: Annotated[
-        Path | None, Option(help="With --hash oblivious: deployment file whose campaigns' keys are not taken again.")
+        Path | None,
+        Option(
+            "--config",
+            "-c",
+            envvar="HUSHCOUNT_CONFIG",
+            help="With --hash oblivious: deployment file whose campaigns' keys are not taken again.",
+        ),
     ] = None,
 ) -> Answer:
     """Use it when you have the keys and a dictionary: clients and parties must agree on this file.

@@ -18,7 +18,7 @@ _FILE_MODE = 0o600
 
 
 def dashboard(
-    config: options.Config,
+    config: options.Config = options.HERE,
     out: Annotated[Path | None, Option(help="Page to write, .html; an older one is replaced.")] = None,
     serve: Annotated[bool, Option("--serve", help="Serve it on this machine; a reload makes it anew.")] = False,
     port: Annotated[int, Option(help="Of --serve; 0: any free one.", min=0, max=65535)] = 8765,
@@ -26,7 +26,7 @@ def dashboard(
 ) -> Answer:
     """Use it to look: items over windows, what rose and fell, groups, found values, hops, budget. It loads nothing.
 
-    Example: hushcount dashboard --config deployment.toml --out page.html
+    Example: hushcount dashboard --out page.html
     """
     from hushcount.formats.whole_files import write_over
     from pipelines.deployment.settings import Deployment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rich.console import RenderableType
 from typer import Option
@@ -13,13 +13,10 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 
-if TYPE_CHECKING:
-    pass
-
 
 def publish_epoch(
-    config: options.Config,
     campaign: options.CampaignFile,
+    config: options.Config = options.HERE,
     begins: Annotated[
         str | None, Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of this window")
     ] = None,
@@ -29,7 +26,7 @@ def publish_epoch(
 
     Put the dictionary and the signature beside the campaign file. To renew a signature, publish the file again.
 
-    Example: hushcount campaign publish --config deployment.toml --campaign settings.json
+    Example: hushcount campaign publish --campaign settings.json
     """
     from pipelines.deployment.publish import publish
     from pipelines.deployment.settings import Deployment
@@ -44,14 +41,14 @@ def publish_epoch(
 
 
 def review(
-    config: options.Config,
-    campaign: options.CampaignId,
+    config: options.Config = options.HERE,
+    campaign: options.CampaignId = None,
     approve: Annotated[list[str] | None, Option(help="Add a value to the next epoch: its id, or all.")] = None,
     reject: Annotated[list[str] | None, Option(help="Never show a value again: its id, or all.")] = None,
 ) -> Answer:
     """Use it if discovery finds values. Anybody may have sent them: it prints unprintable characters as their codes.
 
-    Example: hushcount campaign review --config deployment.toml --campaign settings --approve 0c5f1e9a2b3d --reject all
+    Example: hushcount campaign review --approve 0c5f1e9a2b3d --reject all
     """
     from pipelines.deployment.campaigns import require_campaign
     from pipelines.deployment.settings import Deployment
@@ -69,7 +66,7 @@ def review(
     if values:
         cells = [(id_of(one.item), shown(one.item), one.first_seen or "", one.last_seen or "") for one in values]
         heads = ("id", "value", "first seen", "last seen")
-        people.append(Table(f"{campaign}: found values that wait", heads, cells, words=("value",)))
+        people.append(Table(f"{epochs.campaign}: found values that wait", heads, cells, words=("value",)))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     people.append(f"{len(values):,} wait, {approved:,} approved, {rejected:,} rejected")
     if len(values) >= tracked_items.MOST_FOUND:
@@ -78,4 +75,4 @@ def review(
             "not want, and see found.csv of each batch for all"
         )
     decided = decisions.model_dump(mode="json", exclude={"format"})
-    return Answer({"campaign": campaign, "waiting": listed, **decided}, people)
+    return Answer({"campaign": epochs.campaign, "waiting": listed, **decided}, people)

@@ -17,7 +17,7 @@ from pipelines.console.tables import Table
 from pipelines.handover.evaluator_address import evaluator_of
 from pipelines.handover.parties import signer_of, verified_by
 
-ShuffledOption = Annotated[str, Option("--input", help="Output directory of hushcount shuffle.")]
+ShuffledOption = Annotated[str, Option("--input", help="Output directory of hushcount job shuffle.")]
 LettersOption = Annotated[str, Option("--input", help="Output directory of shuffle, discover or analyze.")]
 
 
@@ -160,7 +160,7 @@ def discover(
 
 def estimate(
     campaign: options.CampaignFile,
-    tally: Annotated[str, Option(help="tally.npz of hushcount analyze.")],
+    tally: Annotated[str, Option(help="tally.npz of hushcount job analyze.")],
     items: Annotated[Path, Option(help="File of items to estimate, one a line.")],
     out: options.Out,
     confidence: options.Confidence = 0.95,

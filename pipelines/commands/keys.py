@@ -48,8 +48,9 @@ def new_keys(
     role: Annotated[
         RoleName,
         Option(
+            metavar="ROLE",
             help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator evaluates for clients; "
-            "operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last three."
+            "operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last three.",
         ),
     ] = "both",
     number: NumberOption = 1,
@@ -74,7 +75,9 @@ def list_keys(keys: KeysOption) -> Answer:
 def rotate_keys(
     keys: KeysOption,
     overlap: Annotated[str, Option(help="Time that the old keys still open reports, as in 7d.")],
-    role: Annotated[RoleName | None, Option(help="Who the keys are for.", show_default="all in the directory")] = None,
+    role: Annotated[
+        RoleName | None, Option(metavar="ROLE", help="As of hushcount keys new.", show_default="all in the directory")
+    ] = None,
     begins: options.Begins = None,
     days: DaysOption = 365,
     number: NumberOption = 1,

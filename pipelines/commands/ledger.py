@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from hushcount.errors import UsageError
 from hushcount.maths.figures import rounded_up
 from pipelines.console import options
 from pipelines.console.answer import Answer
@@ -25,14 +26,15 @@ _JOINT = (
     "others (replace-one), if the shuffler was honest in all of them, no report is in two, and no parameter, no number "
     "of reports and no number of windows followed from a result"
 )
-FileOption = Annotated[Path, Option("--ledger", help="Ledger file.")]
+FileOption = Annotated[Path | None, Option("--ledger", help="Ledger file.", show_default="the deployment's")]
 
 
 def set_limit(
-    ledger: FileOption,
-    campaign: options.CampaignId,
     epsilon: Annotated[float, Option(help="Largest total of all releases, for one client.", max=1e6)],
     delta: Annotated[float, Option(help="Delta of that total; 0 for local guarantees only.")],
+    campaign: options.CampaignId = None,
+    ledger: FileOption = None,
+    config: options.Config = options.HERE,
     renew_days: Annotated[
         int | None,
         Option("--renew-days", metavar="N", help="Days until the whole budget is back.", show_default="never"),
@@ -49,25 +51,30 @@ def set_limit(
 ) -> Answer:
     """Use it before the first release. The limit is for all epochs; a release over it is refused before it reads data.
 
-    Example: hushcount ledger set --ledger ledger.db --campaign words --epsilon 1 --delta 1e-6 --renew-days 365
+    Example: hushcount ledger set --epsilon 1 --delta 1e-6 --renew-days 365
     """
+    from pipelines.deployment.campaigns import require_campaign
+    from pipelines.deployment.settings import Deployment
     from pipelines.ledger.overview import set_limit as job
 
-    account = job(ledger, campaign, epsilon, delta, renew_days, fixed=fixed)
+    if campaign is None:
+        campaign = require_campaign(Deployment.read(config).campaigns, None).campaign
+    account = job(_file(ledger, config), campaign, epsilon, delta, renew_days, fixed=fixed)
     return Answer({"campaign": campaign, **asdict(account)}, [_accounts({campaign: account})])
 
 
 def show(
-    ledger: FileOption,
+    ledger: FileOption = None,
+    config: options.Config = options.HERE,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
 ) -> Answer:
     """Use it to see what remains, and to find a stale reservation.
 
-    Example: hushcount ledger show --ledger ledger.db
+    Example: hushcount ledger show
     """
     from pipelines.ledger.overview import describe
 
-    described = describe(ledger, campaign)
+    described = describe(_file(ledger, config), campaign)
     heads = ("campaign", "hop", "reports", "epsilon", "delta", "state", "when", "key")
     rows = [
         (
@@ -87,45 +94,59 @@ def show(
     return Answer(described.data(), [_accounts(described.accounts), *([_JOINT] if joint else []), charges])
 
 
-def check(ledger: FileOption) -> Answer:
+def check(ledger: FileOption = None, config: options.Config = options.HERE) -> Answer:
     """Use it after a crash or a restored backup. Exit status 2: the ledger is damaged or does not add up.
 
-    Example: hushcount ledger check --ledger ledger.db
+    Example: hushcount ledger check
     """
     from pipelines.ledger.overview import check as job
 
-    done = job(ledger)
+    done = job(_file(ledger, config))
     over = f"; over their limit: {', '.join(done.over)}" if done.over else ""
     whole = f"whole: {done.charges:,} charges, {done.reservations:,} reservations, {done.limits:,} limits{over}"
     return Answer(asdict(done), [whole, *(f"warning: {warning}" for warning in done.warnings)])
 
 
 def confirm(
-    ledger: FileOption,
     date: Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Today, by another clock than this machine's.")],
+    ledger: FileOption = None,
+    config: options.Config = options.HERE,
 ) -> Answer:
     """Use it if a ledger does not renew because this clock is two days ahead of its last use: the clock may be wrong.
 
-    Example: hushcount ledger confirm --ledger ledger.db --date 2026-11-22
+    Example: hushcount ledger confirm --date 2026-11-22
     """
     from pipelines.ledger.own_time import confirm as job
 
-    now = stamp(job(ledger, date.date()).now)
+    now = stamp(job(_file(ledger, config), date.date()).now)
     return Answer({"now": now}, [f"the ledger's time is {now}"])
 
 
 def export(
-    ledger: FileOption,
     out: Annotated[Path, Option(help="File to write: charges as .csv, or charges and limits as .json.")],
+    ledger: FileOption = None,
+    config: options.Config = options.HERE,
 ) -> Answer:
     """Use it for an audit, or to keep a copy that other programs can read.
 
-    Example: hushcount ledger export --ledger ledger.db --out charges.csv
+    Example: hushcount ledger export --out charges.csv
     """
     from pipelines.ledger.overview import export as job
 
-    number = job(ledger, out)
+    number = job(_file(ledger, config), out)
     return Answer({"charges": number, "out": str(out)}, [f"{number:,} charges written to {out}"])
+
+
+def _file(ledger: Path | None, config: Path) -> Path:
+    """Return the ledger that is named, or that of the deployment; UsageError if neither is."""
+    if ledger is not None:
+        return ledger
+    from pipelines.deployment.settings import Deployment
+
+    found = Deployment.read(config).ledger
+    if found is None:
+        raise UsageError(f"deployment file {config} names no ledger: give --ledger FILE")
+    return found
 
 
 def _accounts(accounts: Mapping[str, Account]) -> Table:

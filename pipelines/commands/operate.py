@@ -18,6 +18,7 @@ from rich.text import Text
 from typer import Exit, Option
 
 from hushcount.clock import MACHINE
+from hushcount.collection.windows import window_text
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note, out_console, progress_console, show_json
@@ -34,10 +35,10 @@ _LOOK_SECONDS = 900.0
 """A watch looks at alerts and numbers when something was done, and at least so often."""
 
 
-def collect(config: options.Config) -> None:
+def collect(config: options.Config = options.HERE) -> None:
     """Run it on the collector's machine until SIGTERM or Ctrl-C: it then uploads all reports that it acknowledged.
 
-    Example: hushcount collect --config deployment.toml
+    Example: hushcount collect
     """
     from pipelines.deployment.collector import collect as job
     from pipelines.deployment.settings import Deployment
@@ -45,10 +46,10 @@ def collect(config: options.Config) -> None:
     job(Deployment.read(config, waits=True))
 
 
-def evaluate(config: options.Config) -> None:
+def evaluate(config: options.Config = options.HERE) -> None:
     """Run it beside the collector, or on another party's machine, until SIGTERM or Ctrl-C.
 
-    Example: hushcount evaluate --config deployment.toml
+    Example: hushcount evaluate
     """
     from pipelines.deployment.evaluator import evaluate as job
     from pipelines.deployment.settings import Deployment
@@ -57,7 +58,7 @@ def evaluate(config: options.Config) -> None:
 
 
 def run(
-    config: options.Config,
+    config: options.Config = options.HERE,
     watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
     every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, Option("--wait", help="Wait until another run of the same parties ends.")] = False,
@@ -74,7 +75,7 @@ def run(
 ) -> None:
     """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
 
-    Example: hushcount run --config deployment.toml
+    Example: hushcount run
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.log.log import Logs
@@ -224,7 +225,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         return
     results = {
         "announced": done.announced,
-        "closed": done.closed,
+        "closed": [f"{campaign} {window_text(window)}" for campaign, window in (one.split("/") for one in done.closed)],
         "done": done.hops,
         "published": done.published,
         "found values that wait for hushcount campaign review": done.review,
@@ -247,12 +248,12 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
 
 
 def doctor(
-    config: options.Config,
+    config: options.Config = options.HERE,
     test_alert: Annotated[bool, Option("--test-alert", help="Send the receiver of [alerts] a test.")] = False,
 ) -> Answer:
     """Use it after a change of the deployment, or when a run fails. Exit status 1: at least one check is bad.
 
-    Example: hushcount doctor --config deployment.toml
+    Example: hushcount doctor
     """
     from pipelines.audit.doctor import examine
     from pipelines.deployment.settings import Deployment
@@ -270,13 +271,13 @@ def doctor(
     )
 
 
-def relist_segments(config: options.Config) -> Answer:
+def relist_segments(config: options.Config = options.HERE) -> Answer:
     """Use it after a collector lost its disk, or a manifest was lost: the next run then counts these segments.
 
     A running collector lists its own. If a segment's name does not say how senders were told apart, it counts as
     authentication none.
 
-    Example: hushcount repair segments --config deployment.toml
+    Example: hushcount repair segments
     """
     from pipelines.audit.orphans import relist
     from pipelines.audit.view import View

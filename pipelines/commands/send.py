@@ -25,7 +25,6 @@ _LONGEST_LINE = 1 << 16
 
 def send(
     site: Annotated[str, Option(help="Address of the collector, as in https://collector.example.com.")],
-    campaign: options.CampaignId,
     policy: Annotated[Path, Option(help="Policy file, from hushcount campaign policy.")],
     values: Annotated[
         list[str] | None, Argument(help="Values of one person; - reads them from standard input, one a line.")
@@ -47,11 +46,9 @@ def send(
     Give a folder, or caps and budgets begin anew each time. Other users of the machine see values on a command line: -
     hides them. Without values it sends what waits in the folder. Exit status 3: reports wait there, run it again later.
 
-    Example: hushcount send --site https://collector.example.com --campaign settings --policy policy.json dark-mode
+    Example: hushcount send --site https://collector.example.com --policy policy.json dark-mode
     """
     demands = Policy.read(policy, Newest())
-    if demands.campaign_id != campaign:
-        raise UsageError(f"campaign is {campaign}, the policy is for {demands.campaign_id}: give the campaign's own")
     if not values and folder is None:
         raise UsageError("values are missing: give one or more, - for standard input, or --folder to send what waits")
     sender = Sender(

@@ -12,19 +12,21 @@ from rich.text import Text
 from typer import Option
 
 from hushcount.clock import MACHINE
+from hushcount.collection.windows import window_names, window_text
 from hushcount.errors import UsageError
 from pipelines.console import options
 from pipelines.console.answer import Answer, note
-from pipelines.console.tables import Table, by_reason, stamp, window_names
+from pipelines.console.tables import Table, by_reason, stamp
 
 if TYPE_CHECKING:
     from pipelines.audit.collecting import Collecting
     from pipelines.audit.evaluations import Evaluations
     from pipelines.audit.reconcile import Account
+    from pipelines.deployment.settings import Deployment
 
 
 def status(
-    config: options.Config,
+    config: options.Config = options.HERE,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
     last: options.Last = 7,
     digests: Annotated[
@@ -33,7 +35,7 @@ def status(
 ) -> Answer:
     """Use it to see that no report was lost or counted twice: it checks all windows. Exit status 1: two numbers differ.
 
-    Example: hushcount status --config deployment.toml
+    Example: hushcount status
     """
     from pipelines.audit.collecting import collecting
     from pipelines.audit.evaluations import evaluations_of
@@ -78,7 +80,7 @@ def status(
 
     return Answer(
         data,
-        _shown(seen, asked, strange, last),
+        _shown(deployment, seen, asked, strange, last),
         f"{differences} difference{'s' if differences > 1 else ''}: see above" if differences else "",
     )
 
@@ -97,13 +99,17 @@ def _collecting_facts(now: Collecting) -> dict[str, Any]:
 
 
 def _shown(
-    seen: list[tuple[Account, Collecting]], asked: dict[str, Evaluations], strange: dict[str, str], last: int
+    deployment: Deployment,
+    seen: list[tuple[Account, Collecting]],
+    asked: dict[str, Evaluations],
+    strange: dict[str, str],
+    last: int,
 ) -> Iterator[RenderableType]:
     for account, collected in seen:
         yield from _collecting_shown(account.campaign, collected)
         if account.campaign in asked:
             yield from _evaluations_shown(account.campaign, asked[account.campaign])
-        yield from _account_shown(account, last)
+        yield from _account_shown(account, last, deployment.command("status --digests"))
     for said in strange.values():
         yield Text(f"DIFFERENCE {said}", "yellow")
 
@@ -133,7 +139,7 @@ def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[Renderable
         yield Text(f"WAITS manifest {name} of an evaluator cannot be read: restore it", "yellow")
 
 
-def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
+def _account_shown(account: Account, last: int, digests: str) -> Iterator[RenderableType]:
     from pipelines.audit.reconcile import WindowCounts
 
     windows = sorted({counts.window for counts in account.windows} | set(account.refused))[-last:]
@@ -173,8 +179,8 @@ def _account_shown(account: Account, last: int) -> Iterator[RenderableType]:
         yield Text(f"{account.campaign}: all numbers agree", "green")
     if account.listed_from:
         yield (
-            f"  files that came late for windows before {account.listed_from} were not looked for: hushcount run does, "
-            "and hushcount status --digests"
+            f"  files that came late for windows before {window_text(account.listed_from)} were not looked for: "
+            f"hushcount run does, and {digests}"
         )
 
 

@@ -14,7 +14,7 @@ from pipelines.console.answer import note
 
 
 def stream(
-    config: options.Config,
+    config: options.Config = options.HERE,
     every: Annotated[str, Option(help="Time between two looks for an order, as in 2s.")] = "2s",
     run_for: Annotated[str | None, Option("--for", help="Time to run, as in 1h; then it ends as by Ctrl-C.")] = None,
     places: Annotated[
@@ -25,7 +25,7 @@ def stream(
 
     It carries out what run decides, on the deployment's engine, for the campaign files that are there when it starts.
 
-    Example: hushcount job stream --config deployment.toml
+    Example: hushcount job stream
     """
     from pipelines.deployment.settings import Deployment
     from pipelines.streaming.stream import carried_by

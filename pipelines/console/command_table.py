@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from textwrap import wrap
 from typing import Any, ClassVar
 
 import typer
@@ -14,6 +15,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.console.loading import loading
+
+_WIDTH = 74
+"""Of an example: with the parser's two columns before it and a backslash behind it, it fits into 80."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,7 @@ class Unloaded(TyperCommand):
         app = _app()
         app.command(
             row.name,
-            # Lines of an example stay as they are: they are pasted.
-            help=f"{row.line}\n\n{inspect.getdoc(function)}".replace("\n\nExample:", "\n\n\b\nExample:"),
+            help=f"{row.line}\n\n{_pasted(inspect.getdoc(function) or '')}",
             context_settings={"allow_extra_args": "context" in inspect.signature(function).parameters},
         )(answering(function))
         return get_command(app)
@@ -114,20 +117,26 @@ def new_app(
     class Tables(Commands):
         sections = tables
 
-    app = _app(cls=Tables)
+    app = _app(cls=Tables, add_completion=True)
     app.callback(help=text, epilog=more)(options)
     return app
 
 
-def _app(**settings: Any) -> typer.Typer:
+def _app(*, add_completion: bool = False, **settings: Any) -> typer.Typer:
     return typer.Typer(
+        add_completion=add_completion,
         name="hushcount",
         pretty_exceptions_enable=False,
-        add_completion=False,
         # As markup, help would lose its text in brackets.
         rich_markup_mode=None,
         **settings,
     )
+
+
+def _pasted(text: str) -> str:
+    """Break the example at the end of a docstring so that its lines can be pasted, and let the parser keep them."""
+    before, begin, example = text.rpartition("Example: ")
+    return f"{before}\b\n" + " \\\n  ".join(wrap(begin + example, _WIDTH, break_on_hyphens=False))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typer import BadParameter, Context, Option
 from hushcount.campaigns.dictionary import MOST_ITEMS
 from hushcount.collection.windows import duration
 from hushcount.errors import UsageError
+from pipelines import DEPLOYMENT
 
 if TYPE_CHECKING:
     from hushcount.maths.objectives import Objective
@@ -26,9 +27,15 @@ _MOST_DEPTH = 64
 Json = Annotated[bool, Option("--json", help="Print the result as JSON on standard output.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an older result.")]
 Runner = Annotated[str, Option("--runner", help="Beam runner; any Beam option may follow after a bare --.")]
-Config = Annotated[Path, Option("--config", help="Deployment file, .toml or .json.")]
+_CONFIG = ("--config", "-c")
+_VARIABLE = "HUSHCOUNT_CONFIG"
+Config = Annotated[Path, Option(*_CONFIG, envvar=_VARIABLE, help="Deployment file, .toml or .json.")]
+HERE = Path(DEPLOYMENT)
+"""The deployment of the working directory, where neither --config nor the variable is given."""
 CampaignFile = Annotated[Path, Option("--campaign", help="Campaign file.")]
-CampaignId = Annotated[str, Option("--campaign", help="Id of the campaign.")]
+CampaignId = Annotated[
+    str | None, Option("--campaign", help="Id of the campaign.", show_default="the deployment's, if it has one only")
+]
 Out = Annotated[str, Option("--out", help="Output directory: local, or a store that Beam can write to.")]
 Keys = Annotated[
     Path,
@@ -56,14 +63,18 @@ SignWith = Annotated[
 ]
 
 # Of hushcount ask: where results are, which items are meant, and what is written.
-OptionalConfig = Annotated[Path | None, Option("--config", help="Deployment file, .toml or .json; or give --result.")]
 Campaigns = Annotated[
-    list[str], Option("--campaign", help="Id of the campaign; with --result its campaign file, or one for each result.")
+    list[str] | None,
+    Option(
+        "--campaign",
+        help="Id of the campaign; with --result its campaign file, or one for each result.",
+        show_default="the deployment's, if it has one only",
+    ),
 ]
 Results = Annotated[
     list[str] | None, Option("--result", help="Folder that hushcount job analyze wrote; may be repeated.")
 ]
-Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 20261224T130000Z.")]
+Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 2026-12-24T13:00Z.")]
 Last = Annotated[int, Option("--last", help="Newest windows.", min=1, max=_MOST_WINDOWS)]
 LastTogether = Annotated[int, Option("--last", help="Newest windows, added up.", min=1, max=_MOST_WINDOWS)]
 Against = Annotated[

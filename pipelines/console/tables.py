@@ -14,8 +14,6 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from hushcount.collection.windows import window_start
-
 Cell = str | Text
 _NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%+])?|")
 _LONGEST_WORD = 26
@@ -73,18 +71,6 @@ def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
 def by_reason(numbers: Mapping[str, int]) -> str:
     """Return what was rejected, by reason, in one cell."""
     return ", ".join(f"{reason} {number:,}" for reason, number in numbers.items()) or "none"
-
-
-def window_names(windows: Iterable[str]) -> dict[str, str]:
-    """Return a short name of each window: its first day, or its first minute in UTC where they begin within days.
-
-    A year stands only in the names of days: windows of hours are shown a few at a time.
-    """
-    starts = {name: window_start(name) for name in windows}
-    days = all(start.hour == start.minute == start.second == 0 for start in starts.values())
-    seconds = any(start.second for start in starts.values())
-    form = "%Y-%m-%d" if days else "%m-%d %H:%M:%S" if seconds else "%m-%d %H:%M"
-    return {name: start.strftime(form) for name, start in starts.items()}
 
 
 def stamp(moment: datetime) -> str:

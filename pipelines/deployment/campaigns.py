@@ -55,10 +55,19 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
     return valid, faults
 
 
-def require_campaign(directory: Path, campaign: str) -> Epochs:
-    """Read one campaign of a directory, by its id; UsageError: the directory has no such campaign, or it is invalid."""
+def require_campaign(directory: Path, campaign: str | None) -> Epochs:
+    """Read one campaign of a directory, by its id; without an id the only one.
+
+    Raises:
+        UsageError: the directory has no such campaign, or several and no id is given, or it is invalid.
+    """
     valid, faults = read_epochs(directory)
     known = {epochs.campaign: epochs for epochs in valid}
+    if campaign is None:
+        campaign, *others = sorted({*known, *faults})
+        if others:
+            names = " or ".join((campaign, *others))
+            raise UsageError(f"{directory} holds {len(others) + 1} campaigns: give --campaign {names}")
     if campaign not in known:
         raise UsageError(
             faults.get(campaign) or f"campaign is {campaign!a}, must be one of {', '.join(known) or 'none'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from hushcount.collection.windows import LONGEST
 from hushcount.errors import UsageError
 from hushcount.formats.models import Part
 from hushcount.formats.reading import read_mapping, validated
+from pipelines import DEPLOYMENT
 from pipelines.deployment.parts import AlertsPart, AnalyzerPart, Duration, NextEpochPart
 from pipelines.files import storage
 from shuffler.collector.settings import CollectorPart
@@ -219,6 +221,10 @@ class Deployment:
         Raises:
             UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
         """
+        if not path.exists():
+            raise UsageError(
+                f"deployment file {path} does not exist: give -c FILE, set HUSHCOUNT_CONFIG, or change to its directory"
+            )
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
@@ -250,6 +256,10 @@ class Deployment:
                 raise UsageError(f"deployment file {self.path}: {name} is {where}, must be a directory")
         if self.ledger is not None and self.ledger.exists() and not self.ledger.is_file():
             raise UsageError(f"deployment file {self.path}: ledger is {self.ledger}, must be a file")
+
+    def command(self, words: str) -> str:
+        """Return a command of this deployment as it can be pasted where this deployment was found."""
+        return f"hushcount {words}" + ("" if str(self.path) == DEPLOYMENT else f" -c {shlex.quote(str(self.path))}")
 
     @property
     def base(self) -> Path:

@@ -43,7 +43,7 @@ def render(page: Page) -> str:
 def _estimates(page: Page) -> Block:
     estimates = page.summary.estimates
     if page.table is None or estimates is None or estimates.table is None:
-        says = "The domain is open: ask the tally for items with hushcount estimate."
+        says = "The domain is open: ask the tally for items with hushcount job estimate."
         return Prose("estimates", "Estimates", (says,))
     table = page.table.sort_by([("count", "descending")])
     rows = tuple(map(_counted, table.slice(0, _TABLE_ITEMS).to_pylist()))

@@ -49,7 +49,8 @@ class LedgerTime:
         return (
             f"this machine's clock says {stamp(self.clock)}, {abs(self.clock - self.now).days:,} days {side} the "
             f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right, or if it is right "
-            "and was right then, hushcount run --clock-is-right, or hushcount ledger confirm --date with today's date"
+            "and was right then, hushcount run --clock-is-right, or "
+            f"hushcount ledger confirm --date {self.clock:%Y-%m-%d}"
         )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hushcount.collection.windows import window_text
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.questions.comparing import compared
@@ -60,7 +61,7 @@ class Alert:
         rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
         return Message(
             f"alert_{_digest(self.campaign, self.window, json.dumps(self.told.up, sort_keys=True))}",
-            f"{self.campaign}: window {self.window} against the {self.before} before: {said}{rest}",
+            f"{self.campaign}: window {window_text(self.window)} against the {self.before} before: {said}{rest}",
             {
                 "campaign": self.campaign,
                 "window": self.window,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from hushcount.collection.windows import window_names
 from hushcount.privacy.guarantees import Statement
 from hushcount.privacy.statement import statement
-from pipelines.console.tables import window_names
 from pipelines.questions.sources import Source
 
 

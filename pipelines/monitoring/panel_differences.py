@@ -57,7 +57,7 @@ def comparison(campaigns: Sequence[Shown]) -> Panel | None:
         except UsageError as error:
             refused.append(f"{title}: {error}.")
     if len(pairs) > _MOST_PAIRS:
-        refused.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs are not shown: ask hushcount ask compare for them.")
+        refused.append(f"{len(pairs) - _MOST_PAIRS:,} more pairs are not shown: hushcount ask compare shows them.")
     blocks: list[Block] = [Choice("pairs", "Compare in their newest windows", tuple(figures))] if figures else []
     if refused:
         blocks.append(Prose("not-compared", "Not compared", tuple(refused)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hushcount.collection.windows import window_names
 from pipelines.audit.foresight import budget
 from pipelines.audit.reconcile import Account, account_of
 from pipelines.audit.view import View
-from pipelines.console.tables import by_reason, window_names
+from pipelines.console.tables import by_reason
 from pipelines.ledger import overview
 from pipelines.pages.figures import Block, Column, Figure, Part, Prose, Row
 

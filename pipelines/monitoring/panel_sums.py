@@ -36,7 +36,7 @@ def groups_of(shown: Shown) -> Iterator[Block]:
     if nodes:
         yield _summed(shown, "paths", heading, nodes, separator)
     else:
-        says = f"More than {_MOST_ROWS:,} first parts are too many for a page: ask hushcount ask sum --by-prefix."
+        says = f"More than {_MOST_ROWS:,} first parts are too many for a page: hushcount ask sum --by-prefix has all."
         yield Prose(f"{shown.key}-paths", heading, (says,))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import RenderableType
 
-from hushcount.collection.windows import is_window
+from hushcount.collection.windows import is_window, window_names, window_text
 from pipelines.console.tables import Table, window_names
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
@@ -147,7 +147,7 @@ def discovered(title: str, rows: Sequence[Row]) -> Table:
 
 
 def _day(window: str) -> str:
-    return window_names([window])[window] if is_window(window) else window
+    return window_text(window) if is_window(window) else window
 
 
 def _between(low: float, high: float, text: Callable[[float], str]) -> str:

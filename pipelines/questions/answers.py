@@ -23,8 +23,8 @@ from pipelines.questions.sources import Source, from_folders, from_store
 
 
 def source_of(
-    config: Path | None,
-    campaigns: Sequence[str],
+    config: Path,
+    campaigns: Sequence[str] | None,
     directories: Sequence[str] | None,
     last: int | None = None,
     window: str | None = None,
@@ -32,30 +32,15 @@ def source_of(
     """Return what options name: one campaign of a deployment, or result folders.
 
     Raises:
-        UsageError, NotYet: both or neither are given, several campaigns of a deployment, or as `from_store`,
-            `from_folders`.
+        UsageError, NotYet: several campaigns of a deployment, or as `from_store`, `from_folders`.
     """
     if directories:
-        require_folders(config)
         if window is not None:
             raise UsageError("--window chooses from a store, and --result gives folders: give one of the two")
-        return from_folders(list(map(Path, campaigns)), directories)
-    if len(campaigns) != 1:
+        return from_folders(campaigns, directories)
+    if campaigns is not None and len(campaigns) != 1:
         raise UsageError(f"--campaign is {' and '.join(map(ascii, campaigns))}, must be one: compare asks two")
-    return from_store(deployment_of(config), campaigns[0], last, window)
-
-
-def deployment_of(config: Path | None) -> Deployment:
-    """Return the deployment of --config; UsageError if it is not given."""
-    if config is None:
-        raise UsageError("nothing to ask: give --config and the id of a campaign, or --result and its campaign file")
-    return Deployment.read(config)
-
-
-def require_folders(config: Path | None) -> None:
-    """Raise UsageError if --config is given beside --result."""
-    if config is not None:
-        raise UsageError("--config and --result are both given: ask a store or result folders")
+    return from_store(Deployment.read(config), None if campaigns is None else campaigns[0], last, window)
 
 
 def require_free(out: str | None) -> None:

@@ -62,7 +62,7 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     if missing:
         raise UsageError(
             f"item {min(missing)!r} was counted in none of these windows: correct its name, or find it among those of "
-            "hushcount ask top and new"
+            "hushcount ask top and hushcount ask new"
         )
     counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)

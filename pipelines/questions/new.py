@@ -39,7 +39,7 @@ def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
         UsageError: result folders were given: only a store says when a value was found.
     """
     if source.deployment is None or source.epochs is None or source.tracked is None:
-        raise UsageError("new asks a store when a value was found: give --config and the id of the campaign")
+        raise UsageError("new asks a store when a value was found: ask the deployment")
     if not any(campaign.discovery for campaign in source.epochs.campaigns.values()):
         raise UsageError(
             f"campaign {source.name} discovers no values, must be one with --discovery-epsilon (hushcount campaign new)"

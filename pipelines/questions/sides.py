@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from hushcount.collection.windows import window_text
 from hushcount.errors import UsageError
 from pipelines.deployment.settings import Deployment
 from pipelines.questions.answer_tables import short_names
@@ -53,10 +53,12 @@ def of_windows(
         end = windows[-1] if after is None else source.named(after)
         place = windows.index(end)
         if before is None and not place:
-            raise UsageError(f"window {end} has none before it with results: name one by --from")
+            raise UsageError(f"window {window_text(end)} has none before it with results: name one by --from")
         begin = windows[place - 1] if before is None else source.named(before)
         if begin == end:
-            raise UsageError(f"window {end} is before and after, must be two: name another by --from or --to")
+            raise UsageError(
+                f"window {window_text(end)} is before and after, must be two: name another by --from or --to"
+            )
         sides = [begin], [end]
     else:
         many = last if against is None else against
@@ -88,13 +90,13 @@ def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1
     common = [one for one in first.windows if one in set(second.windows)]
     if len(common) < last:
         raise UsageError(
-            f"{first.name} and {second.name} have {len(common)} windows in common, must have at least {last}: run "
-            "hushcount run, or give a smaller --last"
+            f"{first.name} and {second.name} have {len(common)} windows in common, must have at least {last}: give "
+            "a smaller --last, or wait for more"
         )
     return Sides(first.of(common[-last:]), second.of(common[-last:]), names, names, _named(common[-last:], common))
 
 
-def of_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sides:
+def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> Sides:
     """Return two results, the first one as the side before.
 
     Raises:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
-from hushcount.collection.windows import is_window
+from hushcount.collection.windows import is_window, window_names
 from hushcount.errors import NotYet, UsageError
 from hushcount.questions.counted import Counted
 from hushcount.questions.selecting import Choice
@@ -128,7 +128,7 @@ class Source:
         return part
 
     def named(self, window: str) -> str:
-        """Return the name of the one window that a text names: 20261122T000000Z, or a beginning of it, as 2026-11-22.
+        """Return the name of the one window that a text names: 2026-11-22, 2026-11-22T13:00Z, or as in names of files.
 
         Raises:
             UsageError: no window with results has that name, or several have.
@@ -140,15 +140,17 @@ class Source:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            raise UsageError(f"window {window!a} may be {len(fits)} windows: name one, as {fits[0]}")
+            raise UsageError(
+                f"window {window!a} may be {len(fits)} windows: name one, as {window_names(fits)[fits[0]]}"
+            )
         raise UsageError(f"window is {window!a}, must be {self._range}")
 
     @property
     def _range(self) -> str:
-        there = self.windows
-        if len(there) == 1:
-            return f"{there[0]}, the only one with results"
-        return f"one of the {len(there):,} windows with results, {there[0]} to {there[-1]}"
+        first, *others = window_names(self.windows).values()
+        if not others:
+            return f"{first}, the only one with results"
+        return f"one of the {len(others) + 1:,} windows with results, {first} to {others[-1]}"
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
@@ -167,11 +169,13 @@ def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -
     return found[::-1]
 
 
-def from_store(deployment: Deployment, campaign: str, last: int | None = None, window: str | None = None) -> Source:
+def from_store(
+    deployment: Deployment, campaign: str | None, last: int | None = None, window: str | None = None
+) -> Source:
     """Return the results of a campaign in a deployment's store.
 
     Args:
-        campaign: id.
+        campaign: id; None: the only one.
         last: only of so many windows, the newest; None: of all.
         window: only of this one, as `Source.named` reads it.
 
@@ -186,12 +190,12 @@ def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, w
     """Return the results of a campaign whose epochs have been read; as `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
-        raise NotYet(f"campaign {epochs.campaign} has no results yet: hushcount run makes them")
+        raise NotYet(f"campaign {epochs.campaign} has no results yet: {deployment.command('run')} makes them")
     source = Source(epochs.campaign, tuple(places), deployment, epochs)
     return source if window is None else source.of([source.named(window)])
 
 
-def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Source:
+def from_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> Source:
     """Return results of `hushcount job analyze`, in the order in which they are given.
 
     Args:
@@ -201,6 +205,8 @@ def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sourc
     Raises:
         UsageError: another number of campaign files, a file is missing or invalid, or a folder is given twice.
     """
+    if campaigns is None:
+        raise UsageError("--result says nothing without its campaign file: give --campaign FILE too")
     if len(campaigns) not in (1, len(directories)):
         raise UsageError(
             f"--campaign is given {len(campaigns)} times for {len(directories)} results, must be given once, or once "
@@ -208,7 +214,7 @@ def from_folders(campaigns: Sequence[Path], directories: Sequence[str]) -> Sourc
         )
     if len(set(directories)) < len(directories):
         raise UsageError(f"--result {max(directories, key=directories.count)} is given twice: give each result once")
-    files = {path: Campaign.read(path) for path in campaigns}
+    files = {path: Campaign.read(Path(path)) for path in campaigns}
     each = [files[path] for path in (campaigns if len(campaigns) > 1 else [campaigns[0]] * len(directories))]
     places = tuple(_place(campaign, path) for campaign, path in zip(each, directories, strict=True))
     names = {one.id: None for one in each}

@@ -14,6 +14,7 @@ from datetime import datetime
 from rich.console import Console
 
 from hushcount.clock import MACHINE, Clock
+from hushcount.collection.windows import window_text
 from hushcount.errors import HushcountError
 from pipelines.deployment.campaigns import Epochs, read_epochs
 from pipelines.deployment.settings import Deployment, Party, RetentionPart
@@ -237,7 +238,7 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
         if closing is None:
             return None
         chosen[:] = [closing]
-        work.say(f"{campaign}: closing {closing[0].window}")
+        work.say(f"{campaign}: closing {window_text(closing[0].window)}")
         return closing[0]
 
     if log.decide(wanted, work.now) is None:

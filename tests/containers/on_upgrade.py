@@ -85,7 +85,7 @@ for number in range(int(sys.argv[1])):
             assert answer.status == 202
 """
 SEND = """
-hushcount send --site http://collector:8080 --plain-http --campaign words --policy policy.json --folder person \
+hushcount send --site http://collector:8080 --plain-http --policy policy.json --folder person \
     --window 10s alpha
 """
 """One person's app, which has a memory and a budget in its folder."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushcount.collection.windows import duration, named_window, tiling, window_at
+from hushcount.collection.windows import duration, named_window, tiling, window_at, window_names, window_text
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(timezone.utc))
 LENGTHS = st.integers(1, 366 * 86400).map(lambda seconds: timedelta(seconds=seconds))
@@ -82,3 +82,13 @@ def test_who_chooses_a_length_is_told_when_its_windows_begin_unless_they_begin_w
         assert f"{start}:00 UTC" in told(text)
         assert f"{end}:00 UTC" in told(text)
         assert ("each begins on a Thursday" in told(text)) == (text in ("7d", "14d"))
+
+
+def test_windows_have_names_for_people_that_no_two_share() -> None:
+    days = [f"202611{day:02d}T000000Z" for day in range(1, 8)]
+    assert window_names(days)[days[0]] == window_text(days[0]) == "2026-11-01"
+    hours = [f"20261122T{hour:02d}{minute:02d}00Z" for hour in range(24) for minute in (0, 15)]
+    named = window_names(hours)
+    assert (named[hours[0]], named["20261122T131500Z"]) == ("2026-11-22T00:00Z", "2026-11-22T13:15Z")
+    assert len({*named.values()}) == len(hours)
+    assert window_text("20261122T131501Z") == "2026-11-22T13:15:01Z"

@@ -30,7 +30,7 @@ def terms(tmp_path: Path) -> Path:
 
 
 def words(collector: FakeCollector, terms: Path, *more: object) -> tuple[object, ...]:
-    return ("send", "--site", collector.address, "--campaign", "words", "--policy", terms, *more)
+    return ("send", "--site", collector.address, "--policy", terms, *more)
 
 
 def test_values_are_sent_at_once(collector: FakeCollector, terms: Path) -> None:
@@ -118,7 +118,6 @@ def test_what_the_policy_refuses_is_an_error(collector: FakeCollector, terms: Pa
 
 def test_what_cannot_be_used_is_refused(collector: FakeCollector, terms: Path, tmp_path: Path) -> None:
     refused(*words(collector, terms), says=["values"])
-    refused("send", "--site", collector.address, "--campaign", "w", "--policy", terms, "a", says=["policy", " words"])
-    refused("send", "--site", "http://c.example", "--campaign", "words", "--policy", terms, "a", says=["https://"])
+    refused("send", "--site", "http://c.example", "--policy", terms, "a", says=["https://"])
     refused(*words(collector, terms, "one", "--window", "soon"), says=["--window", "'soon'"])
     refused(*words(collector, tmp_path / "none.json", "one"), says=["none.json"])

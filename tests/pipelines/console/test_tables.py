@@ -10,8 +10,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from pipelines.cli import app
-from pipelines.console.tables import Table, window_names
-from tests.support.collecting import START, collect
+from pipelines.console.tables import Table
+from tests.support.collecting import collect
 from tests.support.site import Site, values
 
 WIDTHS = (40, 60, 80, 160)
@@ -99,13 +99,3 @@ def test_cells_that_do_not_fit_beside_each_other_come_below_each_other(subtests:
             assert shown.count(f"{BIG:,} ± 12,345") == 3
             assert shown.count("[word]") == shown.count(":smile:") == 3
             assert "a [title]" in shown
-
-
-def test_windows_have_short_names_that_no_two_share() -> None:
-    days = [f"{START:%Y}11{day:02d}T000000Z" for day in range(1, 8)]
-    assert window_names(days)[days[0]] == f"{START:%Y}-11-01"
-    hours = [f"20261122T{hour:02d}{minute:02d}00Z" for hour in range(24) for minute in (0, 15)]
-    short = window_names(hours)
-    assert short["20261122T131500Z"] == "11-22 13:15"
-    assert len(set(short.values())) == len(hours)
-    assert window_names(["20261122T131501Z"])["20261122T131501Z"] == "11-22 13:15:01"

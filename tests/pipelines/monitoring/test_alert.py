@@ -130,7 +130,7 @@ def test_a_planted_rise_is_told_and_nothing_else(campaign_of: Callable[[str], Ca
     assert one.low < 0.05 < one.high
     assert one.p_bonferroni <= 1e-6
     message = alert.message
-    assert message.says.startswith(f"words: window 20261106T000000Z against the 5 before: {NAMES[1]} is up from ")
+    assert message.says.startswith(f"words: window 2026-11-06 against the 5 before: {NAMES[1]} is up from ")
     assert message.data["changes"][0]["after"] == one.after
     # Who names it gets the same under the same id, and who names others gets nothing.
     assert some(alert_of(source, part(items=NAMES[:2]), {})).message.id == message.id

@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
+from hushcount.collection.windows import window_names, window_text
+from hushcount.errors import UsageError
 from hushcount.oracles.tally import Tally
 from hushcount.questions.collisions import pool_of
 from hushcount.questions.counted import Counted
 from pipelines.questions.sentences import of_results
+from pipelines.questions.sources import Source, from_store
 from tests.pipelines.conftest import LISTED, REPRESENTATIVE
 from tests.pipelines.questions.conftest import ANDROID, IOS, ITEMS, USUAL
 from tests.support.collecting import collect, window_name
@@ -53,7 +57,7 @@ def test_the_largest_items_come_with_intervals_that_hold_together(asked: Site) -
     said = done("ask", "top", "--config", asked.config, "--campaign", "ios", "--show", 2).out
     assert f"2 of {len(answer['rows'])} " in said
     assert "help" not in said
-    earlier = ask(asked, "top", "--window", f"{window_name(0)[:4]}-{window_name(0)[4:6]}-{window_name(0)[6:8]}")
+    earlier = ask(asked, "top", "--window", window_text(window_name(0)))
     assert earlier["windows"] == [window_name(0)]
 
 
@@ -178,8 +182,8 @@ def test_tables_and_json_are_one_answer(asked: Site, tmp_path: Path) -> None:
 
 def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.Subtests) -> None:
     for question, options, says in [
-        ("top", ("--window", "2011-01-01"), ["window is '2011-01-01'", " 3 windows ", window_name(0)]),
-        ("top", ("--window", "20"), ["'20'", " 3 windows", window_name(0)]),
+        ("top", ("--window", "2011-01-01"), ["window is '2011-01-01'", " 3 windows ", window_text(window_name(0))]),
+        ("top", ("--window", "20"), ["'20'", " 3 windows", window_text(window_name(0))]),
         ("item", ("--item", "delta"), ["'delta'"]),
         ("item", ("--out", "t.txt"), ["t.txt", ".csv", ".parquet"]),
         ("sum", (), ["--by-prefix"]),
@@ -191,13 +195,16 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
         ("sum", ("--file", "nowhere.txt"), ["nowhere.txt"]),
         ("change", ("--item", "delta"), ["'delta'"]),
         ("change", ("--last", 2), [" 3 windows ", " 4"]),
-        ("change", ("--from", window_name(1), "--to", window_name(1)), [window_name(1), "before and after"]),
-        ("change", ("--to", window_name(0)), [window_name(0), "before it"]),
+        (
+            "change",
+            ("--from", window_name(1), "--to", window_name(1)),
+            [window_text(window_name(1)), "before and after"],
+        ),
+        ("change", ("--to", window_name(0)), [window_text(window_name(0)), "before it"]),
         ("change", ("--to", window_name(1), "--last", 2), ["--from and --to"]),
         ("compare", (), ["two different"]),
         ("compare", ("--campaign", "android", "--last", 2), ["1 windows ", "common"]),
         ("total", ("--campaign", "android"), ["compare"]),
-        ("total", ("--result", "results"), ["--config and --result"]),
         ("new", (), ["ios", "discovers"]),
     ]:
         with subtests.test(question=question, options=options):
@@ -208,7 +215,7 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
 def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
     ios = asked.root / "campaigns" / "ios" / "ios.json"
     folder = asked.store / "results" / "ios" / batches(asked, "ios")[0]
-    refused("ask", "top", "--campaign", ios, says=["--config"])
+    refused("ask", "top", "--result", folder, says=["--result", "--campaign FILE"])
     refused("ask", "top", "--campaign", ios, "--result", "nowhere", says=["result nowhere"])
     refused("ask", "change", "--campaign", ios, "--result", folder, says=[" 1 times", "twice"])
     refused("ask", "total", "--campaign", ios, *["--result", folder] * 2, says=["is given twice"])
@@ -219,6 +226,18 @@ def test_folders_that_do_not_fit_are_one_sentence(asked: Site) -> None:
     refused("ask", "top", "--campaign", other, "--result", folder, says=["campaign ios", "android"])
     none = ("--config", asked.config, "--campaign", "words")
     refused("ask", "change", *none, status=3, says=["words"])
+
+
+def test_each_printed_name_of_a_window_is_taken(asked: Site) -> None:
+    (place, *_) = from_store(asked.deployment, "android").places
+    hours = [f"20261122T{hour:02d}{minute:02d}00Z" for hour in range(24) for minute in (0, 15)]
+    source = Source("android", tuple(replace(place, window=window) for window in hours))
+    for window, text in window_names(hours).items():
+        assert source.named(text) == source.named(window) == window
+    with pytest.raises(UsageError, match="48 windows: name one, as 2026-11-22T00:00Z"):
+        source.named("2026-11-22")
+    with pytest.raises(UsageError, match="48 windows with results, 2026-11-22T00:00Z to 2026-11-22T23:15Z"):
+        source.named("2026-11-23")
 
 
 def batches(site: Site, campaign: str) -> list[str]:

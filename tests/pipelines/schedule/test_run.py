@@ -11,8 +11,8 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.envelopes import client_token
+from hushcount.collection.windows import window_text
 from pipelines.audit.doctor import examine
-from pipelines.console.tables import window_names
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.batch_file import BatchFile
 from pipelines.log.entry_files import digest_of
@@ -521,7 +521,7 @@ def test_a_window_that_brought_refusals_alone_is_shown(site: Site, monkeypatch: 
     manifest.write_text(json.dumps({**described, "segments": {}, "refused": {"wrong_length": 517}}))
     site.run(2.1)
     (row,) = (line for line in done("status", "--config", site.config).out.splitlines() if "wrong_length 517" in line)
-    assert window_names([window_name(1)])[window_name(1)] in row
+    assert window_text(window_name(1)) in row
 
 
 def test_what_no_window_takes_any_more_is_too_late(site: Site) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Stream
+from hushcount.collection.windows import window_text
 from pipelines.audit.doctor import examine
 from pipelines.epochs.next_epoch import _windows
 from pipelines.epochs.tracked_items import TrackedItems
@@ -49,9 +50,8 @@ def test_a_stream_below_its_minimum_holds_up_no_other_and_its_loss_is_said_befor
     assert (first.problems, first.dropped) == ([], [])
     assert site.result(0)["streams"]["reports"]["accepted"] == 300
     (waits,) = first.waiting
-    assert (
-        f"5 discovery wait; 5 of window {window_name(0)} are dropped as too_late after {at(3):%Y-%m-%d %H:%M}" in waits
-    )
+    oldest = window_text(window_name(0))
+    assert f"5 discovery wait; 5 of window {oldest} are dropped as too_late after {at(3):%Y-%m-%d %H:%M}" in waits
     assert f"unless at least {FLOOR - 5} more come by then" in waits
     assert verdicts(site, 1.2) == ("warning", "warning")
     # The window of the third day is the last one that can take them.
