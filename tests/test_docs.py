@@ -31,6 +31,10 @@ PAGES = [
 GROUPS = f"(?:{'|'.join(sorted({command[0] for command in COMMANDS if len(command) > 1}))})"
 
 
+NO_COMMAND = {"import", "from", "command", "wrote", "bins", "design", "draw", "order", "signature"}
+"""What follows the name of the product in the code and is no command: modules, tags of hashes, and two sentences."""
+
+
 def test_every_command_has_help_with_an_example() -> None:
     for command in COMMANDS:
         shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
@@ -49,6 +53,28 @@ def test_every_command_in_the_documents_exists_with_its_options() -> None:
             assert name in known, f"{page}: no command {name}"
             for option in re.findall(r"--[a-z-]+", rest):
                 assert option in known[name], f"{page}: {name} has no {option}"
+
+
+def test_every_command_that_the_product_names_exists_with_its_options() -> None:
+    """In errors, cures, help, comments: what is printed is pasted."""
+    known = {" ".join(command): _options(command) for command in COMMANDS}
+    groups = {command[0] for command in COMMANDS if len(command) > 1}
+    found = 0
+    for path in [path for name in (*PACKAGES, "deploy", "examples") for path in sorted((ROOT / name).rglob("*.py"))]:
+        # A sentence goes on in the next line of the code.
+        text = re.sub(r'"\s*\n\s*f?"|\n\s*(?:# )?', " ", path.read_text(encoding="utf-8"))
+        text = re.sub(r" +", " ", text)
+        words = r"\bhushcount ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: --?[a-z-]+(?: [^-\s]\S*)?)*)"
+        for name, options in re.findall(words, text):
+            first, _, second = name.partition(" ")
+            if first in NO_COMMAND:
+                continue
+            command = name if first in groups and second else first
+            assert command in known or command in groups, f"{path}: no command {name}"
+            for option in re.findall(r"--[a-z-]+", options):
+                assert option in known[command], f"{path}: {command} has no {option}"
+            found += 1
+    assert found > 100
 
 
 def _options(command: tuple[str, ...]) -> set[str]:

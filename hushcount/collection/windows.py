@@ -33,6 +33,12 @@ class Window:
         return self.start.strftime(_NAME)
 
     @property
+    def text(self) -> str:
+        """Its start, as people read and type it: 2026-11-21, or 2026-11-21T00:00Z if it is not of whole days."""
+        days = not (self.length % timedelta(days=1) or (self.start - _ORIGIN) % timedelta(days=1))
+        return _text(self.start, days=days)
+
+    @property
     def length(self) -> timedelta:
         return self.end - self.start
 
@@ -111,15 +117,17 @@ def window_names(windows: Iterable[str]) -> dict[str, str]:
     Days are 2026-11-21, minutes 2026-11-21T13:00Z; minutes are for all if a window does not begin with a day.
     """
     starts = {name: window_start(name) for name in windows}
-    days = all(start.hour == start.minute == start.second == 0 for start in starts.values())
-    seconds = any(start.second for start in starts.values())
-    form = "%Y-%m-%d" if days else "%Y-%m-%dT%H:%M:%SZ" if seconds else "%Y-%m-%dT%H:%MZ"
-    return {name: start.strftime(form) for name, start in starts.items()}
+    days = not any((start - _ORIGIN) % timedelta(days=1) for start in starts.values())
+    return {name: _text(start, days=days) for name, start in starts.items()}
 
 
 def window_text(window: str) -> str:
     """Return the name of one window as people read and type it."""
     return window_names([window])[window]
+
+
+def _text(start: datetime, *, days: bool) -> str:
+    return start.strftime("%Y-%m-%d" if days else "%Y-%m-%dT%H:%M:%SZ" if start.second else "%Y-%m-%dT%H:%MZ")
 
 
 def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:

@@ -12,7 +12,7 @@ from hushcount.campaigns.dictionary import USUAL_BYTES
 from hushcount.campaigns.signatures import signature_path
 from hushcount.collection.epochs import epoch_folder
 from hushcount.collection.manifests import SUFFIX, collector_of
-from hushcount.collection.windows import duration_text, window_text
+from hushcount.collection.windows import duration_text
 from hushcount.errors import HushcountError
 from hushcount.senders import Authentication, weakest
 from pipelines.audit.collecting import notes_of
@@ -165,10 +165,10 @@ def collectors(view: View) -> Iterator[Finding]:
     for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
         if window.end > view.now + SKEW:
-            says = f"it closed {window_text(name)}, which has not ended here"
+            says = f"it closed {window.text}, which has not ended here"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif not view.calendar.has(window):
-            ended = f"{duration_text(window.length)}, {window_text(name)}"
+            ended = f"{duration_text(window.length)}, {window.text}"
             says = f"it ended a window of {ended}, and the log has no such window"
             yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):

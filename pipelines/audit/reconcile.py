@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from hushcount.campaigns.campaign import Stream
-from hushcount.collection.windows import is_window, window_text
+from hushcount.collection.windows import is_window
 from hushcount.errors import UsageError
 from hushcount.reasons import DAMAGE
 from pipelines.audit.outputs import missing, output_differences
@@ -133,7 +133,7 @@ def overdue(view: View) -> str | None:
     number = sum(segment.records for one in view.intake.listed for segment in one.segments)
     log = "is empty" if fold.latest is None else f"has its newest entry of {shown(fold.latest)}"
     return (
-        f"{view.campaign}: no run has closed window {window_text(window.name)}, which is due since {shown(due)}; "
+        f"{view.campaign}: no run has closed window {window.text}, which is due since {shown(due)}; "
         f"{number:,} reports are stored and in no batch, and the log {log}: see that hushcount run is at "
         "work, and what it says"
     )

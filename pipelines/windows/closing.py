@@ -17,7 +17,7 @@ from functools import cached_property
 
 from hushcount.campaigns.campaign import Campaign, Stream
 from hushcount.collection.manifests import Manifest
-from hushcount.collection.windows import Window, window_text
+from hushcount.collection.windows import Window
 from hushcount.formats.reading import MOST_SEGMENTS
 from pipelines.log.segments import GIVEN_UP, File, Segment, segments_of, window_of
 from pipelines.windows.calendar import Calendar
@@ -123,8 +123,7 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
-        segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of "
-        f"{window_text(one.window.name)}"
+        segment: f"its manifest came at {one.written:%Y-%m-%d %H:%M:%S} UTC, after the grace of {one.window.text}"
         for one in manifests
         if rule.calendar.grace_ends(one.window) < min(one.written, now)
         for segment in one.segments

@@ -10,7 +10,6 @@ from typing import Literal
 
 from hushcount.campaigns.campaign import Stream
 from hushcount.collection.epochs import COLLECTION_FILE, folder_name
-from hushcount.collection.windows import window_text
 from hushcount.formats.reading import MOST_SEGMENTS
 from pipelines.deployment.settings import Deployment
 from pipelines.ledger.clock import shown
@@ -77,7 +76,7 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
         last = rule.calendar.window_at(ends - timedelta(seconds=1))
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
-            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {window_text(first.name)} are "
+            f"{campaign} epoch {epoch}: {total:,} {stream} wait; {oldest:,} of window {first.text} are "
             f"dropped as too_late after {shown(ends)}{',' if taken else ':'} {why}"
         )
         found.append(Waiting(epoch, stream, total, first.name, oldest, ends.isoformat(), verdict, says))

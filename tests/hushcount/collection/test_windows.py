@@ -91,4 +91,7 @@ def test_windows_have_names_for_people_that_no_two_share() -> None:
     named = window_names(hours)
     assert (named[hours[0]], named["20261122T131500Z"]) == ("2026-11-22T00:00Z", "2026-11-22T13:15Z")
     assert len({*named.values()}) == len(hours)
+    assert [
+        window_at(datetime(2026, 11, 22, tzinfo=timezone.utc), timedelta(hours=hours)).text for hours in (1, 24)
+    ] == ["2026-11-22T00:00Z", "2026-11-22"]
     assert window_text("20261122T131501Z") == "2026-11-22T13:15:01Z"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hushcount.collection.windows import Window, window_at
+from hushcount.collection.windows import Window, window_at, window_text
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
 from pipelines.ledger.clock import shown
@@ -276,7 +276,7 @@ def test_what_came_after_its_grace_is_dropped_by_name(tmp_path: Path) -> None:
     leave(site, 2, "1d", 100)
     (dropped,) = site.run(3.1).dropped
     assert "two-000000.blocks: 30 reports are too late" in dropped
-    assert f"after the grace of {window_name(0)}" in dropped
+    assert f"after the grace of {window_text(window_name(0))}" in dropped
     assert site.result(2)["received"] == 100
 
 

@@ -203,7 +203,7 @@ TAKEN: dict[str, tuple[Window, list[Segment], list[Listed], list[tuple[int, str,
         HOURS[1], [], [reports(HOURS[0], 60, after=90 * MINUTE)], [(1, "reports", ["c"])], {},
     ),
     "late, and a second behind the grace": (
-        HOURS[1], [], [reports(HOURS[0], 60, after=90 * MINUTE + SECOND)], [], {"c": "after the grace of 20261121T00"},
+        HOURS[1], [], [reports(HOURS[0], 60, after=90 * MINUTE + SECOND)], [], {"c": "grace of 2026-11-21T00"},
     ),
     "late by a manifest, not by the look": (
         HOURS[20], [], [reports(HOURS[0], 60, after=90 * MINUTE)], [(1, "reports", ["c"])], {},
