@@ -140,7 +140,7 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
     over = {
         segment: f"its file {faults[segment.path]}"
         if segment.path in faults
-        else f"grace ended before {window.name} did, and no batch took it"
+        else f"grace ended before {window.text} did, and no batch took it"
         for segment in offered
         if segment not in taken and rule.calendar.grace_ends(segment.window) <= window.end
     }

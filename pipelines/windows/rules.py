@@ -71,7 +71,7 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
             own = calendar.window_at(one.window.end - timedelta(seconds=1))
             yield (
                 f"{one.path}: collector {one.manifest.collector} ended a window of {duration_text(one.window.length)}, "
-                f"and the log has no such window: {own.name} takes its reports; {START_AGAIN}"
+                f"and the log has no such window: {own.text} takes its reports; {START_AGAIN}"
             )
 
 

@@ -150,7 +150,7 @@ class Collector:
             yield f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free"
         window = self.writer.window
         if window is not None and window.start.timestamp() > self.setup.clock.seconds():
-            yield f"the clock went back: reports are counted in window {window.name}, which has not begun"
+            yield f"the clock went back: reports are counted in window {window.text}, which has not begun"
         if any(not task.cancelled() and task.done() for task in self._tasks):
             yield "a part of the collector has failed: start it again"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.collection.windows import window_text
 from pipelines.audit.doctor import examine
 from tests.support.collecting import collect, window_name
 from tests.support.jobs import cli
@@ -24,7 +25,9 @@ def test_what_is_stored_and_not_looked_at_counts(tmp_path: Path, monkeypatch: py
     status = cli("status", "--config", site.config)
     assert status.status == 1
     assert "WAITS 60 reports are stored, and no run has taken them in: its log is empty" in status.out
-    assert f"DIFFERENCE words: no run has closed window {window_name(-3)}, which is due since" in status.out
+    assert (
+        f"DIFFERENCE words: no run has closed window {window_text(window_name(-3))}, which is due since" in status.out
+    )
     assert "all numbers agree" not in status.out
     site.run(-1.9)
     status = cli("status", "--config", site.config)
@@ -45,7 +48,7 @@ def test_reports_that_came_late_are_stored_until_the_next_window_closes(site: Si
     assert account.windows[0].states == {"batched": 200, "stored": 10}
     # The window that takes them is the present one.
     assert (account.stored, account.differences) == (10, [])
-    assert f"no run has closed window {window_name(1)}" in account_at(site, 2.1).differences[0]
+    assert f"no run has closed window {window_text(window_name(1))}" in account_at(site, 2.1).differences[0]
 
 
 def test_a_manifest_that_cannot_be_read_is_named_by_its_path(site: Site) -> None:
@@ -116,7 +119,7 @@ def test_files_of_windows_that_are_long_over_are_compared_only_if_asked(site: Si
     (difference,) = account_at(site, 8.2, digests=True).differences
     assert site.batch(0) in difference
     (numbers,) = (check for check in examine(site.deployment, at(8.2)) if check.name == "numbers of words")
-    assert (numbers.verdict, numbers.says) == ("bad", "1 do not agree: hushcount status --digests")
+    assert (numbers.verdict, numbers.says) == ("bad", f"1 do not agree: hushcount status --digests -c {site.config}")
     lose_output(site.store / "results" / "words" / site.batch(1))
     (difference,) = account_at(site, 8.2).differences
     assert site.batch(1) in difference

@@ -12,6 +12,7 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
+from hushcount.collection.windows import window_text
 from pipelines.audit.doctor import examine
 from pipelines.audit.view import Finding
 from pipelines.files import storage
@@ -353,7 +354,7 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     assert bad(site, 2.01) == {}
     late = bad(site, 2.1)
     assert late.keys() == {"runs of words", "numbers of words"}
-    assert f"no run has closed window {window_name(1)}" in late["runs of words"].says
+    assert f"no run has closed window {window_text(window_name(1))}" in late["runs of words"].says
     assert "60 reports are stored and in no batch" in late["runs of words"].says
     assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: see that hushcount run is" in late["runs of words"].says
     (says,) = account_at(site, 2.1).differences

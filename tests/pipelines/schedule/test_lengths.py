@@ -125,7 +125,7 @@ def test_a_window_of_a_collector_that_was_not_started_again_is_named_and_counted
     leave(site, 3, "1d", 80)
     (said,) = site.run(4.1).problems
     assert "collector one ended a window of 1d" in said
-    assert f"{window_name(3.75)} takes its reports" in said
+    assert f"{window_text(window_name(3.75))} takes its reports" in said
     assert counted(site) == 290
     (check,) = [one for one in examine(site.deployment, at(4.2)) if one.name == "windows of one"]
     assert (check.verdict, site.run(4.2).problems) == ("warning", [])

@@ -210,13 +210,13 @@ TAKEN: dict[str, tuple[Window, list[Segment], list[Listed], list[tuple[int, str,
     ),
     "too few, and grace goes on": (HOURS[1], [waiting(HOURS[0], 9)], [reports(HOURS[1], 9)], [], {}),
     "too few, and grace has ended": (
-        HOURS[2], [waiting(HOURS[0], 9)], [reports(HOURS[1], 9)], [], {"w": "grace ended before 20261121T020000Z did"},
+        HOURS[2], [waiting(HOURS[0], 9)], [reports(HOURS[1], 9)], [], {"w": "grace ended before 2026-11-21T02:00Z did"},
     ),
     "given back, and enough now": (
         HOURS[9], [waiting(HOURS[0], 60)], [], [(1, "reports", ["w"])], {},
     ),
     "given back, and too few again": (
-        HOURS[9], [waiting(HOURS[0], 9)], [], [], {"w": "grace ended before 20261121T090000Z did"},
+        HOURS[9], [waiting(HOURS[0], 9)], [], [], {"w": "grace ended before 2026-11-21T09:00Z did"},
     ),
 }  # fmt: skip
 
