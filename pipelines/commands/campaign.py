@@ -194,11 +194,21 @@ def _used(config: Path | None, before: Campaign | None) -> set[str]:
     return used if before is None else used | {key.id for key in before.keys.evaluator}
 
 
-def show_campaign(campaign: options.CampaignFile) -> Answer:
+def show_campaign(
+    campaign: Annotated[
+        Path | None, Option(help="Campaign file.", show_default="the newest one of the deployment's only campaign")
+    ] = None,
+    config: options.Config = options.HERE,
+) -> Answer:
     """Use it to check a campaign file that you got, and to see its error and guarantees.
 
     Example: hushcount campaign show --campaign words.json
     """
+    if campaign is None:
+        from pipelines.deployment.campaigns import require_campaign
+        from pipelines.deployment.settings import Deployment
+
+        campaign, _ = require_campaign(Deployment.read(config).campaigns, None).newest
     return _described(Campaign.read(campaign), campaign)
 
 

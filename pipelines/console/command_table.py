@@ -104,21 +104,22 @@ def new_app(
     text: str,
     tables: Mapping[str, tuple[Row, ...]],
     options: Callable[..., None] = lambda: None,
-    more: str = "Example: hushcount run --help",
+    more: str = "",
 ) -> typer.Typer:
     """Return the app of tables by their titles.
 
     Args:
         text: its help.
         options: takes those before the command.
-        more: what ends its help.
+        more: what ends its help; without it an example of the first command.
     """
+    (first, *_), *_ = tables.values()
 
     class Tables(Commands):
         sections = tables
 
     app = _app(cls=Tables, add_completion=True)
-    app.callback(help=text, epilog=more)(options)
+    app.callback(help=text, epilog=more or f"Example: hushcount {first.name} --help")(options)
     return app
 
 

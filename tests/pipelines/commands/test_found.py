@@ -15,6 +15,7 @@ COMMANDS = (
     ("status",),
     ("ask", "top"),
     ("ask", "item", "--item", "alpha"),
+    ("campaign", "show"),
     ("campaign", "review"),
     ("ledger", "show"),
     ("ledger", "check"),
