@@ -172,10 +172,10 @@ def collectors(view: View) -> Iterator[Finding]:
             says = f"it ended a window of {ended}, and the log has no such window"
             yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):
-            says, cure = f"the last is of {name}", "see whether it still runs"
+            says, cure = f"the last is of {window.text}", "see whether it still runs"
             yield Finding(f"manifests of {collector}", "warning", says, cure)
         else:
-            yield Finding(f"clock of {collector}", "good", f"last closed {name}")
+            yield Finding(f"clock of {collector}", "good", f"last closed {window.text}")
 
 
 def _last_of_collectors(view: View) -> dict[str, tuple[str, Authentication]]:
