@@ -1,7 +1,7 @@
 """A Flink cluster of containers, each as its pod in deploy/kubernetes/engine says.
 
 with cluster(images, directory, keys) as flink:
-    flink.hushcount("shuffler", "shuffle", ..., *flink.options("shuffler"))
+    flink.hushcount("shuffler", "job", "shuffle", ..., *flink.options("shuffler"))
 """
 
 from __future__ import annotations
