@@ -17,7 +17,7 @@ NO_LANES := --ignore=tests/sealed_lanes
 SECONDS ?= 3600
 # What depends on the interpreter, numpy or Beam; laws and their statistics are the same on every Python.
 # The schedule's own rules run on the plain engine here; every job runs on Beam in test_end_to_end.py.
-PORTABLE := -m 'not long' -k 'not test_contract or golden or pack or pickled or sharding' \
+PORTABLE := -m 'not long' -k 'not test_contract or pack or pickled or sharding' \
 	$(addprefix tests/hushcount/,campaigns formats wire test_client.py test_client_allowance.py test_client_memory.py) \
 	$(addprefix tests/hushcount/,test_budget.py test_client_budget.py test_memory_file.py test_memory_links.py test_randomness.py) \
 	$(addprefix tests/hushcount/oracles/test_,affine.py contract.py decoding.py subsets.py catalogue.py) \

@@ -1,4 +1,4 @@
-"""A seeded source of words, for golden vectors and repeatable statistics. Tests only, never for a campaign."""
+"""A seeded source of words, for repeatable statistics. Tests only, never for a campaign."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Case:
     """One mechanism by the line of parameters that a campaign file holds.
 
     Attributes:
-        name: of the case, and of its golden file.
+        name: of the case, and of its entries in the vectors.
         small: whether all its reports can be enumerated.
         spends: whether it spends all of `epsilon`; one with a given p need not.
     """

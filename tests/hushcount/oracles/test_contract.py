@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from hushcount.oracles.tally import Tally
 from hushcount.randomness import SystemWords
 from hushcount.wire.fields import Bits, Number, SubsetOf, report_dtype
 from tests.hushcount.oracles.cases import ALIASES, CASES, MEDIUM, NAMED, SMALL, Case, each
-from tests.hushcount.oracles.make_golden import FOLDER, vector
 from tests.support.enumeration import all_reports, all_values, laws, repeated, scores, supported
 from tests.support.statistics import (
     FAILURE,
@@ -33,6 +31,7 @@ from tests.support.statistics import (
     variance_ratio_bounds,
 )
 from tests.support.words import SeededWords
+from tests.vectors.subjects.reports import malformed
 
 every_case = each(CASES)
 every_small_case = each(SMALL)
@@ -42,10 +41,6 @@ REPRESENTATIVES = (
     "gcms-300-64", "he-100", "rhr-100", "ocms-1000", "ais-1000", "ais-open",
 )  # fmt: skip
 """One case for each way to encode and to respond: what `make test` runs of the costly tests."""
-
-
-def wire_of(octets: bytes) -> np.ndarray:
-    return np.frombuffer(octets, dtype=np.uint8).reshape(1, -1)
 
 
 # The law, by enumeration of all reports
@@ -444,10 +439,9 @@ def test_arbitrary_bytes_are_refused_or_canonical(case: Case) -> None:
 def test_one_bad_report_spoils_no_other(case: Case) -> None:
     mechanism = case.mechanism
     wire = mechanism.pack(mechanism.encode(np.resize(case.items, 20), SeededWords(8)))
-    wrong = [entry for entry in vector(case)["malformed"] if len(entry["report"]) == 2 * mechanism.report_bytes]
-    for entry in wrong:
+    for wrong in (octets for reason, octets in malformed(mechanism, wire[0].tobytes()) if reason != "wrong_length"):
         mixed = wire.copy()
-        mixed[7] = np.frombuffer(bytes.fromhex(entry["report"]), np.uint8)
+        mixed[7] = np.frombuffer(wrong, np.uint8)
         reports, valid = mechanism.unpack(mixed)
         assert np.flatnonzero(~valid).tolist() == [7]
         assert np.array_equal(mechanism.pack(reports[valid]), np.delete(wire, 7, axis=0))
@@ -459,31 +453,6 @@ def test_a_wrong_length_raises(case: Case) -> None:
     for wrong in (length - 1, length + 1, 0):
         with pytest.raises(ValueError, match=rf"\(n, {length}\)"):
             case.mechanism.unpack(np.zeros((3, wrong), dtype=np.uint8))
-
-
-# Golden vectors
-
-
-@every_case
-def test_clients_send_what_the_golden_vector_says(case: Case) -> None:
-    assert vector(case) == json.loads((FOLDER / f"{case.name}.json").read_text())
-
-
-@every_case
-def test_golden_malformed_reports_are_refused(case: Case) -> None:
-    golden = json.loads((FOLDER / f"{case.name}.json").read_text())
-    mechanism = build(golden["system"], golden["epsilon"], golden["domain"], golden["parameters"])
-    for entry in golden["malformed"]:
-        wire = wire_of(bytes.fromhex(entry["report"]))
-        if wire.shape[1] != mechanism.report_bytes:
-            with pytest.raises(ValueError, match=rf"\(n, {mechanism.report_bytes}\)"):
-                mechanism.unpack(wire)
-        else:
-            assert not mechanism.unpack(wire)[1][0], entry["wrong"]
-
-
-def test_every_golden_vector_has_its_case() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {case.name for case in CASES}
 
 
 def test_medium_cases_use_every_wire_form() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hushcount.oracles.catalogue import build
-from hushcount.wire.fields import report_codes
+from hushcount.oracles.mechanism import Mechanism
+from hushcount.wire.fields import SubsetOf, report_codes
 from tests.hushcount.oracles.cases import NAMED, SEED, Case
-from tests.hushcount.oracles.make_golden import malformed
 from tests.vectors.subjects.draws import draws
 from tests.vectors.subjects.script import Script, word
 
@@ -23,16 +23,6 @@ MORE = (
     Case("olh-open", "olh", 1.0, None, {"B": 4}),
     Case("grr-a-thousand", "grr", 8.0, 1000),
 )
-_REASONS = {
-    "one byte short": "wrong_length",
-    "one byte long": "wrong_length",
-    "empty": "wrong_length",
-    "one above the largest integer of a report": "not_below_answers",
-    "all bits set": "not_below_answers",
-    "cells: one cell too few": "wrong_number_of_cells",
-    "cells: one cell too many": "wrong_number_of_cells",
-    "cells: no cell": "wrong_number_of_cells",
-}
 
 
 def written(parameters: Any) -> dict[str, Any]:
@@ -85,11 +75,34 @@ def _refused(case: Case) -> list[dict[str, Any]]:
     """Return reports that nobody may believe."""
     mechanism = case.mechanism
     good = bytes.fromhex(_entries(case)[0]["report"])
-    found = [(_REASONS[one["wrong"]], one["report"]) for one in malformed(mechanism, good)]
+    found = malformed(mechanism, good)
     codes, length = report_codes(mechanism.fields), len(good)
     above = [codes + word(case.name, number) % (256**length - codes) for number in range(2) if codes < 256**length]
-    found += [("not_below_answers", integer.to_bytes(length, "little").hex()) for integer in sorted(above)]
-    return [{"mechanism": case.name, "report": one, "reason": reason} for reason, one in dict.fromkeys(found)]
+    found += [("not_below_answers", integer.to_bytes(length, "little")) for integer in sorted(above)]
+    return [{"mechanism": case.name, "report": one.hex(), "reason": reason} for reason, one in dict.fromkeys(found)]
+
+
+def malformed(mechanism: Mechanism, good: bytes) -> list[tuple[str, bytes]]:
+    """Return reports made from a good one, each with one thing wrong, and the reason to refuse it."""
+    found = [("wrong_length", wrong) for wrong in (good[:-1], good + b"\0", b"")]
+    codes, length = report_codes(mechanism.fields), len(good)
+    if codes < 256**length:
+        found += [("not_below_answers", wrong) for wrong in (codes.to_bytes(length, "little"), b"\xff" * length)]
+    for field in mechanism.fields:
+        if isinstance(field, SubsetOf) and field.form == "bitmap":
+            found += [("wrong_number_of_cells", wrong) for wrong in _spoilt_bitmaps(field, codes, good)]
+    return found
+
+
+def _spoilt_bitmaps(field: SubsetOf, codes: int, good: bytes) -> list[bytes]:
+    """Return the report with a cell too few, one too many and none: the bitmap is above the digits of all numbers."""
+    digits = codes >> field.bound
+    whole = int.from_bytes(good, "little")
+    bits = whole // digits
+    lowest = bits & -bits
+    clear = next(1 << place for place in range(field.bound) if not bits >> place & 1)
+    spoilt = (whole - lowest * digits, whole + clear * digits, whole % digits)
+    return [integer.to_bytes(len(good), "little") for integer in spoilt]
 
 
 def cases() -> list[Case]:
