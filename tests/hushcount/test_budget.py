@@ -54,16 +54,6 @@ def test_a_cost_is_the_least_number_of_billionths_that_is_not_below_the_decimal_
         assert (cost.delta, cost.lasting) == (0, times > 1 or cost.lasting)
 
 
-def test_a_discovery_report_costs_the_rule_as_replace_one(subtests: pytest.Subtests) -> None:
-    for relation, sides in [("replace-one", 1), ("add-remove", 2)]:
-        with subtests.test(relation=relation):
-            fields = {"discovery_epsilon": 0.7, "discovery_delta": 3e-7, "discovery_relation": relation}
-            cost = cost_of(campaign(**fields), "discovery")
-            assert cost == cost_of(campaign(**fields, discovery_counts=True), "discovery")
-            assert (cost.epsilon, cost.delta, cost.lasting) == (sides * 700_000_000, sides * 3 * 10**11, False)
-            assert cost_of(remembering(values=9), "discovery").lasting is False
-
-
 def test_as_many_reports_fit_as_the_decimal_numbers_say(subtests: pytest.Subtests) -> None:
     cases = [
         # Floats add up 0.1 + 0.1 + 0.1 to more than 0.3, and ten tenths to less than 1.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.dictionary import Dictionary
@@ -161,21 +160,6 @@ def test_where_the_dictionary_lies_is_not_part_of_the_fingerprint() -> None:
     assert moved.fingerprint == Campaign.model_validate(data()).fingerprint
 
 
-def test_the_fingerprint_is_as_it_was() -> None:
-    """Golden: a program that computes another fingerprint rejects every report of a running campaign."""
-    fixed = data()
-    for role, secret in (("analyzer", 1), ("aux_server", 2)):
-        span = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2027-01-01T00:00:00Z"}
-        fixed["keys"][role] = [{**public(secret), **span}]
-    campaign = Campaign.model_validate(fixed)
-    assert campaign.fingerprint.hex() == GOLDEN
-    assert (campaign.binding("reports").hex(), campaign.binding("discovery").hex()) == GOLDEN_BINDINGS
-
-
-GOLDEN = "cda5c5c69e64c8982dcbf4f6c4501d490d78440a52482f3bfc6b95cda919398d"
-GOLDEN_BINDINGS = ("6ca004cc586314c93200886f286b2822", "c0acb88ae7c31506a413dc99088aa6d5")
-
-
 def test_a_campaign_is_what_was_written(subtests: pytest.Subtests, tmp_path: Path) -> None:
     for number, without in enumerate(["", "mechanism", "discovery", "dictionary"]):
         home = tmp_path / str(number)
@@ -202,14 +186,6 @@ def test_a_file_written_by_hand_may_leave_out_defaults_and_write_times_otherwise
     text = json.dumps(made).replace("+00:00", "Z").replace("1.5", "1.50")
     (tmp_path / "c.json").write_text(text)
     assert Campaign.read(tmp_path / "c.json").fingerprint == Campaign.model_validate(data()).fingerprint
-
-
-def test_a_campaign_cannot_be_changed() -> None:
-    campaign = Campaign.model_validate(data())
-    with pytest.raises(ValueError, match="frozen"):
-        campaign.epoch = 5  # type: ignore[misc]
-    with pytest.raises(ValueError, match="frozen"):
-        campaign.shuffle.cap = 5  # type: ignore[misc]
 
 
 def test_a_copy_with_another_mechanism_and_cap_promises_what_these_cost() -> None:
@@ -287,34 +263,6 @@ def test_a_client_refuses_an_expired_key_and_one_not_valid_yet(subtests: pytest.
                 if role == "analyzer":
                     with pytest.raises(UsageError, match="no key of the campaign is valid"):
                         ManyClients(campaign, dictionary=WORDS).report("one")
-
-
-def test_of_several_keys_the_newest_valid_one_is_chosen() -> None:
-    keys = tuple(PublicKeyPart.model_validate(key) for key in (public(1, -9), public(5, -2), public(6, 3)))
-    assert valid_key(keys) == keys[1]
-
-
-def test_a_campaign_has_one_key_of_each_role() -> None:
-    """Two would split the values that discovery counts, and the analyzer opens with one."""
-    for role in ("analyzer", "aux_server"):
-        with pytest.raises(ValidationError, match=rf"keys\.{role}: 2"):
-            Campaign.model_validate(changed(f"keys.{role}", [public(5), public(6)]))
-
-
-def test_clients_seal_to_the_campaigns_key() -> None:
-    campaign = Campaign.model_validate(changed("keys.analyzer", [public(5)]))
-    sealed = ManyClients(campaign, dictionary=WORDS).report("one")
-    assert [PrivateKey(bytes([secret]) * 32).open(sealed) is not None for secret in (1, 5)] == [False, True]
-
-
-def test_a_public_key_that_contradicts_itself(subtests: pytest.Subtests) -> None:
-    for change, says in [
-        ({"not_before": "2026-01-01T00:00:00"}, "not_before"),
-        ({"not_after": "2020-01-01T00:00:00Z"}, "not_after"),
-        ({"id": "0" * 16}, "id"),
-    ]:
-        with subtests.test(change=change), pytest.raises(ValueError, match=says):
-            PublicKeyPart.model_validate({**public(1), **change})
 
 
 def test_a_campaign_of_another_version_of_unicode_is_refused(tmp_path: Path) -> None:

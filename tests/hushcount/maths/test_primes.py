@@ -46,19 +46,9 @@ def test_pseudoprimes_are_seen_through(subtests: pytest.Subtests) -> None:
             assert not is_prime(composite)
 
 
-def test_known_primes(subtests: pytest.Subtests) -> None:
-    for prime in (2, 3, 37, 41, 26003, 2**31 - 1, 2**61 - 1, 2**64 - 59):
-        with subtests.test(prime=prime):
-            assert is_prime(prime)
-
-
 @given(st.integers(-5, 10**6))
 def test_prime_at_least_skips_no_prime(number: int) -> None:
     found = prime_at_least(number)
     assert found >= number
     assert by_trial_division(found)
     assert not any(by_trial_division(between) for between in range(max(number, 0), found))
-
-
-def test_the_primes_of_the_papers_dictionaries() -> None:
-    assert [prime_at_least(d) for d in (2, 100, 1000, 26_000)] == [2, 101, 1009, 26_003]

@@ -65,22 +65,11 @@ def test_the_stated_loss_is_rounded_up_by_at_most_one_float(threshold: int, widt
     assert Decimal(math.nextafter(stated, -math.inf)) < exact
 
 
-def test_a_fair_coin_is_half_of_all_words() -> None:
-    # At epsilon ln 3 a report of 1 of 4 cells is kept with probability one half.
-    assert spending_threshold(math.log(3.0), 4, 1) == pytest.approx(WORD_VALUES // 2, rel=1e-15)
-
-
 @given(epsilon=st.floats(1e-3, 15.0), width=widths, data=st.data())
 def test_plans_use_the_same_probability_in_floating_point(epsilon: float, width: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, width - 1))
     exact = spending_threshold(epsilon, width, size) / WORD_VALUES
     assert float(spending_probability(epsilon, width, size)) == pytest.approx(exact, rel=1e-14)
-
-
-def test_two_cells_of_one_are_bits_that_are_kept_or_turned() -> None:
-    # Two items differ in two bits, each with half of the budget; in randomised response they differ in one cell.
-    for epsilon in (0.1, 1.0, 7.0):
-        assert symmetric_threshold(2.0 * epsilon) == spending_threshold(epsilon, 2, 1)
 
 
 def test_a_bit_that_is_certain_has_no_odds(subtests: pytest.Subtests) -> None:
