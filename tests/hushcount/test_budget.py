@@ -144,26 +144,21 @@ def test_what_else_must_permit_it_is_asked_before_the_charge_and_voids_it() -> N
 # Days.
 
 
-def test_a_day_is_one_of_utc_and_has_its_limit_whenever_the_clock_shows_it(
-    subtests: pytest.Subtests, tmp_path: Path
-) -> None:
-    for number, durable in enumerate([False, True]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(durable=durable):
-            path, east = home / "budget.json" if durable else None, timezone(timedelta(hours=9))
-            budget, midnight = Budget(path, per_day=1.0), datetime(2026, 11, 22, tzinfo=timezone.utc)
-            # In the east it is the next day already.
-            for now in (midnight - timedelta(seconds=1), (midnight - timedelta(seconds=1)).astimezone(east)):
-                budget.charge(campaign(), "reports", 1, now=now)
-            assert budget.spent(NOON).epsilon == 1.0
-            assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
-            for other in (NOON + 40 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
-                assert budget.charge(campaign(), "reports", 2, now=other) == 1
-            for again in (midnight, NOON, NOON + 40 * DAY, NOON, datetime(1970, 1, 1, tzinfo=timezone.utc)):
-                assert budget.charge(campaign(), "reports", 1, now=again) == 0
-                spent = budget.spent(again)
-                assert (spent.day, spent.today, spent.left_today) == (again.date(), 1.0, 0.0)
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_day_is_one_of_utc_and_has_its_limit_whenever_the_clock_shows_it(tmp_path: Path, durable: bool) -> None:
+    path, east = tmp_path / "budget.json" if durable else None, timezone(timedelta(hours=9))
+    budget, midnight = Budget(path, per_day=1.0), datetime(2026, 11, 22, tzinfo=timezone.utc)
+    # In the east it is the next day already.
+    for now in (midnight - timedelta(seconds=1), (midnight - timedelta(seconds=1)).astimezone(east)):
+        budget.charge(campaign(), "reports", 1, now=now)
+    assert budget.spent(NOON).epsilon == 1.0
+    assert budget.charge(campaign(), "reports", 1, now=midnight.astimezone(east)) == 1
+    for other in (NOON + 40 * DAY, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+        assert budget.charge(campaign(), "reports", 2, now=other) == 1
+    for again in (midnight, NOON, NOON + 40 * DAY, NOON, datetime(1970, 1, 1, tzinfo=timezone.utc)):
+        assert budget.charge(campaign(), "reports", 1, now=again) == 0
+        spent = budget.spent(again)
+        assert (spent.day, spent.today, spent.left_today) == (again.date(), 1.0, 0.0)
 
 
 def test_whoever_sets_the_clock_day_by_day_is_bounded_by_the_lifetime() -> None:
@@ -206,15 +201,12 @@ def test_a_damaged_file_is_refused_and_a_removed_one_begins_anew(tmp_path: Path)
     assert budget.charge(campaign(), "reports", 1, now=NOON) == 1
 
 
-def test_threads_spend_it_together(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([False, True]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(durable=durable):
-            budget = Budget(home / "budget.json" if durable else None, lifetime=5.0)
-            with ThreadPoolExecutor(8) as threads:
-                fit = threads.map(budget.charge, [campaign()] * 20, ["reports"] * 20, [1] * 20)
-                assert sum(fit) == 5
+@pytest.mark.parametrize("durable", [False, True])
+def test_threads_spend_it_together(tmp_path: Path, durable: bool) -> None:
+    budget = Budget(tmp_path / "budget.json" if durable else None, lifetime=5.0)
+    with ThreadPoolExecutor(8) as threads:
+        fit = threads.map(budget.charge, [campaign()] * 20, ["reports"] * 20, [1] * 20)
+        assert sum(fit) == 5
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
@@ -278,26 +270,21 @@ def test_no_day_and_no_lifetime_exceeds_its_limit_and_as_much_is_charged_as_told
 # Opting out.
 
 
-def test_after_opting_out_nothing_is_made_and_opting_in_renews_nothing(
-    subtests: pytest.Subtests, tmp_path: Path
-) -> None:
-    for number, durable in enumerate([False, True]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(durable=durable):
-            path = home / "budget.json" if durable else None
-            budget = Budget(path, lifetime=2.0)
-            other = Budget(path, lifetime=2.0) if durable else budget
-            budget.charge(campaign(), "reports", 1, now=NOON)
-            budget.opt_out()
-            budget.opt_out()
-            assert other.opted_out
-            for memory in (campaign(), remembering()):
-                with pytest.raises(OptedOut, match="campaign words"):
-                    other.charge(memory, "reports", 1, repeats=True, now=NOON)
-            other.opt_in()
-            assert not budget.opted_out
-            assert budget.charge(campaign(), "reports", 9, now=NOON) == 1
+@pytest.mark.parametrize("durable", [False, True])
+def test_after_opting_out_nothing_is_made_and_opting_in_renews_nothing(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "budget.json" if durable else None
+    budget = Budget(path, lifetime=2.0)
+    other = Budget(path, lifetime=2.0) if durable else budget
+    budget.charge(campaign(), "reports", 1, now=NOON)
+    budget.opt_out()
+    budget.opt_out()
+    assert other.opted_out
+    for memory in (campaign(), remembering()):
+        with pytest.raises(OptedOut, match="campaign words"):
+            other.charge(memory, "reports", 1, repeats=True, now=NOON)
+    other.opt_in()
+    assert not budget.opted_out
+    assert budget.charge(campaign(), "reports", 9, now=NOON) == 1
 
 
 # Arguments.

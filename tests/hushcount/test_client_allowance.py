@@ -54,28 +54,23 @@ def test_what_is_refused_or_wrong_takes_nothing() -> None:
     assert len(client.reports(["one", "two"])) == len(client.discovery_reports([None, "x"])) == 2
 
 
-def test_each_window_has_its_own_in_whatever_order_the_clock_shows_them(
-    subtests: pytest.Subtests, tmp_path: Path
-) -> None:
-    for number, durable in enumerate([False, True]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(durable=durable):
-            allowance = Allowance(HOUR, home / "made.json" if durable else None)
-            first, second = campaign(cap=2), campaign(cap=2, epoch=2)
-            allowance.take(first, "reports", 1, NOON)
-            allowance.take(first, "reports", 1, NOON + timedelta(minutes=59))
-            # However many epochs are published, a window has one cap: it is what a policy bounds.
-            with pytest.raises(OverCap):
-                allowance.take(second, "reports", 1, NOON)
-            with pytest.raises(OverCap):
-                allowance.take(first, "reports", 1, NOON + timedelta(minutes=59, seconds=59))
-            # A clock that was 40 days ahead mutes nobody, and one that flaps between windows wins nothing.
-            for now in (NOON + timedelta(days=40), NOON + HOUR, NOON - timedelta(days=9)):
-                allowance.take(first, "reports", 2, now)
-            for now in (NOON, NOON + HOUR, NOON, NOON + timedelta(days=40), NOON - timedelta(days=9)):
-                with pytest.raises(OverCap):
-                    allowance.take(first, "reports", 1, now)
+@pytest.mark.parametrize("durable", [False, True])
+def test_each_window_has_its_own_in_whatever_order_the_clock_shows_them(tmp_path: Path, durable: bool) -> None:
+    allowance = Allowance(HOUR, tmp_path / "made.json" if durable else None)
+    first, second = campaign(cap=2), campaign(cap=2, epoch=2)
+    allowance.take(first, "reports", 1, NOON)
+    allowance.take(first, "reports", 1, NOON + timedelta(minutes=59))
+    # However many epochs are published, a window has one cap: it is what a policy bounds.
+    with pytest.raises(OverCap):
+        allowance.take(second, "reports", 1, NOON)
+    with pytest.raises(OverCap):
+        allowance.take(first, "reports", 1, NOON + timedelta(minutes=59, seconds=59))
+    # A clock that was 40 days ahead mutes nobody, and one that flaps between windows wins nothing.
+    for now in (NOON + timedelta(days=40), NOON + HOUR, NOON - timedelta(days=9)):
+        allowance.take(first, "reports", 2, now)
+    for now in (NOON, NOON + HOUR, NOON, NOON + timedelta(days=40), NOON - timedelta(days=9)):
+        with pytest.raises(OverCap):
+            allowance.take(first, "reports", 1, now)
 
 
 def test_a_window_is_open_again_once_16_others_were_used_and_no_sooner() -> None:
@@ -132,20 +127,17 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(subtests: pytest.Subtests, 
             assert path.read_bytes() == content
 
 
-def test_many_threads_make_the_cap_together(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([False, True]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(durable=durable):
-            path = home / "made.json" if durable else None
-            client = Client(
-                campaign(cap=5),
-                policy=Policy.trusting(),
-                dictionary=WORDS,
-                allowance=Allowance(timedelta(days=366), path),
-            )
-            with ThreadPoolExecutor(8) as threads:
-                assert sum(threads.map(makes, [client] * 20)) == 5
+@pytest.mark.parametrize("durable", [False, True])
+def test_many_threads_make_the_cap_together(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "made.json" if durable else None
+    client = Client(
+        campaign(cap=5),
+        policy=Policy.trusting(),
+        dictionary=WORDS,
+        allowance=Allowance(timedelta(days=366), path),
+    )
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(makes, [client] * 20)) == 5
 
 
 def makes(client: Client) -> bool:

@@ -178,26 +178,23 @@ def test_two_items_alike_are_named_by_their_lines_alone() -> None:
         Dictionary(("a", "b", "c", "b"))
 
 
-def test_two_spellings_of_an_item_are_one_item(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, ending in enumerate([".txt", ".txt.gz"]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with subtests.test(ending=ending):
-            opener = gzip.open if ending == ".txt.gz" else open
-            for name, lines in (
-                ("nfc", ["caf\u00e9", "tea"]),
-                ("nfd", ["cafe\u0301", "tea"]),
-                ("both", ["cafe\u0301", "caf\u00e9"]),
-            ):
-                with opener(home / f"{name}{ending}", "wb") as stream:
-                    stream.write("".join(f"{line}\n" for line in lines).encode())
-            assert read_dictionary(home / f"nfd{ending}") == read_dictionary(home / f"nfc{ending}")
-            assert read_dictionary(home / f"nfd{ending}").digest == read_dictionary(home / f"nfc{ending}").digest
-            assert results.read_names(home / f"nfd{ending}")[0] == "caf\u00e9"
-            with pytest.raises(UsageError, match=r"both\.txt.* line 2 is line 1 again, in NFC"):
-                read_dictionary(home / f"both{ending}")
-            with pytest.raises(UsageError, match=r"line 2 is line 1 again, in NFC"):
-                results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(home / f"both{ending}"))
+@pytest.mark.parametrize("ending", [".txt", ".txt.gz"])
+def test_two_spellings_of_an_item_are_one_item(tmp_path: Path, ending: str) -> None:
+    opener = gzip.open if ending == ".txt.gz" else open
+    for name, lines in (
+        ("nfc", ["caf\u00e9", "tea"]),
+        ("nfd", ["cafe\u0301", "tea"]),
+        ("both", ["cafe\u0301", "caf\u00e9"]),
+    ):
+        with opener(tmp_path / f"{name}{ending}", "wb") as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
+    assert read_dictionary(tmp_path / f"nfd{ending}") == read_dictionary(tmp_path / f"nfc{ending}")
+    assert read_dictionary(tmp_path / f"nfd{ending}").digest == read_dictionary(tmp_path / f"nfc{ending}").digest
+    assert results.read_names(tmp_path / f"nfd{ending}")[0] == "caf\u00e9"
+    with pytest.raises(UsageError, match=r"both\.txt.* line 2 is line 1 again, in NFC"):
+        read_dictionary(tmp_path / f"both{ending}")
+    with pytest.raises(UsageError, match=r"line 2 is line 1 again, in NFC"):
+        results.wanted_items(build("grr", 1.0, 3, {}), None, results.read_names(tmp_path / f"both{ending}"))
 
 
 def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path) -> None:

@@ -177,26 +177,23 @@ def test_a_value_that_waited_for_a_campaign_is_asked_for(collector: FakeCollecto
     assert not is_on_disk(tmp_path)
 
 
-def test_the_evaluator_may_have_another_address(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, by_site in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with evaluating() as collector, subtests.test(by_site=by_site):
-            with evaluating() as other:
-                address = Site(other.address) if by_site else other.address
-                here = Site(collector.address, app_token="of the collector")  # noqa: S106
-                one = sender(collector, home, site=here, evaluator=address)
-                one.report(NEW)
-                assert one.deliver() == Delivery(sent=2)
-                assert other.asked[0].authorization is None
-                assert (len(collector.asked), len(other.asked), other.posts, other.gets) == (0, 1, [], [])
-                one.report(NEW)
-                one.deliver()
-                # With the collector's token it could post in the client's name.
-                tokens = [{asked.token for asked in other.asked}, {post.token for post in collector.posts}]
-                assert [len(token) for token in tokens] == [1, 1]
-                assert not tokens[0] & tokens[1]
-            assert values(collector) == [NEW, NEW]
+@pytest.mark.parametrize("by_site", [True, False])
+def test_the_evaluator_may_have_another_address(collector: FakeCollector, tmp_path: Path, by_site: bool) -> None:
+    with evaluating() as other:
+        address = Site(other.address) if by_site else other.address
+        here = Site(collector.address, app_token="of the collector")  # noqa: S106
+        one = sender(collector, tmp_path, site=here, evaluator=address)
+        one.report(NEW)
+        assert one.deliver() == Delivery(sent=2)
+        assert other.asked[0].authorization is None
+        assert (len(collector.asked), len(other.asked), other.posts, other.gets) == (0, 1, [], [])
+        one.report(NEW)
+        one.deliver()
+        # With the collector's token it could post in the client's name.
+        tokens = [{asked.token for asked in other.asked}, {post.token for post in collector.posts}]
+        assert [len(token) for token in tokens] == [1, 1]
+        assert not tokens[0] & tokens[1]
+    assert values(collector) == [NEW, NEW]
 
 
 def test_a_thread_asks_when_a_evaluation_is_due(collector: FakeCollector, tmp_path: Path) -> None:
@@ -206,19 +203,16 @@ def test_a_thread_asks_when_a_evaluation_is_due(collector: FakeCollector, tmp_pa
     assert values(collector) == [NEW]
 
 
-def test_the_end_of_a_block_asks_what_is_open(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with evaluating() as collector, subtests.test(durable=durable):
-            home = home / "own" if durable else None
-            with sender(collector, home, delay=timedelta(hours=1)) as one:
-                one.report(NEW)
-            assert len(collector.evaluations) == 1
-            if durable:
-                assert collector.posts == []
-                assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
-            assert values(collector) == [NEW]
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_end_of_a_block_asks_what_is_open(collector: FakeCollector, tmp_path: Path, durable: bool) -> None:
+    home = tmp_path / "own" if durable else None
+    with sender(collector, home, delay=timedelta(hours=1)) as one:
+        one.report(NEW)
+    assert len(collector.evaluations) == 1
+    if durable:
+        assert collector.posts == []
+        assert sender(collector, home).deliver(early=True) == Delivery(sent=2)
+    assert values(collector) == [NEW]
 
 
 def test_without_the_library_the_app_is_told_what_to_install(

@@ -73,20 +73,17 @@ def test_while_it_asks_nobody_else_sends_the_blank(collector: FakeCollector, tmp
     assert values(collector) == [NEW]
 
 
-def test_opting_out_deletes_evaluations_and_blanks(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with evaluating() as collector, subtests.test(durable=durable):
-            one = sender(collector, home / "own" if durable else None)
-            one.report(NEW)
-            one.forget()
-            assert one._evaluations._open == []
-            assert one._queue.waiting() == 0
-            assert one.deliver(early=True) == Delivery()
-            with pytest.raises(OptedOut):
-                one.report(NEW)
-            assert (collector.asked, collector.posts) == ([], [])
+@pytest.mark.parametrize("durable", [True, False])
+def test_opting_out_deletes_evaluations_and_blanks(collector: FakeCollector, tmp_path: Path, durable: bool) -> None:
+    one = sender(collector, tmp_path / "own" if durable else None)
+    one.report(NEW)
+    one.forget()
+    assert one._evaluations._open == []
+    assert one._queue.waiting() == 0
+    assert one.deliver(early=True) == Delivery()
+    with pytest.raises(OptedOut):
+        one.report(NEW)
+    assert (collector.asked, collector.posts) == ([], [])
 
 
 def test_who_opts_out_elsewhere_or_during_a_evaluation_leaves_nothing(collector: FakeCollector, tmp_path: Path) -> None:
@@ -112,29 +109,26 @@ def test_who_opts_out_elsewhere_or_during_a_evaluation_leaves_nothing(collector:
     assert collector.posts == []
 
 
-def test_a_fork_does_not_ask_its_parents_evaluations(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with evaluating() as collector, subtests.test(durable=durable):
-            one = sender(collector, home if durable else None)
-            one.report(NEW)
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_fork_does_not_ask_its_parents_evaluations(collector: FakeCollector, tmp_path: Path, durable: bool) -> None:
+    one = sender(collector, tmp_path if durable else None)
+    one.report(NEW)
 
-            def child(one: Sender) -> None:
-                one.report("of the child")
-                one.deliver(early=True)
-                one.close()
+    def child(one: Sender) -> None:
+        one.report("of the child")
+        one.deliver(early=True)
+        one.close()
 
-            pid = os.fork()
-            if pid == 0:
-                status = 1
-                try:
-                    child(one)
-                    status = 0
-                finally:
-                    os._exit(status)
-            assert os.waitpid(pid, 0)[1] == 0
-            assert len(collector.evaluations) == 1
-            one.deliver()
-            assert len(set(collector.evaluations)) == len(collector.evaluations) == 2
-            assert sorted(map(str, values(collector))) == [NEW, "of the child"]
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            child(one)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert len(collector.evaluations) == 1
+    one.deliver()
+    assert len(set(collector.evaluations)) == len(collector.evaluations) == 2
+    assert sorted(map(str, values(collector))) == [NEW, "of the child"]

@@ -30,9 +30,9 @@ def waiting(number: int, fingerprint: str = ONE, due: float = NOW, **facts: str)
     return Waiting(fingerprint, "reports", b"%06d" % number, facts.get("value"), due)
 
 
-@pytest.fixture
-def queues(tmp_path: Path) -> dict[str, Queue]:
-    return {kind: Queue(database(path), "words") for kind, path in (("file", tmp_path / "q.sqlite"), ("memory", None))}
+@pytest.fixture(params=["file", "memory"])
+def queue(request: pytest.FixtureRequest, tmp_path: Path) -> Queue:
+    return Queue(database(tmp_path / "q.sqlite" if request.param == "file" else None), "words")
 
 
 def claim(queue: Queue, now: float = NOW, rows: int = 10, early: bool = False, plain: bool = True) -> Claimed | None:
@@ -45,150 +45,118 @@ def claimed(queue: Queue, **options: float) -> Claimed:
     return found
 
 
-def test_what_is_due_is_claimed_once_and_stays_until_it_is_removed(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(number) for number in range(3)])
-            first = claimed(queue, rows=2)
-            assert first.body == b"000000000001"
-            second = claimed(queue)
-            assert second.body == b"000002"
-            assert claim(queue) is None
-            assert queue.waiting() == 3
-            assert queue.remove(first) == 2
-            assert queue.remove(first) == 0
-            queue.give_back(second)
-            assert claimed(queue).body == b"000002"
+def test_what_is_due_is_claimed_once_and_stays_until_it_is_removed(queue: Queue) -> None:
+    queue.put([waiting(number) for number in range(3)])
+    first = claimed(queue, rows=2)
+    assert first.body == b"000000000001"
+    second = claimed(queue)
+    assert second.body == b"000002"
+    assert claim(queue) is None
+    assert queue.waiting() == 3
+    assert queue.remove(first) == 2
+    assert queue.remove(first) == 0
+    queue.give_back(second)
+    assert claimed(queue).body == b"000002"
 
 
-def test_a_claim_ends_with_its_time_and_then_belongs_to_another(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1)])
-            late = claimed(queue)
-            assert claim(queue, now=NOW + queue.lease - 1) is None
-            other = claimed(queue, now=NOW + queue.lease)
-            assert queue.replace(late, 0, []) is False
-            queue.give_back(late, NOW)
-            assert claim(queue, now=NOW + queue.lease) is None
-            assert queue.replace(other, 0, [waiting(2)]) is True
-            assert claimed(queue).body == b"000002"
+def test_a_claim_ends_with_its_time_and_then_belongs_to_another(queue: Queue) -> None:
+    queue.put([waiting(1)])
+    late = claimed(queue)
+    assert claim(queue, now=NOW + queue.lease - 1) is None
+    other = claimed(queue, now=NOW + queue.lease)
+    assert queue.replace(late, 0, []) is False
+    queue.give_back(late, NOW)
+    assert claim(queue, now=NOW + queue.lease) is None
+    assert queue.replace(other, 0, [waiting(2)]) is True
+    assert claimed(queue).body == b"000002"
 
 
-def test_a_process_that_looked_at_the_clock_earlier_does_not_take_a_claim_over(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1)])
-            claimed(queue, now=NOW + 5)
-            assert claim(queue, now=NOW) is None
+def test_a_process_that_looked_at_the_clock_earlier_does_not_take_a_claim_over(queue: Queue) -> None:
+    queue.put([waiting(1)])
+    claimed(queue, now=NOW + 5)
+    assert claim(queue, now=NOW) is None
 
 
-def test_what_is_not_due_waits_and_a_clock_that_was_set_back_delays_nothing_for_good(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1, due=NOW + 600)])
-            assert claim(queue) is None
-            assert queue.next_due() == NOW + 600
-            assert claimed(queue, early=True).waiting[0].due == NOW + 600
-            # A year earlier, or a day and an hour, time and claim are too far in the future to be right.
-            for earlier in (365 * 86_400, 90_000):
-                assert claimed(queue, now=NOW - earlier).body == b"000001"
+def test_what_is_not_due_waits_and_a_clock_that_was_set_back_delays_nothing_for_good(queue: Queue) -> None:
+    queue.put([waiting(1, due=NOW + 600)])
+    assert claim(queue) is None
+    assert queue.next_due() == NOW + 600
+    assert claimed(queue, early=True).waiting[0].due == NOW + 600
+    # A year earlier, or a day and an hour, time and claim are too far in the future to be right.
+    for earlier in (365 * 86_400, 90_000):
+        assert claimed(queue, now=NOW - earlier).body == b"000001"
 
 
-def test_a_claim_is_at_most_two_leases_ahead(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1)])
-            claimed(queue)
-            assert claim(queue, now=NOW - queue.lease, early=True) is None
-            assert claimed(queue, now=NOW - queue.lease - 1, early=True).body == b"000001"
+def test_a_claim_is_at_most_two_leases_ahead(queue: Queue) -> None:
+    queue.put([waiting(1)])
+    claimed(queue)
+    assert claim(queue, now=NOW - queue.lease, early=True) is None
+    assert claimed(queue, now=NOW - queue.lease - 1, early=True).body == b"000001"
 
 
-def test_a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1), waiting(2, OTHER), waiting(3), Waiting(ONE, "discovery", b"d" * 6, None, NOW)])
-            assert [one.body for one in (claimed(queue), claimed(queue), claimed(queue))] == [
-                b"000001000003", b"000002", b"d" * 6,
-            ]  # fmt: skip
-            queue.put([waiting(number, due=NOW + 1) for number in range(4, 9)])
-            found = queue.claim(NOW + 1, 10, 15, plain=True, early=False)
-            assert found is not None
-            assert len(found.rows) == 2
-            found = queue.claim(NOW + 1, 10, 1, plain=True, early=False)
-            assert found is not None
-            assert len(found.rows) == 1
+def test_a_batch_is_of_one_campaign_file_and_stream_and_no_longer_than_it_may_be(queue: Queue) -> None:
+    queue.put([waiting(1), waiting(2, OTHER), waiting(3), Waiting(ONE, "discovery", b"d" * 6, None, NOW)])
+    assert [one.body for one in (claimed(queue), claimed(queue), claimed(queue))] == [
+        b"000001000003", b"000002", b"d" * 6,
+    ]  # fmt: skip
+    queue.put([waiting(number, due=NOW + 1) for number in range(4, 9)])
+    found = queue.claim(NOW + 1, 10, 15, plain=True, early=False)
+    assert found is not None
+    assert len(found.rows) == 2
+    found = queue.claim(NOW + 1, 10, 1, plain=True, early=False)
+    assert found is not None
+    assert len(found.rows) == 1
 
 
-def test_what_was_due_first_is_sent_first(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put(
-                [
-                    waiting(1, OTHER, NOW - 1),
-                    waiting(2, due=NOW - 3),
-                    waiting(3, OTHER, NOW - 4),
-                    waiting(4, due=NOW - 2),
-                ]
-            )
-            assert claimed(queue, rows=1).body == b"000003"
-            assert claimed(queue).body == b"000002000004"
-            assert claimed(queue).body == b"000001"
+def test_what_was_due_first_is_sent_first(queue: Queue) -> None:
+    queue.put(
+        [
+            waiting(1, OTHER, NOW - 1),
+            waiting(2, due=NOW - 3),
+            waiting(3, OTHER, NOW - 4),
+            waiting(4, due=NOW - 2),
+        ]
+    )
+    assert claimed(queue, rows=1).body == b"000003"
+    assert claimed(queue).body == b"000002000004"
+    assert claimed(queue).body == b"000001"
 
 
-def test_plain_values_are_claimed_only_if_asked_for(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([Waiting("", None, b"", "dark-mode", NOW)])
-            assert claim(queue, plain=False) is None
-            found = claimed(queue)
-            assert (found.waiting[0].value, found.stream, found.fingerprint) == ("dark-mode", None, "")
+def test_plain_values_are_claimed_only_if_asked_for(queue: Queue) -> None:
+    queue.put([Waiting("", None, b"", "dark-mode", NOW)])
+    assert claim(queue, plain=False) is None
+    found = claimed(queue)
+    assert (found.waiting[0].value, found.stream, found.fingerprint) == ("dark-mode", None, "")
 
 
-def test_a_full_queue_refuses_in_a_sentence(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            small = Queue(queue.database, "words", most=3)
-            small.put([waiting(1), waiting(2)])
-            small.require_room(1)
-            with pytest.raises(QueueFull, match=r"^2 .*words .* 3 .* 2 "):
-                small.require_room(2)
-            Queue(queue.database, "others", most=3).require_room(3)
+def test_a_full_queue_refuses_in_a_sentence(queue: Queue) -> None:
+    small = Queue(queue.database, "words", most=3)
+    small.put([waiting(1), waiting(2)])
+    small.require_room(1)
+    with pytest.raises(QueueFull, match=r"^2 .*words .* 3 .* 2 "):
+        small.require_room(2)
+    Queue(queue.database, "others", most=3).require_room(3)
 
 
-def test_campaigns_share_a_database_and_nothing_in_it(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            other = Queue(queue.database, "others")
-            for one in (queue, other):
-                one.put([waiting(1)])
-                assert one.noted_once("token", lambda one=one: one.campaign) == one.campaign
-            assert queue.clear() == 1
-            assert (queue.waiting(), queue.fact("token"), other.waiting(), other.fact("token")) == (
-                0,
-                None,
-                1,
-                "others",
-            )
+def test_campaigns_share_a_database_and_nothing_in_it(queue: Queue) -> None:
+    other = Queue(queue.database, "others")
+    for one in (queue, other):
+        one.put([waiting(1)])
+        assert one.noted_once("token", lambda one=one: one.campaign) == one.campaign
+    assert queue.clear() == 1
+    assert (queue.waiting(), queue.fact("token"), other.waiting(), other.fact("token")) == (
+        0,
+        None,
+        1,
+        "others",
+    )
 
 
-def test_a_fact_is_made_once_whoever_asks(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            makes = [lambda number=number: f"of {number}" for number in range(8)]
-            with ThreadPoolExecutor(8) as threads:
-                names = list(threads.map(queue.noted_once, ["token"] * 8, makes))
-            assert len(set(names)) == 1
+def test_a_fact_is_made_once_whoever_asks(queue: Queue) -> None:
+    makes = [lambda number=number: f"of {number}" for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        names = list(threads.map(queue.noted_once, ["token"] * 8, makes))
+    assert len(set(names)) == 1
 
 
 def test_the_file_is_private_and_what_was_deleted_is_not_in_it(tmp_path: Path) -> None:
@@ -221,14 +189,12 @@ def test_a_damaged_file_and_a_folder_without_room_are_said_in_a_sentence(tmp_pat
         Queue(database(tmp_path / "none" / "queue.sqlite"), "words").waiting()
 
 
-def test_an_error_in_a_change_changes_nothing(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([waiting(1)])
-            with pytest.raises(HushcountError, match="nothing changed"), queue.database.change() as tables:
-                tables.execute("DELETE FROM rows")
-                raise sqlite3.OperationalError("disk full")
-            assert queue.waiting() == 1
+def test_an_error_in_a_change_changes_nothing(queue: Queue) -> None:
+    queue.put([waiting(1)])
+    with pytest.raises(HushcountError, match="nothing changed"), queue.database.change() as tables:
+        tables.execute("DELETE FROM rows")
+        raise sqlite3.OperationalError("disk full")
+    assert queue.waiting() == 1
 
 
 FORKS = get_context("fork")
@@ -335,62 +301,44 @@ def blank(number: int, claim: str, until: float = NOW + 60, due: float = NOW + 9
     return Waiting(ONE, "discovery", b"blank%d" % number, None, due, claim, until)
 
 
-def test_a_blank_is_nobody_elses_until_its_time_and_then_goes(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([blank(1, A)])
-            assert claim(queue, early=True) is None
-            assert queue.next_due() == NOW + 90
-            assert claim(queue, now=NOW + 89) is None
-            assert claimed(queue, now=NOW + 90).body == b"blank1"
+def test_a_blank_is_nobody_elses_until_its_time_and_then_goes(queue: Queue) -> None:
+    queue.put([blank(1, A)])
+    assert claim(queue, early=True) is None
+    assert queue.next_due() == NOW + 90
+    assert claim(queue, now=NOW + 89) is None
+    assert claimed(queue, now=NOW + 90).body == b"blank1"
 
 
-def test_an_answer_takes_the_place_of_the_blank_in_one_change(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([blank(1, A), blank(2, B), blank(3, C)])
-            assert queue.settle([Settled(A, NOW, b"final1"), Settled(B, NOW), Settled("none", NOW, b"final4")]) == 2
-            assert claimed(queue).body == b"final1blank2"
-            assert queue.settle([Settled(A, NOW, b"again1")]) == 0, "it is claimed by who sends it"
-            assert queue.waiting() == 3
-            assert "final" not in repr(Settled(A, NOW, b"final1"))
+def test_an_answer_takes_the_place_of_the_blank_in_one_change(queue: Queue) -> None:
+    queue.put([blank(1, A), blank(2, B), blank(3, C)])
+    assert queue.settle([Settled(A, NOW, b"final1"), Settled(B, NOW), Settled("none", NOW, b"final4")]) == 2
+    assert claimed(queue).body == b"final1blank2"
+    assert queue.settle([Settled(A, NOW, b"again1")]) == 0, "it is claimed by who sends it"
+    assert queue.waiting() == 3
+    assert "final" not in repr(Settled(A, NOW, b"final1"))
 
 
-def test_who_asks_claims_on_and_learns_what_is_gone(subtests: pytest.Subtests, queues: dict[str, Queue]) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([blank(1, A), blank(2, B, until=NOW + 500, due=NOW)])
-            assert queue.renew([A, "none", B], NOW + 200) == [True, False, True]
-            assert claim(queue, now=NOW + 199) is None
-            assert claimed(queue, now=NOW + 200).body == b"blank1"
-            assert queue.renew([A, B], NOW + 300) == [False, True]
-            assert claim(queue, now=NOW + 499) is None
-            other = Queue(queue.database, "others")
-            assert other.renew([B], NOW) == [False]
-            assert other.settle([Settled(B, NOW)]) == 0
+def test_who_asks_claims_on_and_learns_what_is_gone(queue: Queue) -> None:
+    queue.put([blank(1, A), blank(2, B, until=NOW + 500, due=NOW)])
+    assert queue.renew([A, "none", B], NOW + 200) == [True, False, True]
+    assert claim(queue, now=NOW + 199) is None
+    assert claimed(queue, now=NOW + 200).body == b"blank1"
+    assert queue.renew([A, B], NOW + 300) == [False, True]
+    assert claim(queue, now=NOW + 499) is None
+    other = Queue(queue.database, "others")
+    assert other.renew([B], NOW) == [False]
+    assert other.settle([Settled(B, NOW)]) == 0
 
 
-def test_the_longest_evaluation_is_no_clock_that_was_set_back(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([blank(1, A, until=NOW + 2 * LONGEST_WAIT, due=NOW + 3 * LONGEST_WAIT)])
-            assert claim(queue, now=NOW - 5, early=True) is None
-            assert claimed(queue, now=NOW - 365 * 86400).body == b"blank1"
+def test_the_longest_evaluation_is_no_clock_that_was_set_back(queue: Queue) -> None:
+    queue.put([blank(1, A, until=NOW + 2 * LONGEST_WAIT, due=NOW + 3 * LONGEST_WAIT)])
+    assert claim(queue, now=NOW - 5, early=True) is None
+    assert claimed(queue, now=NOW - 365 * 86400).body == b"blank1"
 
 
-def test_who_asks_keeps_a_blank_also_after_the_clock_was_set_back(
-    subtests: pytest.Subtests, queues: dict[str, Queue]
-) -> None:
-    for kind, queue in queues.items():
-        with subtests.test(kind=kind):
-            queue.put([blank(1, A)])
-            before = NOW - 40 * LONGEST_WAIT
-            assert queue.renew([A], before + queue.lease) == [True]
-            assert claim(queue, now=before + queue.lease - 1, early=True) is None
-            assert claimed(queue, now=before + queue.lease, early=True).body == b"blank1"
+def test_who_asks_keeps_a_blank_also_after_the_clock_was_set_back(queue: Queue) -> None:
+    queue.put([blank(1, A)])
+    before = NOW - 40 * LONGEST_WAIT
+    assert queue.renew([A], before + queue.lease) == [True]
+    assert claim(queue, now=before + queue.lease - 1, early=True) is None
+    assert claimed(queue, now=before + queue.lease, early=True).body == b"blank1"

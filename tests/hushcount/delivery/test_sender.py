@@ -68,25 +68,22 @@ def told(one: Sender) -> list[tuple[str, str, int]]:
     return [(event.what, event.reason, event.reports) for event in one.log]
 
 
-def test_a_value_becomes_a_report_of_each_stream_at_the_collector(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with collecting() as collector, subtests.test(durable=durable):
-            one = sender(collector, home / "own" if durable else None)
-            for value in (VALUE, "four", LONG, ""):
-                one.report(value)
-            assert collector.posts == []
-            assert one.deliver() == Delivery(sent=8)
-            assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
-            assert {len(report) for report in collector.received("discovery")} == {
-                collector.campaign.sealed_bytes("discovery")
-            }
-            assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
-            (token,) = {post.token for post in collector.posts}
-            assert len(token) == 43
-            assert one.deliver() == Delivery()
-            assert one.spent().streams[0].reports == 4
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_value_becomes_a_report_of_each_stream_at_the_collector(
+    collector: FakeCollector, tmp_path: Path, durable: bool
+) -> None:
+    one = sender(collector, tmp_path / "own" if durable else None)
+    for value in (VALUE, "four", LONG, ""):
+        one.report(value)
+    assert collector.posts == []
+    assert one.deliver() == Delivery(sent=8)
+    assert {len(report) for report in collector.received()} == {collector.campaign.sealed_bytes("reports")}
+    assert {len(report) for report in collector.received("discovery")} == {collector.campaign.sealed_bytes("discovery")}
+    assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [4, 4]
+    (token,) = {post.token for post in collector.posts}
+    assert len(token) == 43
+    assert one.deliver() == Delivery()
+    assert one.spent().streams[0].reports == 4
 
 
 def test_requests_for_documents_show_no_token(collector: FakeCollector, tmp_path: Path) -> None:
@@ -331,22 +328,21 @@ def test_a_stale_copy_serves_while_the_collector_fails(collector: FakeCollector,
     assert one.deliver().waiting == 4
 
 
-def test_without_a_campaign_values_wait_if_the_app_keeps_them(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with collecting() as collector, subtests.test(durable=durable):
-            home = home / "own" if durable else None
-            collector.down = True
-            with pytest.raises(NotYet, match=r"^campaign words .*503 .*keep_values"):
-                sender(collector, tmp_path / f"other of {durable}").report(VALUE)
-            one = sender(collector, home, keep_values=True)
-            one.report(VALUE)
-            one.report("four")
-            assert one.deliver() == Delivery(waiting=2)
-            collector.down = False
-            one._present._due = 0.0
-            assert one.deliver() == Delivery(sent=4, remade=4, added=2)
+@pytest.mark.parametrize("durable", [True, False])
+def test_without_a_campaign_values_wait_if_the_app_keeps_them(
+    collector: FakeCollector, tmp_path: Path, durable: bool
+) -> None:
+    home = tmp_path / "own" if durable else None
+    collector.down = True
+    with pytest.raises(NotYet, match=r"^campaign words .*503 .*keep_values"):
+        sender(collector, tmp_path / f"other of {durable}").report(VALUE)
+    one = sender(collector, home, keep_values=True)
+    one.report(VALUE)
+    one.report("four")
+    assert one.deliver() == Delivery(waiting=2)
+    collector.down = False
+    one._present._due = 0.0
+    assert one.deliver() == Delivery(sent=4, remade=4, added=2)
 
 
 def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
@@ -510,32 +506,29 @@ def test_whatever_the_value_is_a_sender_that_keeps_values_acts_alike(subtests: p
                 assert all(b"secret" not in path.read_bytes() for path in (home / "own").iterdir())
 
 
+@pytest.mark.parametrize("durable", [True, False])
 def test_opting_out_empties_the_queue_and_nothing_is_made_or_sent_any_more(
-    subtests: pytest.Subtests, tmp_path: Path
+    collector: FakeCollector, tmp_path: Path, durable: bool
 ) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with collecting() as collector, subtests.test(durable=durable):
-            home = home / "own" if durable else None
-            budget = Budget(None if home is None else home / "budget.json")
-            one = sender(collector, home, budget=budget, keep_values=True)
-            one.report("four")
-            token = one._queue.noted_once("token", lambda: "a" * 40)
-            asked = len(collector.gets)
-            one.forget()
-            assert one.deliver() == Delivery()
-            with pytest.raises(OptedOut):
-                one.report(VALUE)
-            assert collector.posts == []
-            assert len(collector.gets) == asked
-            assert one.spent().streams[0].reports == 1
-            if home is not None:
-                assert b"four" not in (home / "queue.sqlite").read_bytes()
-            budget.opt_in()
-            one.report(VALUE)
-            assert one.deliver() == Delivery(sent=2)
-            assert {post.token for post in collector.posts} != {token}
+    home = tmp_path / "own" if durable else None
+    budget = Budget(None if home is None else home / "budget.json")
+    one = sender(collector, home, budget=budget, keep_values=True)
+    one.report("four")
+    token = one._queue.noted_once("token", lambda: "a" * 40)
+    asked = len(collector.gets)
+    one.forget()
+    assert one.deliver() == Delivery()
+    with pytest.raises(OptedOut):
+        one.report(VALUE)
+    assert collector.posts == []
+    assert len(collector.gets) == asked
+    assert one.spent().streams[0].reports == 1
+    if home is not None:
+        assert b"four" not in (home / "queue.sqlite").read_bytes()
+    budget.opt_in()
+    one.report(VALUE)
+    assert one.deliver() == Delivery(sent=2)
+    assert {post.token for post in collector.posts} != {token}
 
 
 def test_who_opts_out_while_a_report_is_made_finds_nothing_left(
@@ -623,19 +616,17 @@ def test_whoever_opts_out_elsewhere_has_what_waits_deleted(collector: FakeCollec
     assert collector.posts == []
 
 
+@pytest.mark.parametrize("durable", [True, False])
 def test_after_an_opt_out_by_the_budget_the_end_of_a_block_asks_and_sends_nothing(
-    subtests: pytest.Subtests, tmp_path: Path
+    tmp_path: Path, durable: bool
 ) -> None:
-    for number, durable in enumerate([True, False]):
-        home = tmp_path / str(number)
-        home.mkdir()
-        with collecting(epochs=[oblivious()]) as collector, subtests.test(durable=durable):
-            budget = Budget(home / "budget.json") if durable else Budget()
-            with sender(collector, home / "own" if durable else None, delay=timedelta(hours=1), budget=budget) as one:
-                one.report("four")
-                asked = len(collector.gets)
-                budget.opt_out()
-            assert (collector.posts, collector.asked, len(collector.gets)) == ([], [], asked)
+    with collecting(epochs=[oblivious()]) as collector:
+        budget = Budget(tmp_path / "budget.json") if durable else Budget()
+        with sender(collector, tmp_path / "own" if durable else None, delay=timedelta(hours=1), budget=budget) as one:
+            one.report("four")
+            asked = len(collector.gets)
+            budget.opt_out()
+        assert (collector.posts, collector.asked, len(collector.gets)) == ([], [], asked)
 
 
 # Time.
