@@ -13,21 +13,8 @@ from hushcount.delivery.exchange import Reply
 from hushcount.delivery.verdicts import verdict
 
 _STATUSES = (
-    100,
-    200,
-    201,
-    202,
-    204,
-    206,
-    *range(301, 309),
-    *range(400, 432),
-    451,
-    499,
-    *range(500, 505),
-    511,
-    599,
-    999,
-)
+    100, 200, 201, 202, 204, 206, *range(301, 309), *range(400, 432), 451, 499, *range(500, 505), 511, 599, 999,
+)  # fmt: skip
 _PROBLEM = "application/problem+json"
 _NAMES = ("epoch_closed", "unknown_fingerprint", "epoch_not_begun", "too_long", "wrong_length", "a_name_of_the_future")
 _BODIES = (

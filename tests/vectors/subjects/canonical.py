@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import struct
-from contextlib import suppress
 from typing import Any
 
 from hushcount.errors import FormatError
 from hushcount.formats.canonical_json import canonical_json
 from hushcount.formats.reading import DEEPEST, parse_json
-from tests.vectors.subjects.script import word
+from tests.vectors.subjects.script import require_refused, word
 
 _NUMBERS = (
     *(0.0, -0.0, 1.0, -1.0, 0.1, 0.5, 100.0, 123456.789, 1 / 3, 4.5, 2e-3, 1e-6, 1e-7, 1.5e-7, 9.999999999999999e-7),
     *(
-        5e-324,
-        -5e-324,
-        2.2250738585072014e-308,
-        1.7976931348623157e308,
-        1e20,
-        1e21,
-        1e22,
-        1e23,
+        5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 1e20, 1e21, 1e22, 1e23,
         123456789012345680000.0,
     ),
     *(9007199254740991.0, -9007199254740991.0, 9007199254740992.0, 9007199254740994.0, 295147905179352830000.0),
     *(999999999999999700000.0, 999999999999999900000.0, 333333333.3333332, 333333333.33333325, 1e-5, 0.000123, 1e300),
     *(9.5367431640625e-07, 1.0000000000000002, 0.30000000000000004, 1424953923781206.2, 2.5e-8, 1e-10, 6.02214076e23),
-)
+)  # fmt: skip
 _TEXTS = (
     "{}",
     "[]",
@@ -55,12 +47,8 @@ _WRONG: tuple[tuple[str, bytes], ...] = (
     *(
         ("integer_too_large", text)
         for text in (
-            b"9007199254740992",
-            b"-9007199254740992",
-            b"[9007199254740993]",
-            b'{"a":18446744073709551616}',
-            b"1000000000000000000000",
-            b"-99999999999999999999999999",
+            b"9007199254740992", b"-9007199254740992", b"[9007199254740993]", b'{"a":18446744073709551616}',
+            b"1000000000000000000000", b"-99999999999999999999999999",
         )
     ),
     *(("not_finite", text) for text in (b"1e400", b"[-1e309]", b"1.8e308")),
@@ -68,12 +56,8 @@ _WRONG: tuple[tuple[str, bytes], ...] = (
     *(
         ("duplicate_key", text)
         for text in (
-            b'{"a":1,"a":1}',
-            b'{"a":1,"b":2,"a":3}',
-            b'{"a":1,"\\u0061":2}',
-            b'[{"x":{"y":0,"y":0}}]',
-            b'{"":1,"":2}',
-            b'{"__proto__":1,"__proto__":2}',
+            b'{"a":1,"a":1}', b'{"a":1,"b":2,"a":3}', b'{"a":1,"\\u0061":2}', b'[{"x":{"y":0,"y":0}}]',
+            b'{"":1,"":2}', b'{"__proto__":1,"__proto__":2}',
         )
     ),
     *(
@@ -92,47 +76,13 @@ _WRONG: tuple[tuple[str, bytes], ...] = (
     *(
         ("not_json", text)
         for text in (
-            b"",
-            b" ",
-            b"{",
-            b"]",
-            b'{"a":1,}',
-            b"[1,]",
-            b"[1 2]",
-            b"{a:1}",
-            b"{'a':1}",
-            b"NaN",
-            b"Infinity",
-            b"-Infinity",
-            b"01",
-            b"-01",
-            b"+1",
-            b"1.",
-            b".5",
-            b"0x10",
-            b"1e",
-            b"-",
-            b"tru",
-            b"True",
-            b"nul",
-            b'"a',
-            b'"\t"',
-            b'"\n"',
-            b'"\\x41"',
-            b'"\\u12"',
-            b"/* */1",
-            b"1//",
-            b"[1] 2",
-            b"\xef\xbb\xbf{}",
-            b"\xc2\xa01",
-            b'{"a" 1}',
-            b'{"a":}',
-            b"undefined",
-            b"1_000",
-            b"[1]\0",
+            b"", b" ", b"{", b"]", b'{"a":1,}', b"[1,]", b"[1 2]", b"{a:1}", b"{'a':1}", b"NaN", b"Infinity",
+            b"-Infinity", b"01", b"-01", b"+1", b"1.", b".5", b"0x10", b"1e", b"-", b"tru", b"True", b"nul",
+            b'"a', b'"\t"', b'"\n"', b'"\\x41"', b'"\\u12"', b"/* */1", b"1//", b"[1] 2", b"\xef\xbb\xbf{}",
+            b"\xc2\xa01", b'{"a" 1}', b'{"a":}', b"undefined", b"1_000", b"[1]\0",
         )
     ),
-)
+)  # fmt: skip
 
 
 def _double(value: float) -> dict[str, str]:
@@ -148,14 +98,10 @@ def _drawn() -> list[float]:
 def _refused() -> list[dict[str, str]]:
     made = []
     for reason, raw in _WRONG:
-        with suppress(FormatError, ValueError):
-            canonical_json(parse_json(raw, "it"))
-            raise AssertionError(f"{raw[:60]!r} is not refused")
+        require_refused((FormatError, ValueError), lambda text: canonical_json(parse_json(text, "it")), raw)
         made.append({"bytes": raw.hex(), "reason": reason} if len(raw) < 1000 else _repeated(raw, reason))
     for bits in ("7ff0000000000000", "fff0000000000000", "7ff8000000000000", "7ff0000000000001", "ffffffffffffffff"):
-        with suppress(ValueError):
-            canonical_json(struct.unpack(">d", bytes.fromhex(bits))[0])
-            raise AssertionError(f"{bits} is not refused")
+        require_refused(ValueError, canonical_json, struct.unpack(">d", bytes.fromhex(bits))[0])
         made.append({"double": bits, "reason": "not_finite"})
     return made
 

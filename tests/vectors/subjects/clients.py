@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +15,7 @@ from hushcount.errors import UsageError
 from hushcount.many_clients import ManyClients
 from hushcount.randomness import SystemWords
 from tests.vectors.subjects.campaigns import WORDS, campaign
-from tests.vectors.subjects.script import Recorder, octets
+from tests.vectors.subjects.script import Recorder, octets, require_refused
 from tests.vectors.subjects.signing import AT, moment
 
 _ACCEPTED: tuple[tuple[str, str, tuple[str | None, ...]], ...] = (
@@ -78,27 +77,19 @@ def _report(name: str, stream: str, value: str | None, items: tuple[str, ...] | 
 def _refused() -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     for reason, name, stream, value in _REFUSED:
-        _require_refused(name, stream, value, WORDS.items)
+        require_refused(UsageError, _report, name, stream, value, WORDS.items)
         listed = {} if _of(name).dictionary is None else {"items": list(WORDS.items)}
         made.append({"campaign": name, **listed, "stream": stream, "value": value, "at": AT, "reason": reason})
     for items in _OTHER_ITEMS:
-        _require_refused("grr", "reports", "one", items)
+        require_refused(UsageError, _report, "grr", "reports", "one", items)
         given = {"campaign": "grr", "items": list(items), "stream": "reports", "value": "one", "at": AT}
         made.append({**given, "reason": "another_dictionary"})
     for at in ("2019-12-31T23:59:59Z", "2120-01-01T00:00:00Z"):
         for stream in ("reports", "discovery"):
-            with suppress(UsageError):
-                valid_key(campaign("both").keys.analyzer, moment(at))
-                raise AssertionError(f"the keys are valid at {at}")
+            require_refused(UsageError, valid_key, campaign("both").keys.analyzer, moment(at))
             given = {"campaign": "both", "items": list(WORDS.items), "stream": stream, "value": "one", "at": at}
             made.append({**given, "reason": "no_valid_key"})
     return made
-
-
-def _require_refused(name: str, stream: str, value: str, items: tuple[str, ...]) -> None:
-    with suppress(UsageError):
-        _report(name, stream, value, items)
-        raise AssertionError(f"{name}: {value} is not refused")
 
 
 def data() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,13 @@ from hushcount.campaigns.dictionary import Dictionary, items_of, read_dictionary
 from hushcount.errors import UsageError
 from hushcount.items import canonical
 from hushcount.oracles.catalogue import build
+from tests.vectors.subjects.script import require_refused
 
 _FILES = (
-    b"a\n",
-    b"a",
-    b"a\r\nb\r\n",
-    b"b\na\n",
-    b"\xef\xbb\xbfa\nb",
-    "größer\nZürich\n".encode(),
-    "gro\u0308ßer\n".encode(),
-    b" \n  \n",
-    b"a\nA\n",
-    "日本\n".encode(),
-    b"one\ntwo\nthree\nfour\nfive\n",
+    b"a\n", b"a", b"a\r\nb\r\n", b"b\na\n", b"\xef\xbb\xbfa\nb", "größer\nZürich\n".encode(),
+    "gro\u0308ßer\n".encode(), b" \n  \n", b"a\nA\n", "日本\n".encode(), b"one\ntwo\nthree\nfour\nfive\n",
     "\U0001fae0\n".encode(),
-)
+)  # fmt: skip
 _WRONG = (
     (b"", "no_items"),
     (b"\n", "empty"),
@@ -75,9 +66,7 @@ def _accepted(octets: bytes) -> dict[str, Any]:
 def data() -> dict[str, Any]:
     """Return the file's content."""
     for octets, _ in _WRONG:
-        with suppress(UsageError):
-            _read(octets)
-            raise AssertionError(f"{octets!r} is not refused")
+        require_refused(UsageError, _read, octets)
     return {
         "subject": "dictionaries",
         "about": "A dictionary file's bytes to items and digest; values to positions, and to items of a pool",

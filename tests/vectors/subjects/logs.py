@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
@@ -12,6 +11,7 @@ from hushcount.errors import FormatError
 from hushcount.formats.reading import validated
 from hushcount.newest import Newest, Untrusted
 from tests.vectors.subjects.campaigns import campaign
+from tests.vectors.subjects.script import require_refused
 from tests.vectors.subjects.signing import delegated, delegation, plain, restart, signed
 
 
@@ -205,9 +205,7 @@ def _malformed() -> list[dict[str, Any]]:
     ]
     made = []
     for reason, changes in wrong:
-        with suppress(FormatError):
-            validated(CampaignLog, {**log, **changes}, "it")
-            raise AssertionError(f"{changes} is not refused")
+        require_refused(FormatError, validated, CampaignLog, {**log, **changes}, "it")
         made.append({"rule": "heads", "log": {**log, **changes}, "reason": reason})
     return made
 

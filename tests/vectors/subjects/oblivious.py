@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from hushcount.discovery.pairs import DiscoveryFormat, name_of
 from hushcount.wire.sealing import Sealer
 from keys.evaluating import EvaluatorKey
 from tests.evaluator import rfc9497 as twin
-from tests.vectors.subjects.script import octets
+from tests.vectors.subjects.script import octets, require_refused
 from tests.vectors.subjects.sealing import keypair, sealed
 
 SEED = octets(32, "evaluator")
@@ -134,9 +133,7 @@ def _refused_questions() -> list[dict[str, Any]]:
         ("not_an_element", good + bytes(32)),
     ]
     for _, blinded in wrong:
-        with suppress(ValueError):
-            EvaluatorKey(SEED).evaluate(blinded)
-            raise AssertionError(f"{blinded.hex()} is not refused")
+        require_refused(ValueError, EvaluatorKey(SEED).evaluate, blinded)
     given = {"rule": "evaluate", "seed": SEED.hex()}
     return [{**given, "blinded": asked.hex(), "reason": reason} for reason, asked in wrong]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from hushcount.campaigns.delegation import CampaignSignature
@@ -11,6 +10,7 @@ from hushcount.formats.reading import validated
 from hushcount.newest import Newest, Untrusted
 from hushcount.policy import Policy, PolicyTerms
 from tests.vectors.subjects.campaigns import campaign
+from tests.vectors.subjects.script import require_refused
 from tests.vectors.subjects.signatures import wrong_campaigns
 from tests.vectors.subjects.signing import AT, OPERATOR, delegated, delegation, moment, part, plain, signed
 
@@ -132,9 +132,7 @@ def _refused() -> list[dict[str, Any]]:
         made.append({**_entry(name, terms, given, at), "reason": reason})
     for changes in _MALFORMED:
         content = {key: value for key, value in {**plain(_policy("grr")), **changes}.items() if value is not None}
-        with suppress(FormatError):
-            validated(PolicyTerms, content, "it")
-            raise AssertionError(f"{changes} is not refused")
+        require_refused(FormatError, validated, PolicyTerms, content, "it")
         made.append(
             {
                 "policy": content,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -18,6 +19,15 @@ def word(*name: object) -> int:
 def octets(length: int, *name: object) -> bytes:
     """Return the bytes of a name, at most 64."""
     return hashlib.blake2b(repr(name).encode(), digest_size=length).digest()
+
+
+def require_refused(
+    error: type[Exception] | tuple[type[Exception], ...], call: Callable[..., object], *given: object
+) -> None:
+    """Raise AssertionError unless a call with these arguments is refused by this error."""
+    with suppress(error):
+        call(*given)
+        raise AssertionError(f"{given} is not refused")
 
 
 class ExhaustedError(Exception):

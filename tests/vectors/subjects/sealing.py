@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from nacl.bindings import crypto_box_seed_keypair
 
 from hushcount.wire.sealing import Sealer, seal_rows
-from tests.vectors.subjects.script import octets
+from tests.vectors.subjects.script import octets, require_refused
 
 _PRIME = (1 << 255) - 19
 SMALL_ORDER = (
@@ -69,9 +68,7 @@ def _refused() -> list[dict[str, Any]]:
     keys += [(public[:31], "wrong_length"), (public + b"\0", "wrong_length"), (b"", "wrong_length")]
     made = []
     for key, reason in keys:
-        with suppress(ValueError):
-            sealed(plain, key, secret)
-            raise AssertionError(f"{key.hex()} is not refused")
+        require_refused(ValueError, sealed, plain, key, secret)
         given = {"public_key": key.hex(), "ephemeral_secret": secret.hex(), "plain": plain.hex()}
         made.append({"rule": "seal", **given, "reason": reason})
     box = sealed(plain, public, secret)

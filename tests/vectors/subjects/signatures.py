@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import Signature, SignatureError, signed_bytes, verify
 from keys.private import SigningKey
 from tests.vectors.subjects.campaigns import campaign, evaluator_key
+from tests.vectors.subjects.script import require_refused
 from tests.vectors.subjects.signing import (
     AT,
     BEGIN,
@@ -76,9 +76,7 @@ def _bytes_refused() -> list[dict[str, Any]]:
         wrong.append(("wrong_signature", "campaign", payload, Signature(key_id=good.key_id, signature=turned.hex())))
     made = []
     for reason, purpose, given, signature in wrong:
-        with suppress(SignatureError):
-            verify([part(OPERATOR)], given, purpose, signature)  # type: ignore[arg-type]
-            raise AssertionError(f"{reason} is not refused")
+        require_refused(SignatureError, verify, [part(OPERATOR)], given, purpose, signature)
         made.append(
             {
                 "rule": "bytes",
@@ -96,9 +94,7 @@ def _bytes_refused() -> list[dict[str, Any]]:
         {"at": AT},
     ):
         content = {**plain(good), **changes}
-        with suppress(ValidationError):
-            Signature.model_validate(content)
-            raise AssertionError(f"{changes} is not refused")
+        require_refused(ValidationError, Signature.model_validate, content)
         made.append(
             {
                 "rule": "bytes",
@@ -225,9 +221,7 @@ def _wrong_restarts(
 def _campaigns_refused() -> list[dict[str, Any]]:
     made = []
     for name, reason, signature, keys, at in wrong_campaigns():
-        with suppress(SignatureError):
-            verify_campaign(keys, campaign(name), signature, moment(at))
-            raise AssertionError(f"{name}: {reason} is not refused")
+        require_refused(SignatureError, verify_campaign, keys, campaign(name), signature, moment(at))
         given = {"rule": "campaign", "keys": [plain(key) for key in keys], "campaign": name, "at": at}
         made.append({**given, "signature": plain(signature), "reason": reason})
     return made
@@ -244,9 +238,7 @@ def _statements_malformed() -> list[dict[str, Any]]:
             wrong += [{**good, "epoch": 0}, {**good, "epoch": 2_147_483_648}, {**good, "head": good["head"].upper()}]
         for one in wrong:
             content = {**plain(signed(grr)), name: one}
-            with suppress(ValidationError):
-                CampaignSignature.model_validate_json(json.dumps(content))
-                raise AssertionError(f"{content} is not refused")
+            require_refused(ValidationError, CampaignSignature.model_validate_json, json.dumps(content))
             given = {"rule": "campaign", "keys": _keys(OPERATOR), "campaign": "grr", "at": AT}
             made.append({**given, "signature": content, "reason": "malformed"})
     return made

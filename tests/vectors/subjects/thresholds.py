@@ -15,24 +15,14 @@ from hushcount.maths.probability import (
 )
 from hushcount.oracles.responders.interval import Interval
 from hushcount.oracles.responders.unary import Unary
+from tests.vectors.subjects.script import require_refused
 
 _EPSILONS = (1e-4, 0.1, 0.6931471805599453, 1.0, 1.0000000000000002, 2.5, 12.0, 40.0)
 _SHAPES = ((2, 1), (3, 2), (10, 3), (1024, 275), (65_537, 17_000), (2_147_483_647, 1), (PRIME, 620_136_698_185_898_879))
 _OUTSIDE = (
-    0.0,
-    -0.0,
-    5e-324,
-    1e-5,
-    9.999999999999999e-5,
-    40.00000000000001,
-    41.0,
-    100.0,
-    1e21,
-    1e308,
-    -1e-4,
-    -1.0,
+    0.0, -0.0, 5e-324, 1e-5, 9.999999999999999e-5, 40.00000000000001, 41.0, 100.0, 1e21, 1e308, -1e-4, -1.0,
     -40.0,
-)
+)  # fmt: skip
 _PROBABILITIES = (0.0, 5e-324, 5e-20, 5.5e-20, 0.1, 0.25, 0.5, 0.9999999999999999, 1.0)
 
 
@@ -69,14 +59,14 @@ def _refused() -> list[dict[str, Any]]:
     )
     for rule, call, given in rules:
         for epsilon in _OUTSIDE:
-            _require_refused(call, epsilon)
+            require_refused(ValueError, call, epsilon)
             made.append({"rule": rule, "epsilon": epsilon, **given, "reason": "epsilon_out_of_range"})
     for probability in (-5e-324, -0.5, 1.0000000000000002, 2.0, 1e308, -1.0):
-        _require_refused(probability_threshold, probability)
+        require_refused(ValueError, probability_threshold, probability)
         made.append({"rule": "probability", "probability": probability, "reason": "probability_out_of_range"})
     for epsilon in (1e-4, 1.0, 40.0):
         for keep in (0, 1 << 64, (1 << 64) + 1, -1):
-            _require_refused(lambda e, keep=keep: spending_flip(e, keep), epsilon)
+            require_refused(ValueError, spending_flip, epsilon, keep)
             made.append({"rule": "flip", "epsilon": epsilon, "keep": str(keep), "reason": "keep_out_of_range"})
         for width, size, reason in (
             (1, 1, "width_out_of_range"),
@@ -88,7 +78,7 @@ def _refused() -> list[dict[str, Any]]:
             (2, 2, "size_out_of_range"),
             (PRIME, PRIME, "size_out_of_range"),
         ):
-            _require_refused(lambda e, width=width, size=size: Interval.spending(e, width, size).keep, epsilon)
+            require_refused(ValueError, Interval.spending, epsilon, width, size)
             given = {"epsilon": epsilon, "width": str(width), "size": str(size)}
             made.append({"rule": "spending", **given, "reason": reason})
     for width, size in ((PRIME, 1), (PRIME, 3), (PRIME, 7), (PRIME, 100)):
@@ -99,12 +89,6 @@ def _refused() -> list[dict[str, Any]]:
             given = {"epsilon": epsilon, "width": str(width), "size": str(size)}
             made.append({"rule": "spending", **given, "reason": "says_nothing"})
     return made
-
-
-def _require_refused(call: Callable[[float], int], given: float) -> None:
-    with suppress(ValueError):
-        call(given)
-        raise AssertionError(f"{given} is not refused")
 
 
 def data() -> dict[str, Any]:
