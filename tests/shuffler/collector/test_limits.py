@@ -34,11 +34,25 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def head(collector: Running, length: int | str) -> bytes:
-    return (
-        f"POST {collector.path()} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
-        f"Content-Length: {length}\r\n\r\n"
-    ).encode()
+def head(collector: Running, length: int | None) -> bytes:
+    """Return the head of a post whose body has a length, or comes in chunks."""
+    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    fields = f"POST {collector.path()} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
+    return f"{fields}{framing}\r\n\r\n".encode()
+
+
+def flood(collector: Running, first: bytes, more: bytes) -> tuple[int, bytes]:
+    """Send the first bytes, and then more until the collector hangs up; return how many, and the answer."""
+    sent, answer = 0, b""
+    with connect(collector) as connection:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(first)
+            while sent < GIB:
+                connection.sendall(more)
+                sent += len(more)
+        with suppress(OSError):
+            answer = read_all(connection)
+    return sent, answer
 
 
 def memory(collector: Running) -> int:
@@ -73,50 +87,20 @@ def test_a_gibibyte_is_refused_by_its_stated_length_before_it_is_sent(collector:
         assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_gibibyte_that_is_sent_all_the_same_is_cut_off(collector: Running) -> None:
-    before = memory(collector)
-    sent = 0
-    with connect(collector) as connection:
-        connection.sendall(head(collector, GIB))
-        try:
-            while sent < GIB:
-                sent += connection.send(bytes(1 << 20))
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-    assert sent < GIB
-    assert memory(collector) - before < 64 << 20
-
-
-def test_a_gibibyte_in_chunks_is_refused_while_it_comes(collector: Running) -> None:
-    before = memory(collector)
-    sent, answer = 0, b""
-    with connect(collector) as connection:
-        connection.sendall(head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
-        try:
-            while sent < GIB:
-                connection.sendall(b"10000\r\n" + bytes(1 << 16) + b"\r\n")
-                sent += 1 << 16
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        answer = read_all(connection)
-    assert sent < GIB
-    assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")
-    assert memory(collector) - before < 64 << 20
-
-
-def test_a_head_without_end_is_cut_off(collector: Running) -> None:
-    before, counted = memory(collector), refused(collector, "head_too_long")
-    sent = 0
-    with connect(collector) as connection:
-        try:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\n")
-            while sent < GIB:
-                sent += connection.send(b"X-More: " + b"a" * 60_000 + b"\r\n")
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-    assert sent < 64 << 20
-    assert refused(collector, "head_too_long") == counted + 1
-    assert memory(collector) - before < 64 << 20
+def test_what_is_sent_without_end_is_cut_off(subtests: pytest.Subtests, collector: Running) -> None:
+    for reason, first, more in [
+        ("too_long", head(collector, GIB), bytes(1 << 20)),
+        ("too_long", head(collector, None), b"10000\r\n" + bytes(1 << 16) + b"\r\n"),
+        ("head_too_long", b"GET /healthz HTTP/1.1\r\n", b"X-More: " + b"a" * 60_000 + b"\r\n"),
+    ]:
+        with subtests.test(reason=reason, more=more[:10]):
+            before, counted = memory(collector), refused(collector, reason)
+            sent, answer = flood(collector, first, more)
+            assert sent < 64 << 20
+            # The system may drop the answer where more came than was read.
+            assert answer == b"" or answer.startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 431 "))
+            assert refused(collector, reason) == counted + 1
+            assert memory(collector) - before < 64 << 20
 
 
 def test_a_head_of_very_many_small_headers_is_refused(subtests: pytest.Subtests, collector: Running) -> None:
@@ -157,7 +141,7 @@ def test_what_a_chunked_body_has_besides_its_content_is_bounded(
                     "headers after it": chunk + b"\r\n" + bytes(length) + b"\r\n0\r\n" + b"x:\r\n" * 20_000 + b"\r\n",
                     "small chunks of long extensions": (b"1;x=" + b"a" * 600 + b"\r\n0\r\n") * length + b"0\r\n\r\n",
                 }[part]
-                request = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+                request = head(collector, None)
                 if answered:
                     request = request.replace(b"octet-stream", b"wrong")
                 before, stored = refused(collector, "malformed_request"), acknowledged(collector)
@@ -183,7 +167,7 @@ def test_what_a_chunked_body_has_besides_its_content_is_bounded(
 def test_a_body_in_very_small_chunks_is_taken(collector: Running, site: Site) -> None:
     """400 reports in chunks of one byte: five times as many bytes as the body, and more than a head may have."""
     body = os.urandom(400 * site.campaign().sealed_bytes("reports"))
-    request = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+    request = head(collector, None)
     with connect(collector) as connection:
         connection.sendall(request + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
@@ -247,15 +231,6 @@ def test_what_is_no_http_is_answered_with_a_problem_and_counted(subtests: pytest
             assert collector.get("/healthz").status_code == 200
 
 
-def test_a_second_request_that_is_no_http_is_answered_too(collector: Running, site: Site) -> None:
-    length = site.campaign().sealed_bytes("reports")
-    with connect(collector) as connection:
-        connection.sendall(head(collector, length) + os.urandom(length))
-        assert connection.recv(65536).startswith(b"HTTP/1.1 202 ")
-        connection.sendall(b"\x00\x01\x02\x03\r\n\r\n")
-        assert problem_of(read_all(connection))["status"] == 400
-
-
 def test_a_second_request_whose_target_cannot_be_read_is_answered_and_counted(
     subtests: pytest.Subtests, collector: Running, site: Site
 ) -> None:
@@ -273,7 +248,7 @@ def test_a_second_request_whose_target_cannot_be_read_is_answered_and_counted(
 
 def test_what_follows_a_refusal_gets_no_second_answer(collector: Running) -> None:
     with connect(collector) as connection:
-        chunked = head(collector, "0").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        chunked = head(collector, None)
         connection.sendall(chunked.replace(b"octet-stream", b"wrong"))
         answer = connection.recv(65536)
         connection.sendall(b"zz\r\n")
