@@ -59,14 +59,6 @@ def test_an_answer_gives_the_output_of_each_value_and_proves_the_key(evaluator: 
         evaluations.finish(answer.content, EvaluatorKey(os.urandom(32)).public_key)
 
 
-def test_a_batch_of_any_length_is_answered(subtests: pytest.Subtests, evaluator: Running, site: Site) -> None:
-    for number in [1, 2, 299]:
-        with subtests.test(number=number):
-            evaluations = asked(*[f"{one}" for one in range(number)])
-            found = evaluations.finish(ask(evaluator, evaluations.blinded).content, public_key(site))
-            assert len(set(found)) == number
-
-
 def test_a_wrong_body_is_refused(subtests: pytest.Subtests, evaluator: Running) -> None:
     for body, status, name in [
         (b"", 400, "wrong_evaluations"),

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.public_keys import EvaluatorKeyPart
-from hushcount.campaigns.signatures import SignatureError
 from hushcount.client import Client
 from hushcount.discovery.making import finish_all
 from hushcount.discovery.oblivious import Unanswered
 from hushcount.discovery.pairs import name_of
 from hushcount.errors import UsageError
 from hushcount.policy import Policy
-from keys import directories
 from keys.evaluating import EvaluatorKey
-from keys.roles import SigningRole
-from keys.vouching import delegate
 from tests.hushcount.campaigns.test_campaign_file import WORDS, data, evaluator
 from tests.hushcount.delivery.evaluating import read
 from tests.hushcount.test_client import AUX_SERVER
@@ -101,37 +95,3 @@ def test_who_has_no_way_to_ask_is_told_before_anything_is_counted() -> None:
     keyed = Client(Campaign.model_validate(data()), policy=Policy.trusting(), dictionary=WORDS)
     with pytest.raises(UsageError, match="evaluator"):
         keyed.pending_discovery("new")
-
-
-def test_a_campaign_needs_exactly_the_evaluators_key_that_its_hash_needs(tmp_path: Path) -> None:
-    assert oblivious().redacted() == oblivious()
-    oblivious().write(tmp_path / "words.json")
-    assert Campaign.read(tmp_path / "words.json").fingerprint == oblivious().fingerprint
-    for wrong in (
-        {"keys": {**data()["keys"], "evaluator": [evaluator(5)]}},
-        {"discovery": {**oblivious().model_dump(mode="json")["discovery"]}},
-    ):
-        with pytest.raises(ValueError, match=r"keys\.evaluator"):
-            Campaign.model_validate(data() | wrong)
-    with pytest.raises(ValueError, match=r"keys\.evaluator: 2"):
-        oblivious(keys=data()["keys"]).model_validate(
-            {**oblivious().model_dump(), "keys": {**data()["keys"], "evaluator": [evaluator(5), evaluator(6)]}}
-        )
-
-
-def test_a_publisher_names_no_key_of_an_evaluator_that_the_operator_did_not_list(tmp_path: Path) -> None:
-    operator, publisher = keys_of(tmp_path, "operator"), keys_of(tmp_path, "publisher")
-    (verify,) = directories.verify_keys(tmp_path / "publisher", "publisher")
-    for listed, is_good in ((), False), ((6,), False), ((6, 5), True):
-        named = [EvaluatorKeyPart(**evaluator(secret)) for secret in listed]
-        delegation = delegate(operator, oblivious(), verify, 9, 1, named)
-        if is_good:
-            delegation.require(oblivious(), publisher.id)
-        else:
-            with pytest.raises(SignatureError, match="evaluator"):
-                delegation.require(oblivious(), publisher.id)
-
-
-def keys_of(directory: Path, role: SigningRole) -> directories.KeyReference:
-    directories.create(directory / role, 1, [role])
-    return directories.active_key(directory / role, role)

@@ -121,17 +121,6 @@ def test_the_clients_own_check_takes_the_rfcs_proofs_and_no_other(subtests: pyte
                 assert not holds(*parts)
 
 
-def test_the_clients_own_check_takes_what_the_library_makes(subtests: pytest.Subtests) -> None:
-    key = EvaluatorKey(secrets.token_bytes(32))
-    for number in (1, 2, 17):
-        with subtests.test(number=number):
-            blinded = evaluations_of([None] * number).blinded
-            answer = key.evaluate(blinded)
-            asked, answered = ([text[32 * row : 32 * row + 32] for row in range(number)] for text in (blinded, answer))
-            assert holds(key.public_key, asked, answered, answer[-PROOF_BYTES:])
-            assert number == 1 or not holds(key.public_key, asked, answered[::-1], answer[-PROOF_BYTES:])
-
-
 def test_a_wrong_proof_writes_nothing_to_standard_error_in_any_thread() -> None:
     ended = subprocess.run(  # noqa: S603
         [sys.executable, "-c", _WRONG_PROOFS],

@@ -19,7 +19,7 @@ from hushcount.memory import ClientMemory
 from hushcount.policy import Policy
 from hushcount.wire.sealing import SEAL_BYTES
 from keys.private import PrivateKey
-from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
+from tests.hushcount.campaigns.test_campaign_file import WORDS, changed
 from tests.support.allowances import Boundless
 
 ANALYZER, AUX_SERVER = PrivateKey(bytes([1]) * 32), PrivateKey(bytes([2]) * 32)
@@ -182,23 +182,6 @@ def opened(client: Client, value: str) -> np.ndarray:
     assert plain is not None
     reports, _ = client.campaign.require_frequency().unpack(np.frombuffer(plain[16:], np.uint8)[None])
     return reports
-
-
-def test_streams_that_a_campaign_does_not_carry_are_refused() -> None:
-    only_frequency, only_discovery = data(), data()
-    del only_frequency["discovery"], only_discovery["mechanism"]
-    with pytest.raises(UsageError, match="discovery"):
-        Client(Campaign.model_validate(only_frequency), policy=Policy.trusting(), dictionary=WORDS).discovery_report(
-            "four"
-        )
-    with pytest.raises(UsageError, match="frequency"):
-        Client(Campaign.model_validate(only_discovery), policy=Policy.trusting(), dictionary=WORDS).report("one")
-
-
-def test_no_values_give_no_reports() -> None:
-    client = client_of("ss")
-    assert client.reports([]).shape == (0, client.campaign.sealed_bytes("reports"))
-    assert client.discovery_reports([]).shape == (0, client.campaign.sealed_bytes("discovery"))
 
 
 BLOCKER = """

@@ -134,25 +134,6 @@ def test_why_a_string_may_be_no_item(subtests: pytest.Subtests) -> None:
             assert says in str(fault_of_item(value))
 
 
-def test_what_joins_letters_in_a_script_is_part_of_it() -> None:
-    persian, kannada, mongolian = (
-        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-        "\u0cb8\u0ccd\u200c",
-        "\u182d\u180e\u1820",
-    )
-    for value in [
-        persian,
-        kannada,
-        mongolian,
-        "\u1820\u180b",
-        "\u845b\U000e0100",
-        "\u2229\ufe00",
-        "\u06dd",
-        "1\ufe0f\u20e3",
-    ]:
-        assert may_be_item(value)
-
-
 def test_every_emoji_may_be_an_item() -> None:
     emoji = lines_of("emoji")
     assert len(emoji) == 5_244

@@ -101,12 +101,6 @@ def test_whatever_is_interrupted_a_listed_key_has_its_private_key(
     assert listed == {("new", 0), ("new", 2), ("old", 1), ("old", 2)}
 
 
-def test_without_a_time_the_next_key_is_active_at_once(keys: Path) -> None:
-    rotate(keys, ("analyzer",), overlap=WEEK, now=day(10))
-    assert states(keys, 10) == ["expiring", "active"]
-    assert states(keys, 10, "aux_server") == ["active"]
-
-
 def test_keys_can_be_rotated_again_and_again(keys: Path) -> None:
     for number in range(1, 5):
         rotate(keys, ("analyzer",), overlap=WEEK, now=day(10 * number))

@@ -10,11 +10,10 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nacl.signing import VerifyKey
 
 from hushcount.campaigns.campaign import Campaign
 from hushcount.campaigns.delegation import read_campaign_signature, verify_campaign
-from hushcount.campaigns.public_keys import VerifyKeyPart, verify_key_id
+from hushcount.campaigns.public_keys import VerifyKeyPart
 from hushcount.campaigns.signatures import (
     Purpose,
     Signature,
@@ -27,7 +26,6 @@ from keys.directories import active_key, create, verify_keys
 from keys.private import SigningKey
 from keys.rotation import retire, rotate
 from tests.support.jobs import done, new_campaign, new_keys, refused, write_lines
-from tests.support.records import key_file
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 KEY, OTHER = SigningKey(bytes(range(32))), SigningKey(bytes(range(1, 33)))
@@ -81,14 +79,6 @@ def test_only_trusted_keys_count() -> None:
         verify((part(KEY),), b"manifest", "manifest", forged)
 
 
-def test_it_is_plain_ed25519_over_purpose_and_bytes() -> None:
-    """By another interface of the library, and by the construction as it is written down."""
-    signature = KEY.sign(b"payload", "summary")
-    message = b"hushcount signature 1\0summary\0payload"
-    assert VerifyKey(KEY.public_key).verify(message, bytes.fromhex(signature.signature)) == message
-    assert verify_key_id(KEY.public_key) == KEY.id
-
-
 def test_a_purpose_that_is_none_is_refused() -> None:
     for purpose in ("", "manifest\0", "Campaign", "else"):
         with pytest.raises(ValueError, match="purpose is"):
@@ -118,34 +108,6 @@ def test_keys_of_every_state_verify_but_a_retired_one(tmp_path: Path) -> None:
     verify(verify_keys(tmp_path, "operator"), b"x", "campaign", new)
     with pytest.raises(SignatureError, match="trusted"):
         verify(verify_keys(tmp_path, "operator"), b"x", "campaign", old)
-
-
-def test_a_signing_key_file_that_cannot_be_used_signs_nothing(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for damage in (
-        "mode",
-        "other role",
-        "changed",
-        "missing",
-    ):
-        with subtests.test(damage=damage):
-            here = tmp_path / damage
-            here.mkdir()
-            create(here, days=30, roles=("operator", "shuffler"))
-            path = key_file(here, "operator")
-            record = json.loads(path.read_text())
-            reference = active_key(here, "operator")
-            if damage == "mode":
-                path.chmod(0o644)
-            elif damage == "other role":
-                path.write_bytes(key_file(here, "shuffler").read_bytes())
-            elif damage == "changed":
-                path.write_text(json.dumps({**record, "secret": record["secret"][::-1]}))
-            else:
-                path.unlink()
-            with pytest.raises(UsageError, match=r"mode 0644|holds another key|No such file") as caught:
-                reference.sign(b"x", "campaign")
-            for text in (record["secret"], record["secret"][::-1]):
-                assert text[:16] not in str(caught.value)
 
 
 # Campaign files.

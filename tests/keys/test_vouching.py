@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -131,30 +130,11 @@ def test_a_restart_of_another_campaign_is_not_handed_on(home: Path) -> None:
     assert not (home / "words.json.sig").exists()
 
 
-def test_a_delegation_says_how_far_it_may_go(home: Path) -> None:
-    refused(
-        "campaign", "delegate", "--campaign", home / "words.json", "--keys", home / "operator", "--publisher",
-        home / "publisher", "--last-epoch", 4098, "--serial", 1, "--out", home / "far.json",
-        says=["last_epoch is 4098", "at most 4097"],
-    )  # fmt: skip
-
-
 def test_an_epoch_follows_one_of_the_same_campaign_before_it(home: Path) -> None:
     new = ("campaign", "new", "--mechanism", "grr", "--epsilon", 1, "--dictionary", home / "words.txt", "--keys",
            home / "keys", "--out", home / "x.json", "--after", home / "words.json")  # fmt: skip
     refused(*new, "--id", "other", says=["campaign words", "other"])
     refused(*new, "--id", "words", "--epoch", 1, says=["epoch is 1"])
-
-
-def test_a_policy_lists_what_the_campaign_costs(home: Path) -> None:
-    answer = done(
-        "campaign", "policy", "--campaign", home / "words.json", "--keys", home / "operator", "--out",
-        home / "policy.json", "--json",
-    ).json  # fmt: skip
-    assert answer == json.loads((home / "policy.json").read_text())
-    campaign = Campaign.read(home / "words.json")
-    assert answer["max_epsilon"] == campaign.require_frequency().epsilon
-    assert answer["max_discovery_epsilon"] == campaign.require_keep_rule().epsilon
 
 
 def test_more_evaluator_keys_than_a_delegation_lists_are_refused_in_one_sentence(home: Path) -> None:

@@ -6,15 +6,11 @@ import json
 from pathlib import Path
 
 import apache_beam as beam
-import pytest
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.client import Client
-from hushcount.errors import UsageError
-from hushcount.policy import Policy
 from keys.directories import KeyReference
 from pipelines.jobs.job import Place
-from tests.hushcount.campaigns.test_campaign_file import WORDS, changed, data
+from tests.hushcount.campaigns.test_campaign_file import changed, data
 from tests.pipelines.jobs.test_secrets import unfolded
 from tests.support.jobs import Chain, done, found, new_campaign, new_keys, summary, values_of, write_lines
 from tests.support.records import release_job
@@ -54,24 +50,11 @@ def test_every_campaign_file_has_a_key_of_its_own(tmp_path: Path) -> None:
     assert len({campaign.discovery_format.hash_key for campaign in made}) == 2
 
 
-def test_exactly_one_of_key_and_commitment_is_given() -> None:
-    none = data()
-    del none["discovery"]["hash_key"]
-    for wrong in (none, changed("discovery.hash_key_commitment", "00" * 32)):
-        with pytest.raises(ValueError, match=r"1 .*keyed"):
-            Campaign.model_validate(wrong)
-
-
 def test_without_discovery_there_is_nothing_to_withhold() -> None:
     plain = data()
     del plain["discovery"]
     campaign = Campaign.model_validate(plain)
     assert campaign.redacted() == campaign
-
-
-def test_clients_refuse_it() -> None:
-    with pytest.raises(UsageError, match="hash key"):
-        Client(Campaign.model_validate(data()).redacted(), policy=Policy.trusting(), dictionary=WORDS)
 
 
 def test_it_does_not_give_the_hash_of_a_guess() -> None:

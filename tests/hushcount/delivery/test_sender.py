@@ -268,15 +268,6 @@ def test_an_unknown_fingerprint_is_asked_for_again_before_anything_is_given_up(c
     assert one.deliver() == Delivery(dropped={"unknown_fingerprint": 2})
 
 
-def test_an_epoch_that_has_not_begun_is_waited_for(collector: FakeCollector) -> None:
-    one = sender(collector)
-    one.report(VALUE)
-    collector.answers = [(409, "epoch_not_begun", {})]
-    assert one.deliver().waiting == 2
-    again_now(one)
-    assert one.deliver() == Delivery(sent=2)
-
-
 def test_a_collector_that_closes_the_epoch_that_it_serves_does_not_make_a_client_spend(
     collector: FakeCollector,
 ) -> None:
@@ -354,13 +345,6 @@ def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
         one.report(VALUE)
     assert one.deliver() == Delivery()
     assert told(one)[0][0] == "refused"
-
-
-def test_of_a_campaign_that_the_policy_refuses_nothing_more_is_fetched(collector: FakeCollector) -> None:
-    collector.signature = signed(collector.campaign, STRANGER)
-    with pytest.raises(Untrusted):
-        sender(collector).report(VALUE)
-    assert [path for path, _ in collector.gets] == ["/v1/campaigns/words"]
 
 
 def test_a_refused_successor_changes_nothing(collector: FakeCollector, tmp_path: Path) -> None:
@@ -581,19 +565,6 @@ def test_a_process_that_slept_between_its_claim_and_its_post_posts_nothing_again
             patched.setattr(Queue, "claim", asleep)
             assert one.deliver() == Delivery()
             assert [len(collector.received(stream)) for stream in ("reports", "discovery")] == [1, 1]
-
-
-def test_who_opted_out_asks_the_collector_for_nothing(collector: FakeCollector, tmp_path: Path) -> None:
-    one = sender(collector, tmp_path)
-    one.report(VALUE)
-    one._present._due = one._present._drawn = 0.0
-    one.forget()
-    asked = len(collector.gets)
-    for other in (one, sender(collector, tmp_path), sender(collector, tmp_path, keep_values=True)):
-        with pytest.raises(OptedOut):
-            other.report(VALUE)
-        assert other.deliver() == Delivery()
-    assert len(collector.gets) == asked
 
 
 def test_opting_out_deletes_the_answers_that_a_client_remembers(collector: FakeCollector, tmp_path: Path) -> None:

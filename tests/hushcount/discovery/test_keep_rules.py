@@ -38,27 +38,6 @@ def worst(rule: KeepRule, epsilon: float, cap: int, *, replace: bool) -> float:
 # Reference values
 
 
-def test_the_optimal_rule_has_its_reference_values() -> None:
-    rule = KeepRule("optimal", 1.0, 1e-6, "add-remove")
-    for count, printed in ((10, 0.0128), (12, 0.0947), (14, 0.6999), (16, 0.9594)):
-        assert rule.keep_probability(count) == pytest.approx(printed, abs=5e-5)
-
-
-def test_the_optimal_rule_is_its_recursion() -> None:
-    e, delta, keep = math.e, 1e-6, 0.0
-    rule = KeepRule("optimal", 1.0, delta, "add-remove")
-    for count in range(40):
-        assert rule.keep_probability(count) == pytest.approx(keep, rel=1e-9, abs=1e-15)
-        keep = min(e * keep + delta, 1 - (1 - keep - delta) / e, 1.0)
-
-
-def test_the_laplace_threshold_is_the_next_integer_after_the_continuous_one() -> None:
-    rule = KeepRule("laplace", 1.0, 1e-6, "add-remove")
-    continuous = 1.0 + math.log(1.0 / (2.0 * 1e-6))
-    assert continuous == pytest.approx(14.12, abs=5e-3)
-    assert rule.laplace_threshold == math.ceil(continuous) == 15
-
-
 def test_the_laplace_threshold_is_the_least_that_delta_allows() -> None:
     for epsilon in (0.3, 1.0, 4.0):
         for delta in (1e-3, 1e-6, 1e-9):
@@ -190,9 +169,11 @@ def recursion(loss: float, gain: float, lost: float, gained: float) -> np.ndarra
     return np.array([*keep, keep[-1]])
 
 
-def test_the_code_is_the_recursion() -> None:
-    rule = KeepRule("optimal", 1.0, 1e-8)
-    for count, kept in enumerate(recursion(0.75, 0.25, 1e-8, 0.0)):
+@both_relations
+def test_the_optimal_rule_is_its_recursion(relation: str) -> None:
+    rule = KeepRule("optimal", 1.0, 1e-8, relation)
+    keep = recursion(0.75, 0.25, 1e-8, 0.0) if relation == "replace-one" else recursion(1.0, 1.0, 1e-8, 1e-8)
+    for count, kept in enumerate(keep):
         assert rule.keep_probability(count) == pytest.approx(kept, rel=1e-9, abs=1e-15)
 
 

@@ -19,7 +19,7 @@ from hushcount.maths.primes import prime_at_least
 from hushcount.oracles import decoding
 from hushcount.oracles.encoders.affine import Affine
 from hushcount.oracles.mechanism import Mechanism
-from hushcount.oracles.responders.base import Responder
+from hushcount.oracles.responders.base import Responder, Sized
 from hushcount.oracles.responders.interval import Interval
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.subset import Subset
@@ -102,24 +102,6 @@ def test_every_pair_of_items_collides_in_the_stated_share_of_all_functions(subte
                     assert Fraction(int((one == other).sum()), len(functions)) == encoder.collision
 
 
-def test_collision_reference_values(subtests: pytest.Subtests) -> None:
-    for prime, buckets, printed in ((101, 4, 0.242574), (26003, 21, 0.047582)):
-        with subtests.test(prime=prime, buckets=buckets):
-            assert float(Affine(prime, prime, buckets).collision) == pytest.approx(printed, abs=5e-7)
-
-
-def test_collision_of_a_larger_field_by_enumeration() -> None:
-    encoder = Affine(101, 101, 4)
-    functions = every_function(encoder)
-    cells = [encoder.cell(functions, np.full(len(functions), item, np.uint64)) for item in (0, 100)]
-    assert Fraction(int((cells[0] == cells[1]).sum()), len(functions)) == encoder.collision
-
-
-def test_unfolded_functions_never_collide() -> None:
-    assert Affine(100, 101, 101).collision == 0
-    assert Affine(None, MERSENNE, MERSENNE).collision == 0
-
-
 # Decoding
 
 
@@ -139,45 +121,38 @@ def counted(encoder: Affine, responder: Responder, reports: Reports, items: np.n
     return tally[0].tolist()
 
 
-@given(data=st.data(), domain=st.integers(2, 120), count=st.integers(0, 60), seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
-def test_ais_counts_the_items_whose_residue_lies_in_the_window(
-    data: st.DataObject, domain: int, count: int, seed: int
+def defined(encoder: Affine, responder: Sized, reports: Reports, items: list[int]) -> list[int]:
+    """Return how many reports support each item by the definition, in Python's own integers.
+
+    A report of randomised response supports the cell that it names: a window of one cell.
+    """
+    prime, buckets, size = encoder.prime, encoder.buckets, responder.size
+    rows = [(slope, sum(shift), start) for slope, *shift, start in reports.tolist()]
+    return [sum(((a * x + b) % prime % buckets - w) % buckets < size for a, b, w in rows) for x in items]
+
+
+@given(
+    data=st.data(),
+    domain=st.integers(3, 120),
+    folded=st.booleans(),
+    windows=st.booleans(),
+    count=st.integers(0, 60),
+    seed=st.integers(0, 2**32),
+)
+@settings(deadline=None, max_examples=160)
+def test_items_are_counted_by_the_definition(
+    data: st.DataObject, domain: int, folded: bool, windows: bool, count: int, seed: int
 ) -> None:
+    # No oracle of the catalogue has windows of folded functions, but the grid does.
     prime = prime_at_least(domain)
-    size = data.draw(st.integers(1, prime - 1))
-    encoder, responder = Affine(domain, prime, prime), Interval.spending(1.0, prime, size)
-    items = np.array(data.draw(st.permutations(range(domain))), dtype=np.uint64)[: data.draw(st.integers(1, domain))]
-    reports = random_reports(encoder, responder, count, seed)
-    rows = reports[["slope", "start"]].tolist()
-    expected = [sum((a * x - w) % prime < size for a, w in rows) for x in items.tolist()]
-    assert counted(encoder, responder, reports, items) == expected
-
-
-@given(data=st.data(), domain=st.integers(3, 120), count=st.integers(0, 60), seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
-def test_ocms_counts_the_items_in_the_reported_bucket(data: st.DataObject, domain: int, count: int, seed: int) -> None:
-    prime = prime_at_least(domain)
-    buckets = data.draw(st.integers(2, prime - 1))
-    encoder, responder = Affine(domain, prime, buckets), RandomisedResponse.spending(1.0, buckets)
-    items = np.array(data.draw(st.permutations(range(domain))), dtype=np.uint64)[: data.draw(st.integers(1, domain))]
-    reports = random_reports(encoder, responder, count, seed)
-    rows = reports[["slope", "shift", "cell"]].tolist()
-    expected = [sum((a * x + b) % prime % buckets == z for a, b, z in rows) for x in items.tolist()]
-    assert counted(encoder, responder, reports, items) == expected
-
-
-@given(data=st.data(), prime=st.sampled_from([5, 7, 11, 31]), seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=40)
-def test_folded_windows_decode_too(data: st.DataObject, prime: int, seed: int) -> None:
-    # No oracle of the catalogue has them, but the grid does: affine folded mod B x interval.
-    buckets = data.draw(st.integers(2, prime - 1))
+    buckets = data.draw(st.integers(2, prime - 1)) if folded else prime
     size = data.draw(st.integers(1, buckets - 1))
-    encoder, responder = Affine(prime, prime, buckets), Interval.spending(1.0, buckets, size)
-    reports = random_reports(encoder, responder, 20, seed)
-    rows = reports[["slope", "shift", "start"]].tolist()
-    expected = [sum(((a * x + b) % prime % buckets - w) % buckets < size for a, b, w in rows) for x in range(prime)]
-    assert counted(encoder, responder, reports, np.arange(prime, dtype=np.uint64)) == expected
+    encoder = Affine(domain, prime, buckets)
+    answers: Sized = Interval.spending(1.0, buckets, size) if windows else RandomisedResponse.spending(1.0, buckets)
+    items = data.draw(st.permutations(range(domain)))[: data.draw(st.integers(1, domain))]
+    reports = random_reports(encoder, answers, count, seed)
+    found = counted(encoder, answers, reports, np.array(items, dtype=np.uint64))
+    assert found == defined(encoder, answers, reports, items)
 
 
 def test_every_other_responder_decodes_as_it_supports(subtests: pytest.Subtests) -> None:
@@ -222,38 +197,33 @@ def test_a_field_near_its_largest_prime_does_not_overflow() -> None:
 # The open domain
 
 
+WINDOWS: st.SearchStrategy[tuple[Affine, Sized]] = st.integers(1, MERSENNE - 2**20).map(
+    lambda size: (Affine(None, MERSENNE, MERSENNE), Interval(MERSENNE, size, 2**64 - 1))
+)
+BUCKETS = (st.integers(2, 200) | st.sampled_from([2**12, 3 * 2**40, MERSENNE - 1])).map(
+    lambda buckets: (Affine(None, MERSENNE, buckets), RandomisedResponse.spending(1.0, buckets))
+)
+
+
 @given(
+    mechanism=WINDOWS | BUCKETS,
     items=st.lists(st.integers(0, MERSENNE - 1), min_size=1, max_size=8),
     seed=st.integers(0, 2**32),
-    size=st.integers(1, MERSENNE - 2**20),
 )
-@settings(deadline=None, max_examples=60)
-def test_open_ais_counts_fingerprints_by_the_definition(items: list[int], seed: int, size: int) -> None:
-    encoder, responder = Affine(None, MERSENNE, MERSENNE), Interval(MERSENNE, size, 2**64 - 1)
+@settings(deadline=None, max_examples=120)
+def test_fingerprints_are_counted_by_the_definition(
+    mechanism: tuple[Affine, Sized], items: list[int], seed: int
+) -> None:
+    encoder, responder = mechanism
     reports = random_reports(encoder, responder, 30, seed)
-    rows = reports[["slope", "start"]].tolist()
-    expected = [sum((a * x - w) % MERSENNE < size for a, w in rows) for x in items]
+    # The last report is of the first item's own cell, for buckets so many that no other supports anything.
+    reports[responder.fields[0].name][-1] = encoder.cell(reports[-1:], np.array(items[:1], dtype=np.uint64))[0]
+    expected = defined(encoder, responder, reports, items)
+    assert expected[0] >= 1
     assert counted(encoder, responder, reports, np.array(items, dtype=np.uint64)) == expected
     for x, total in zip(items, expected, strict=True):
         cells = encoder.cell(reports, np.full(30, x, dtype=np.uint64))
         assert responder.supports(reports, cells).sum() == total
-
-
-@given(
-    items=st.lists(st.integers(0, MERSENNE - 1), min_size=1, max_size=8),
-    seed=st.integers(0, 2**32),
-    buckets=st.integers(2, 200) | st.sampled_from([2**12, 3 * 2**40, MERSENNE - 1]),
-)
-@settings(deadline=None, max_examples=60)
-def test_open_ocms_counts_fingerprints_by_the_definition(items: list[int], seed: int, buckets: int) -> None:
-    encoder, responder = Affine(None, MERSENNE, buckets), RandomisedResponse.spending(1.0, buckets)
-    reports = random_reports(encoder, responder, 30, seed)
-    # The last report is of the first item's own bucket, for buckets so many that no other supports anything.
-    reports["cell"][-1] = encoder.cell(reports[-1:], np.array(items[:1], dtype=np.uint64))[0]
-    rows = reports[["slope", "shift", "cell"]].tolist()
-    expected = [sum((a * x + b) % MERSENNE % buckets == z for a, b, z in rows) for x in items]
-    assert expected[0] >= 1
-    assert counted(encoder, responder, reports, np.array(items, dtype=np.uint64)) == expected
 
 
 def open_mechanisms(epsilon: float) -> list[Mechanism]:

@@ -53,14 +53,6 @@ def test_items_of_a_block_meet_in_half_of_the_columns_and_others_never(subtests:
                 assert shared == (encoder.collision if block[one] == block[other] else 0)
 
 
-def test_the_matrix_is_the_smallest_with_a_row_for_every_item_of_a_block(subtests: pytest.Subtests) -> None:
-    for domain, blocks, order in ((2, 1, 2), (2, 2, 1), (100, 1, 128), (100, 4, 32), (5, 4, 2)):
-        with subtests.test(domain=domain, blocks=blocks):
-            encoder = Hadamard(domain, blocks)
-            assert encoder.order == order
-            assert encoder.tally_shape(np.zeros(0, np.uint64)) == (1, order * 2 * blocks)
-
-
 @settings(max_examples=40)
 @given(exponent=st.integers(0, 8), lines=st.integers(1, 3), seed=st.integers(0, 1 << 30))
 def test_the_fast_transform_is_the_product_with_the_matrix(exponent: int, lines: int, seed: int) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hushcount.maths.fingerprints import fingerprints
-from hushcount.oracles.encoders.hadamard import Hadamard, walsh_hadamard
+from hushcount.oracles.encoders.hadamard import Hadamard
 from hushcount.oracles.encoders.nested import Nested
-from hushcount.oracles.encoders.pool import Pool, Pooled
+from hushcount.oracles.encoders.pool import Pool
 from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.wire.fields import report_dtype
 from tests.hushcount.oracles.cases import pool_seed
@@ -41,13 +41,6 @@ def test_two_items_share_a_sign_always_in_one_cell_and_else_half_of_the_time(sub
                         assert shared == (1 if placed[one][here][0] == placed[other][here][0] else Fraction(1, 2))
 
 
-def test_the_collision_is_that_of_pool_and_sign_together() -> None:
-    assert nested(3, 5).collision == Fraction(1, 5) + Fraction(4, 5) / 2
-    assert nested(3, 5).pool_cells == 5
-    assert nested(3, 5).rows == 3
-    assert isinstance(nested(3, 5), Pooled)
-
-
 def test_scores_are_the_reports_that_support_each_item(subtests: pytest.Subtests) -> None:
     # 200 rows: most of them empty.
     for rows, cells in ((1, 2), (3, 5), (7, 8), (200, 11)):
@@ -62,22 +55,6 @@ def test_scores_are_the_reports_that_support_each_item(subtests: pytest.Subtests
             assert tally.sum() == 120
             expected = [(encoder.cell(reports, repeated(item, 120)) == reports["cell"]).sum() for item in ITEMS]
             assert encoder.scores(tally, ITEMS, ITEMS).tolist() == expected
-
-
-def test_a_row_is_transformed_by_itself() -> None:
-    encoder = nested(2, 4)
-    tally = np.arange(2 * 8, dtype=np.int64).reshape(2, 8) ** 2
-    pairs = tally.reshape(2, 4, 2)
-    signed = walsh_hadamard(pairs[:, :, 0] - pairs[:, :, 1])
-    cells = [[int(encoder.outer.cell(row_of(encoder, row), ITEMS[:1])[0]) for row in range(2)]]
-    expected = [(sum(signed[row, cell] for row, cell in enumerate(places)) + tally.sum()) // 2 for places in cells]
-    assert encoder.scores(tally, ITEMS, ITEMS[:1]).tolist() == expected
-
-
-def row_of(encoder: Nested, row: int) -> np.ndarray:
-    function = np.zeros(1, dtype=report_dtype(encoder.fields))
-    function["row"] = row
-    return function
 
 
 def test_the_inner_function_must_be_over_the_pools_cells_in_one_block(subtests: pytest.Subtests) -> None:

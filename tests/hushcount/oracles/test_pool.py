@@ -67,24 +67,6 @@ def test_plain_affine_functions_would_fail_the_test_of_triples() -> None:
     assert stats.binomtest(both, ROWS, 1.0 / CELLS**2).pvalue < FAILURE
 
 
-def test_cells_are_those_of_plain_integer_arithmetic() -> None:
-    from hushcount.oracles.encoders.pool import coefficients
-
-    pool = Pool(50, 37, pool_seed(4))
-    table = coefficients(50, pool.seed).astype(object)
-    items = [0, 1, 2, OTHER, *map(int, fingerprints(["x", "naïve", "\U0001f600"]))]
-    expected = [
-        [(c0 + c1 * item + c2 * item * item) % PRIME % 37 for c0, c1, c2 in zip(*table, strict=True)] for item in items
-    ]
-    assert cells_of(pool, np.array(items, dtype=np.uint64)).tolist() == expected
-
-
-def test_equal_seeds_expand_to_equal_functions_and_others_to_others() -> None:
-    one, same, other = (cells_of(Pool(64, 64, pool_seed(seed)), CONSECUTIVE) for seed in (5, 5, 6))
-    assert np.array_equal(one, same)
-    assert not np.array_equal(one, other)
-
-
 def test_bad_parameters_raise_with_name_value_and_range(subtests: pytest.Subtests) -> None:
     cases = [
         ((0, 16, pool_seed(1)), r"k is 0,.*1\.\.262144"),

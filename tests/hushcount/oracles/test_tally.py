@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from itertools import product
 
 import numpy as np
 import pytest
@@ -57,30 +58,50 @@ def test_more_cells_than_are_written_at_once() -> None:
     assert np.array_equal(load(stored(Tally(counts, 1, np.zeros(0, np.uint64))), FINGERPRINT).counts, counts)
 
 
-def test_counts_that_are_no_integers_are_no_tally() -> None:
-    tally, changed, fractions = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64)), io.BytesIO(), io.BytesIO()
-    np.save(fractions, np.zeros((1, 2)))
-    with zipfile.ZipFile(stored(tally)) as old, zipfile.ZipFile(changed, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, fractions.getvalue() if name == "counts.npy" else old.read(name))
-    changed.seek(0)
-    with pytest.raises(FormatError, match="damaged"):
-        load(changed, FINGERPRINT)
+def npy(shape: tuple[int, ...], kind: str = "<i8", held: bytes = bytes(8), by_column: bool = False) -> bytes:
+    stream = io.BytesIO()
+    header = {"descr": kind, "fortran_order": by_column, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    return stream.getvalue() + held
+
+
+LARGER = [npy((1 << 20, 1 << 20)), npy((10**400,)), npy((-1, 2)), npy((1 << 62, 1 << 62))]
+"""Of a header that promised 8 TiB the room was made first: a MemoryError, or a machine without memory."""
+NO_COUNTS = [
+    npy((1 << 40, 1 << 40), "<i1"),
+    npy((-1, -8), held=bytes(64)),
+    npy((3,), "<f8", bytes(24)),
+    npy((3,), "|O", bytes(24)),
+    npy((2, 2), held=bytes(32), by_column=True),
+    npy((8,)),
+    b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535,
+    b"\x93NUMPY\x03\x00",
+    b"",
+]
 
 
 def test_a_tally_that_says_it_is_larger_than_it_is_takes_no_room(subtests: pytest.Subtests) -> None:
-    """Of a header that promised 8 TiB the room was made first: a MemoryError, or a machine without memory."""
-    for name in ("counts", "items", "campaign", "reports", "version"):
-        for shape in ((1 << 20, 1 << 20), (10**400,), (-1, 2), (1 << 62, 1 << 62)):
-            with subtests.test(name=name, shape=shape):
-                tally, changed = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64)), io.BytesIO()
-                header = io.BytesIO()
-                np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": shape})
-                with zipfile.ZipFile(stored(tally)) as old, zipfile.ZipFile(changed, "w") as new:
-                    for member in old.namelist():
-                        new.writestr(
-                            member, header.getvalue() + bytes(8) if member == f"{name}.npy" else old.read(member)
-                        )
-                changed.seek(0)
-                with pytest.raises(FormatError, match="damaged"):
-                    load(changed, FINGERPRINT)
+    """Nor one that says it is of another kind; both are one error."""
+    members = ("counts", "items", "campaign", "reports", "version")
+    for name, lie in [*product(members, LARGER), *product(["counts"], NO_COUNTS)]:
+        with subtests.test(name=name, lie=lie[:80]):
+            tally, changed = Tally(np.zeros((1, 2), np.int64), 1, np.zeros(0, np.uint64)), io.BytesIO()
+            with zipfile.ZipFile(stored(tally)) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
+                for member in old.namelist():
+                    new.writestr(member, lie if member == f"{name}.npy" else old.read(member))
+            with pytest.raises(FormatError, match="damaged or is not a tally"):
+                load(changed, FINGERPRINT)
+
+
+def test_a_tally_that_unpacks_to_more_than_its_campaign_has_is_refused_before_it_is_unpacked() -> None:
+    stream = stored(Tally(np.zeros((1, 1 << 20), dtype=np.int64), 1, np.zeros(0, np.uint64)))
+    assert len(stream.getvalue()) < 10_000
+    with pytest.raises(FormatError, match="damaged or is not a tally"):
+        load(stream, FINGERPRINT, most=1000)
+
+
+@given(raw=st.binary(max_size=300))
+@settings(deadline=None)
+def test_every_tally_is_read_or_refused_with_an_error_of_ours(raw: bytes) -> None:
+    with pytest.raises(FormatError):
+        load(io.BytesIO(raw), FINGERPRINT)

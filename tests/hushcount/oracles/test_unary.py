@@ -14,7 +14,7 @@ from hushcount.maths.probability import odds_ratio, spending_flip, symmetric_thr
 from hushcount.oracles.responders.unary import Unary
 from hushcount.randomness import WORD_VALUES, SystemWords
 from hushcount.wire.fields import report_dtype
-from tests.support.statistics import FAILURE, chi_square_p, deviations
+from tests.support.statistics import deviations
 
 epsilons = st.floats(1e-3, 40.0)
 
@@ -67,20 +67,6 @@ def test_the_stated_loss_is_rounded_up_by_at_most_one_float(keep: int, data: st.
     assert Decimal(math.nextafter(stated, -math.inf)) < exact
 
 
-def test_symmetric_probabilities(subtests: pytest.Subtests) -> None:
-    for epsilon, p, q in ((2.0 * math.log(3.0), 0.75, 0.25), (2.0 * math.log(9.0), 0.9, 0.1)):
-        with subtests.test(epsilon=epsilon, p=p):
-            responder = Unary.symmetric(epsilon, 3)
-            assert (responder.p, responder.q) == pytest.approx((p, q), rel=1e-15)
-
-
-def test_half_probability_is_that_of_optimised_unary_encoding() -> None:
-    # Wang et al. 2017: p = 1/2, q = 1/(e + 1).
-    responder = Unary.spending(math.log(4.0), 3, 0.5)
-    assert responder.keep == 1 << 63
-    assert responder.q == pytest.approx(0.2, rel=1e-15)
-
-
 def test_what_is_no_randomiser_raises(subtests: pytest.Subtests) -> None:
     cases = [
         ((1, 3, 2), "width is 1,.* 2 "),
@@ -125,17 +111,6 @@ def test_every_cell_is_set_with_its_probability(subtests: pytest.Subtests) -> No
             assert not np.all(
                 np.abs(ones - count * p[::-1] * 1.05) <= deviations(2 * width) * np.sqrt(count * p * (1 - p))
             )
-
-
-def test_bits_of_one_report_are_independent() -> None:
-    # All 16 values of four bits, a product law; chi-square at FAILURE.
-    responder, count = Unary.symmetric(1.0, 4), 50_000
-    reports = np.zeros(count, dtype=report_dtype(responder.fields))
-    responder.respond(reports, np.full(count, 2, dtype=np.uint64), SystemWords())
-    p = [responder.q, responder.q, responder.p, responder.q]
-    law = np.array([math.prod(p[bit] if value >> bit & 1 else 1.0 - p[bit] for bit in range(4)) for value in range(16)])
-    assert chi_square_p(np.bincount(reports["bits"][:, 0], minlength=16), law) >= FAILURE
-    assert chi_square_p(np.bincount(reports["bits"][:, 0], minlength=16), law[::-1]) < FAILURE
 
 
 def test_many_wide_reports_are_made_in_parts() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -23,7 +22,6 @@ from hushcount.oracles.responders.weighted_design import WeightedDesign
 from hushcount.randomness import WORD_VALUES, SystemWords
 from hushcount.wire.fields import report_dtype
 from tests.support.statistics import FAILURE, chi_square_p, draws_to_tell_apart
-from tests.support.words import SeededWords
 
 FANO = ((0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5))
 """Blocks of seven cells that hold each pair once."""
@@ -46,13 +44,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, Design]:
         weighted_design, "_loaded", lambda name: designs[name] if name in designs else sources.load_design(name)
     )
     return designs
-
-
-def all_rows(responder: WeightedDesign) -> np.ndarray[Any, Any]:
-    (field,) = responder.fields
-    reports = np.zeros(field.values, dtype=report_dtype(responder.fields))
-    reports["block"] = np.arange(field.values)
-    return reports
 
 
 def support(design: Design) -> np.ndarray[Any, Any]:
@@ -86,17 +77,6 @@ def logarithm(ratio: Fraction) -> Decimal:
 
 
 # The law and its loss
-
-
-def test_probabilities_of_all_rows_sum_to_one_and_are_those_of_log_prob(subtests: pytest.Subtests) -> None:
-    for name, design in FOUND.items():
-        with subtests.test(design=name):
-            responder = WeightedDesign.of_design(1.0, design)
-            reports = all_rows(responder)
-            for cell, exact in enumerate(law(responder, design)):
-                assert sum(exact) == 1
-                stated = responder.log_prob(reports, np.full(len(reports), cell, np.uint64))
-                assert stated == pytest.approx([math.log(probability) for probability in exact], abs=1e-13)
 
 
 def test_the_stated_loss_is_the_worst_over_all_rows_and_cells(subtests: pytest.Subtests) -> None:
@@ -161,33 +141,6 @@ def test_an_imbalance_moves_q_by_no_more_than_stated(known: dict[str, Design]) -
     assert 0.1 * worse.imbalance * responder.p < moved <= 5.0 * worse.imbalance * responder.p
 
 
-def test_supports_runs_and_counts_agree(subtests: pytest.Subtests) -> None:
-    for name, design in FOUND.items():
-        with subtests.test(design=name):
-            responder = WeightedDesign.of_design(1.0, design)
-            reports, held = all_rows(responder), support(design)
-            for cell in range(design.width):
-                assert np.array_equal(
-                    responder.supports(reports, np.full(len(reports), cell, np.uint64)), held[:, cell]
-                )
-            starts = responder.runs(reports).starts
-            assert starts.shape == (len(reports), design.size)
-            assert np.array_equal(
-                np.take_along_axis(held, starts.astype(np.intp), axis=1).sum(axis=1), held.sum(axis=1)
-            )
-
-            drawn = np.random.default_rng(1).integers(0, len(reports), 3000)
-            lines = np.random.default_rng(2).integers(0, 3, 3000)
-            tally = np.full((3, design.width), 7, dtype=np.int64)
-            responder.count_cells(tally, reports[drawn], lines)
-            expected = np.stack([held[drawn[lines == line]].sum(axis=0) for line in range(3)]) + 7
-            assert np.array_equal(tally, expected)
-            whole = np.zeros((1, design.width), dtype=np.int64)
-            responder.count_cells(whole, reports[drawn[:1000]], None)
-            responder.count_cells(whole, reports[drawn[1000:]], None)
-            assert np.array_equal(whole[0], held[drawn].sum(axis=0))
-
-
 # The sampler
 
 
@@ -243,20 +196,6 @@ def test_clients_of_different_cells_each_follow_their_own_law() -> None:
 
 
 # The value
-
-
-def test_it_pickles_small_and_is_equal_by_value() -> None:
-    responder = WeightedDesign.of_design(1.0, sources.find_design(100, 27))
-    pickled = pickle.dumps(responder)
-    assert len(pickled) < 300
-    restored = pickle.loads(pickled)  # noqa: S301  # our own bytes
-    assert restored == responder
-    assert hash(restored) == hash(responder)
-    assert responder != WeightedDesign.of_design(1.1, sources.find_design(100, 27))
-    one, again = (np.zeros(50, dtype=report_dtype(responder.fields)) for _ in range(2))
-    for reports, chosen in ((one, responder), (again, restored)):
-        chosen.respond(reports, np.arange(50, dtype=np.uint64), SeededWords(5))
-    assert np.array_equal(one, again)
 
 
 def test_a_hundred_items_cost_what_theorem_4_1_promises() -> None:

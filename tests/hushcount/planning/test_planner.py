@@ -182,16 +182,6 @@ def test_reports_out_of_range_raise(subtests: pytest.Subtests) -> None:
             make_plan(Task(100), 1.0, reports)
 
 
-def test_other_mistakes_raise_as_they_do_for_a_campaign(subtests: pytest.Subtests) -> None:
-    for epsilon, domain, message in [
-        (0.0, 100, "epsilon is 0.0,"),
-        (math.nan, 100, "epsilon is nan"),
-        (1.0, 1, r"domain is 1,.*2\.\."),
-    ]:
-        with subtests.test(epsilon=epsilon, domain=domain), pytest.raises(ValueError, match=message):
-            make_plan(Task(domain), epsilon, 1000)
-
-
 # The inverse questions
 
 

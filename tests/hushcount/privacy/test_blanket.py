@@ -21,7 +21,7 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.responders.unary import Unary
 from hushcount.privacy.amplification import amplify
 from hushcount.privacy.blanket import BlanketLaw, blanket_law, general_law
-from hushcount.privacy.convex_order import Others, binomial_window, fair_tails, reach
+from hushcount.privacy.convex_order import Others, binomial_window, fair_tails
 from hushcount.privacy.divergence import divergence
 from hushcount.randomness import WORD_VALUES
 from tests.hushcount.oracles.cases import CASES, SMALL, Case, design, each, pool
@@ -434,13 +434,6 @@ def test_the_tails_of_fair_coins(subtests: pytest.Subtests) -> None:
             assert found.tails[-1] == 0.0
 
 
-def test_the_moments_of_fair_coins_are_sums() -> None:
-    found = fair_tails(9, 1e-40)
-    for place, moment in enumerate(found.moments, start=found.first):
-        values = np.arange(place, 10)
-        assert moment == pytest.approx(float(((2 * values - 9) * stats.binom.pmf(values, 9, 0.5)).sum()), rel=1e-12)
-
-
 def test_a_spread_is_wider_than_the_sum_and_not_by_much(subtests: pytest.Subtests) -> None:
     for count in (0, 1, 5, 32, 33, 300, 40_000):
         for value in (1.5, 20.0):
@@ -462,9 +455,3 @@ def test_a_spread_is_wider_than_the_sum_and_not_by_much(subtests: pytest.Subtest
                     for place in np.linspace(-3.0, 3.0, 13) * math.sqrt(variance):
                         exact = float((np.where(chances > 0, chances, 0.0) * np.maximum(place - sums, 0.0)).sum())
                         assert spread.weights @ np.maximum(place - points, 0.0) >= exact * (1.0 - 1e-9)
-
-
-def test_reach_is_that_of_bernstein() -> None:
-    for variance, step, tail in ((4.0, 1.0, 1e-6), (1e6, 0.5, 1e-30), (1e-3, 1.0, 0.01)):
-        far = reach(variance, step, tail)
-        assert math.exp(-(far**2) / (2.0 * (variance + step * far / 3.0))) == pytest.approx(tail, rel=1e-9)

@@ -51,13 +51,6 @@ def edge_subsets(bound: int, count: int) -> np.ndarray:
 # Long integers
 
 
-@given(values=st.integers(1, 1 << 200))
-def test_limbs_below_is_the_least_number_of_limbs(values: int) -> None:
-    limbs = ranks.limbs_below(values)
-    assert values <= 1 << (32 * limbs)
-    assert limbs == 1 or values > 1 << (32 * (limbs - 1))
-
-
 @given(st.data())
 def test_bytes_and_limbs_are_two_forms_of_one_integer(data: st.DataObject) -> None:
     limbs = data.draw(st.integers(1, 6))
@@ -72,25 +65,6 @@ def test_bytes_and_limbs_are_two_forms_of_one_integer(data: st.DataObject) -> No
         assert integers_of(ranks.from_octets(octets, limbs)) == low
 
 
-@given(st.lists(st.integers(0, (1 << 64) - 1)))
-def test_words_and_limbs_are_two_forms_of_one_integer(numbers: list[int]) -> None:
-    words = np.array(numbers, dtype=np.uint64)
-    assert integers_of(ranks.from_words(words, 2)) == numbers
-    assert ranks.to_words(ranks.from_words(words, 2)).tolist() == numbers
-    short = words >> np.uint64(32)
-    assert ranks.from_words(short, 1).shape == (1, len(numbers))
-    assert ranks.to_words(ranks.from_words(short, 1)).tolist() == short.tolist()
-
-
-@given(st.lists(st.integers(0, (1 << 63) - 1), min_size=1, max_size=6))
-def test_carrying_changes_no_integer(limbs: list[int]) -> None:
-    integers = np.array([*limbs, 0, 0], dtype=np.uint64)[:, None]
-    before = integers_of(integers)
-    ranks.carry(integers)
-    assert integers_of(integers) == before
-    assert int(integers.max()) < 1 << 32
-
-
 @given(st.data())
 def test_multiplying_and_dividing_are_those_of_python(data: st.DataObject) -> None:
     limbs, factor = data.draw(st.integers(1, 6)), data.draw(factors)
@@ -102,15 +76,6 @@ def test_multiplying_and_dividing_are_those_of_python(data: st.DataObject) -> No
     assert integers_of(longer) == products
     assert ranks.divide(longer, factor).tolist() == addends
     assert integers_of(longer) == numbers
-
-
-@given(st.data())
-def test_dividing_any_integer(data: st.DataObject) -> None:
-    limbs, divisor = data.draw(st.integers(1, 6)), data.draw(factors)
-    numbers = data.draw(long_integers(limbs))
-    integers = ranks.from_integers(numbers, limbs)
-    assert ranks.divide(integers, divisor).tolist() == [number % divisor for number in numbers]
-    assert integers_of(integers) == [number // divisor for number in numbers]
 
 
 @given(st.data())

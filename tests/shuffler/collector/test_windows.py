@@ -21,7 +21,6 @@ from hushcount.errors import HushcountError
 from hushcount.formats.whole_files import write_over
 from pipelines.files.storage import probe, write_durably
 from service import window_folders, window_notes
-from service.authentication import Anyone
 from shuffler.collector.campaigns import Target
 from shuffler.collector.journals.watched_clock import WatchedClock
 from shuffler.collector.journals.writer import Writer
@@ -283,7 +282,3 @@ def test_a_window_that_ends_while_a_collector_starts_gets_its_manifest(site: Sit
 
     asyncio.run(run())
     assert [manifest.window for manifest in site.manifests()] == ["20261121T120000Z"]
-
-
-def test_anyone_is_nobody_in_particular() -> None:
-    assert Anyone().client(b"whatever") is None
