@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import threading
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return clock_ahead(monkeypatch)
 
 
+def run(site: Site, steps: Callable[[Evaluator], Awaitable[None]], ahead: Sequence[float] = (0.0,)) -> None:
+    """Run steps within the loop of an evaluator that answers at once."""
+
+    async def work() -> None:
+        async with waiting(site, ahead=ahead) as (asked, pool):
+            pool.free.set()
+            await steps(asked)
+
+    asyncio.run(work())
+
+
 def fail(*given: object) -> None:
     raise OSError("no room")
 
@@ -53,20 +65,18 @@ def refused_file(root: Path) -> Path:
 def test_refusals_that_cannot_be_counted_wait_and_hold_up_no_end_of_a_window(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            first = asked.counting
-            monkeypatch.setattr(Counting, "refused", fail)
-            asked.refusals[epoch_of(asked), "clients", "bad_element"] += 3
-            await soon(lambda: "refusals failed: OSError" in asked.faults())
-            ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: asked.counting is not first)
-            assert "refusals failed: OSError" in asked.faults()
-            monkeypatch.undo()
-            await soon(lambda: not asked.refusals)
+    async def steps(asked: Evaluator) -> None:
+        first = asked.counting
+        monkeypatch.setattr(Counting, "refused", fail)
+        asked.refusals[epoch_of(asked), "clients", "bad_element"] += 3
+        await soon(lambda: "refusals failed: OSError" in asked.faults())
+        ahead[0] = LENGTH.total_seconds()
+        await soon(lambda: asked.counting is not first)
+        assert "refusals failed: OSError" in asked.faults()
+        monkeypatch.undo()
+        await soon(lambda: not asked.refusals)
 
-    asyncio.run(work())
+    run(site, steps, ahead)
     assert '"bad_element":3' in refused_file(site.base / "evaluator").read_text()
 
 
@@ -74,73 +84,65 @@ def test_a_stop_waits_for_what_a_thread_writes(site: Site, ahead: list[float], m
     busy: list[int] = []
     most = 0
 
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            begun, disk = threading.Event(), threading.Event()
+    async def steps(asked: Evaluator) -> None:
+        begun, disk = threading.Event(), threading.Event()
 
-            def flush() -> None:
-                nonlocal most
-                busy.append(1)
-                most = max(most, len(busy))
-                begun.set()
-                disk.wait(10)
-                busy.pop()
+        def flush() -> None:
+            nonlocal most
+            busy.append(1)
+            most = max(most, len(busy))
+            begun.set()
+            disk.wait(10)
+            busy.pop()
 
-            monkeypatch.setattr(asked.counting, "flush", flush)
-            await soon(begun.is_set)
-            threading.Timer(0.3, disk.set).start()
-            await asked.stop()
+        monkeypatch.setattr(asked.counting, "flush", flush)
+        await soon(begun.is_set)
+        threading.Timer(0.3, disk.set).start()
+        await asked.stop()
 
-    asyncio.run(work())
+    run(site, steps, ahead)
     assert most == 1
 
 
 def test_a_step_of_the_stop_that_fails_stops_no_other(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        async with waiting(site) as (asked, pool):
-            pool.free.set()
-            await answer(asked, 1)
-            monkeypatch.setattr(Evaluator, "_flush", fail)
-            await asked.stop()
-            monkeypatch.undo()
-            assert not asked.counting._folders
+    async def steps(asked: Evaluator) -> None:
+        await answer(asked, 1)
+        monkeypatch.setattr(Evaluator, "_flush", fail)
+        await asked.stop()
+        monkeypatch.undo()
+        assert not asked.counting._folders
 
-    asyncio.run(work())
+    run(site, steps)
     assert "stopping failed" in caplog.messages
 
 
 def test_a_campaign_whose_folder_goes_while_a_body_is_read_is_answered(site: Site) -> None:
-    async def work() -> None:
-        async with waiting(site) as (asked, pool):
-            pool.free.set()
-            epoch = epoch_of(asked)
-            assert epoch.key is not None
-            shutil.rmtree(site.base / "campaigns" / "words")
-            before = asked.campaigns
-            asked._read_campaigns()
-            assert await asked.answer(epoch, epoch.key.id, "clients", CLIENT, some(1))
-            # A thread may replace what is served while the faults are told.
-            asked.campaigns = before
-            assert asked.faults() == []
+    async def steps(asked: Evaluator) -> None:
+        epoch = epoch_of(asked)
+        assert epoch.key is not None
+        shutil.rmtree(site.base / "campaigns" / "words")
+        before = asked.campaigns
+        asked._read_campaigns()
+        assert await asked.answer(epoch, epoch.key.id, "clients", CLIENT, some(1))
+        # A thread may replace what is served while the faults are told.
+        asked.campaigns = before
+        assert asked.faults() == []
 
-    asyncio.run(work())
+    run(site, steps)
 
 
 def test_only_a_failed_write_counts_as_one(site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            monkeypatch.setattr(evaluator, "read_campaigns", fail)
-            monkeypatch.setattr(asked.keys, "look", fail)
-            await soon(lambda: {"campaigns failed: OSError", "keys failed: OSError"} <= set(asked.faults()))
-            assert _failed_writes(asked) == 0
-            monkeypatch.setattr(asked.counting, "flush", fail)
-            await soon(lambda: _failed_writes(asked) > 0)
+    async def steps(asked: Evaluator) -> None:
+        monkeypatch.setattr(evaluator, "read_campaigns", fail)
+        monkeypatch.setattr(asked.keys, "look", fail)
+        await soon(lambda: {"campaigns failed: OSError", "keys failed: OSError"} <= set(asked.faults()))
+        assert _failed_writes(asked) == 0
+        monkeypatch.setattr(asked.counting, "flush", fail)
+        await soon(lambda: _failed_writes(asked) > 0)
 
-    asyncio.run(work())
+    run(site, steps, ahead)
 
 
 def _failed_writes(asked: Evaluator) -> float:
@@ -148,16 +150,14 @@ def _failed_writes(asked: Evaluator) -> float:
 
 
 def test_a_window_that_began_after_the_store_was_called_stays(site: Site) -> None:
-    async def work() -> None:
-        async with waiting(site) as (asked, pool):
-            pool.free.set()
-            await answer(asked, 1)
-            window = asked.counting.window
-            earlier = window_at(window.start - LENGTH, LENGTH)
-            asked._store.carry(earlier.name)
-            assert (site.base / "evaluator" / window.name).is_dir()
+    async def steps(asked: Evaluator) -> None:
+        await answer(asked, 1)
+        window = asked.counting.window
+        earlier = window_at(window.start - LENGTH, LENGTH)
+        asked._store.carry(earlier.name)
+        assert (site.base / "evaluator" / window.name).is_dir()
 
-    asyncio.run(work())
+    run(site, steps)
     assert manifests(site) == []
 
 
@@ -180,19 +180,17 @@ def test_a_window_that_could_not_be_written_can_be_closed_again(
 def test_a_window_that_ended_and_cannot_be_written_holds_up_no_present_one(
     site: Site, ahead: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            first = asked.counting
-            monkeypatch.setattr(first, "close", fail)
-            ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: asked.counting is not first)
-            asked.refusals[epoch_of(asked), "clients", "bad_element"] += 1
-            here = site.base / "evaluator" / asked.counting.window.name
-            await soon(lambda: '"bad_element":1' in "".join(path.read_text() for path in here.rglob("refused.json")))
-            monkeypatch.undo()
+    async def steps(asked: Evaluator) -> None:
+        first = asked.counting
+        monkeypatch.setattr(first, "close", fail)
+        ahead[0] = LENGTH.total_seconds()
+        await soon(lambda: asked.counting is not first)
+        asked.refusals[epoch_of(asked), "clients", "bad_element"] += 1
+        here = site.base / "evaluator" / asked.counting.window.name
+        await soon(lambda: '"bad_element":1' in "".join(path.read_text() for path in here.rglob("refused.json")))
+        monkeypatch.undo()
 
-    asyncio.run(work())
+    run(site, steps, ahead)
 
 
 def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(
@@ -218,39 +216,35 @@ def test_damaged_refusals_of_the_present_window_are_put_aside_and_begin_anew(
 
 
 def test_a_window_with_damaged_refusals_is_told_and_holds_up_no_other(site: Site, ahead: list[float]) -> None:
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            counts = site.base / "evaluator"
-            first = asked.counting
-            await answer(asked, 5)
-            refused = refused_file(counts)
-            good = refused.read_text()
-            refused.write_text("{")
-            ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: asked.faults() != [])
-            (told,) = asked.faults()
-            assert told.startswith(f"window {first.window.name} cannot be stored: {refused}")
-            await answer(asked, 7)
-            ahead[0] *= 2
-            await soon(lambda: [one.clients.evaluations for one in manifests(site)] == [7])
-            refused.write_text(good)
-            await soon(lambda: sorted(one.clients.evaluations for one in manifests(site)) == [5, 7])
-            await soon(lambda: asked.faults() == [])
+    async def steps(asked: Evaluator) -> None:
+        counts = site.base / "evaluator"
+        first = asked.counting
+        await answer(asked, 5)
+        refused = refused_file(counts)
+        good = refused.read_text()
+        refused.write_text("{")
+        ahead[0] = LENGTH.total_seconds()
+        await soon(lambda: asked.faults() != [])
+        (told,) = asked.faults()
+        assert told.startswith(f"window {first.window.name} cannot be stored: {refused}")
+        await answer(asked, 7)
+        ahead[0] *= 2
+        await soon(lambda: [one.clients.evaluations for one in manifests(site)] == [7])
+        refused.write_text(good)
+        await soon(lambda: sorted(one.clients.evaluations for one in manifests(site)) == [5, 7])
+        await soon(lambda: asked.faults() == [])
 
-    asyncio.run(work())
+    run(site, steps, ahead)
 
 
 def test_a_window_that_an_operator_removes_is_told_no_more(site: Site, ahead: list[float]) -> None:
-    async def work() -> None:
-        async with waiting(site, ahead=ahead) as (asked, pool):
-            pool.free.set()
-            await answer(asked, 5)
-            refused = refused_file(site.base / "evaluator")
-            refused.write_text("{")
-            ahead[0] = LENGTH.total_seconds()
-            await soon(lambda: asked.faults() != [])
-            shutil.rmtree(refused.parents[2])
-            await soon(lambda: asked.faults() == [])
+    async def steps(asked: Evaluator) -> None:
+        await answer(asked, 5)
+        refused = refused_file(site.base / "evaluator")
+        refused.write_text("{")
+        ahead[0] = LENGTH.total_seconds()
+        await soon(lambda: asked.faults() != [])
+        shutil.rmtree(refused.parents[2])
+        await soon(lambda: asked.faults() == [])
 
-    asyncio.run(work())
+    run(site, steps, ahead)
