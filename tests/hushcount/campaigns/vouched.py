@@ -1,4 +1,4 @@
-"""Signatures of campaigns in tests: by an operator's key, or by a publisher's to whom it delegates."""
+"""Signatures of campaigns in tests as the vectors have them, by keys that are valid now."""
 
 from __future__ import annotations
 
@@ -6,41 +6,27 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
-from hushcount.campaigns.delegation import CampaignSignature, Delegation, DelegationTerms, Restart, RestartTerms
+from hushcount.campaigns.delegation import CampaignSignature, Delegation, Restart
 from hushcount.campaigns.public_keys import VerifyKeyPart
 from keys.private import SigningKey
+from tests.vectors.subjects import signing
+from tests.vectors.subjects.signing import PUBLISHER, STRANGER, signed
 
-KEY, PUBLISHER, STRANGER = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
-"""The operator's key, the publisher's, and one that nobody trusts."""
+__all__ = ["KEY", "NOW", "PUBLISHER", "STRANGER", "delegated", "delegation_for", "public_part", "restart_at", "signed"]
+
+KEY, restart_at = signing.OPERATOR, signing.restart
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 
 def public_part(key: SigningKey, start: int = -1, days: int = 30) -> VerifyKeyPart:
     """Return a public key that is valid from `start` days from now on."""
     begins = NOW + timedelta(days=start)
-    return VerifyKeyPart(
-        id=key.id, key=key.public_key.hex(), not_before=begins, not_after=begins + timedelta(days=days)
-    )
+    return signing.part(key, begins.isoformat(), (begins + timedelta(days=days)).isoformat())
 
 
-def signed(campaign: Campaign, key: SigningKey = KEY, restart: Restart | None = None) -> CampaignSignature:
-    """Return a key's own signature of a campaign."""
-    return CampaignSignature(**key.sign(campaign.fingerprint, "campaign").model_dump(), restart=restart)
-
-
-def restart_at(of: Campaign, serial: int, *, by: SigningKey = KEY) -> Restart:
-    """Return the operator's restart at a campaign file."""
-    terms = RestartTerms(campaign=of.id, serial=serial, epoch=of.epoch, head=of.head.hex())
-    return Restart(**dict(terms), signature=by.sign(terms.signed(), "restart"))
-
-
-def delegation_for(
-    of: Campaign, *, by: SigningKey = KEY, publisher: VerifyKeyPart | None = None, **changes: Any
-) -> Delegation:
+def delegation_for(of: Campaign, *, publisher: VerifyKeyPart | None = None, **changes: Any) -> Delegation:
     """Return the operator's delegation to a publisher, for this campaign's terms."""
-    fields = {"campaign": of.id, "terms": of.terms.hex(), "serial": 1, "last_epoch": 100, **changes}
-    terms = DelegationTerms(publisher=publisher or public_part(PUBLISHER), **fields)
-    return Delegation(**dict(terms), signature=by.sign(terms.signed(), "delegation"))
+    return signing.delegation(of, publisher=publisher or public_part(PUBLISHER), **changes)
 
 
 def delegated(
@@ -52,6 +38,4 @@ def delegated(
     **changes: Any,
 ) -> CampaignSignature:
     """Return the publisher's signature of a campaign."""
-    made = delegation or delegation_for(campaign, **changes)
-    signature = key.sign(campaign.fingerprint, "campaign").model_dump()
-    return CampaignSignature(**signature, delegation=made, restart=restart)
+    return signing.delegated(campaign, delegation or delegation_for(campaign, **changes), key, restart)
