@@ -343,6 +343,7 @@ def test_a_campaign_that_the_policy_refuses_is_an_error_if_there_is_no_other(
     one = sender(collector, tmp_path, keep_values=True)
     with pytest.raises(Untrusted, match=KEY.id):
         one.report(VALUE)
+    assert [path for path, _ in collector.gets] == ["/v1/campaigns/words"], "nothing more is fetched"
     assert one.deliver() == Delivery()
     assert told(one)[0][0] == "refused"
 
