@@ -139,6 +139,13 @@ def test_uniform_accepts_a_whole_number_of_stretches(bound: int) -> None:
             assert source.used == 2
 
 
+def test_uniform_rejects_as_often_as_needed_and_only_what_must_be() -> None:
+    # 2**64 mod 3 is 1: only the largest word is refused. Second, then first and third draw are repeated.
+    source = ListedWords([4, LARGEST, 5, LARGEST, LARGEST, 7])
+    assert uniform(3, 3, source).tolist() == [1, 1, 2]
+    assert source.used == 6
+
+
 def test_uniform_repeats_draws_in_their_own_places() -> None:
     bound = (1 << 63) + 1  # nearly half of all words are refused
     source = ListedWords([LARGEST, 1, LARGEST - 1, LARGEST, 3, 2])
