@@ -42,15 +42,6 @@ def test_what_is_stored_and_not_looked_at_counts(tmp_path: Path, monkeypatch: py
     assert account["latest"] == at(-1.9).isoformat()
 
 
-def test_reports_that_came_late_are_stored_until_the_next_window_closes(site: Site) -> None:
-    collect(site.store, site.campaign, values(10), day=0, collector="late")
-    account = account_at(site, 1.2)
-    assert account.windows[0].states == {"batched": 200, "stored": 10}
-    # The window that takes them is the present one.
-    assert (account.stored, account.differences) == (10, [])
-    assert f"no run has closed window {window_text(window_name(1))}" in account_at(site, 2.1).differences[0]
-
-
 def test_a_manifest_that_cannot_be_read_is_named_by_its_path(site: Site) -> None:
     (manifest,) = site.store.glob("segments/words/*/*/one.manifest.json")
     broken = manifest.with_name("two.manifest.json")

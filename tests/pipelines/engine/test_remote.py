@@ -23,7 +23,7 @@ from pipelines.jobs.shuffle import plan_shuffle
 from pipelines.outputs.received_summary import file_of, folder_of
 from pipelines.outputs.staging import RUN_FOLDER
 from tests.pipelines.conftest import World
-from tests.support.jobs import Chain, cli, done, each_a_client, new_campaign, refused, write_lines
+from tests.support.jobs import Chain, done, each_a_client, new_campaign, refused, write_lines
 from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
 from tests.support.stub_store import StubStore
 
@@ -112,49 +112,6 @@ def test_every_job_with_input_and_output_in_the_store(
         assert written[-1] == f"{base}/{job}/summary.json"
         assert written.count(f"{base}/{job}/summary.json") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
-def test_overwrite_in_a_store_leaves_nothing_of_the_old_result(
-    chain: Chain, store: type[StubStore], encoded: Path, tmp_path: Path
-) -> None:
-    """All objects of the old result go, those that the new one does not name included."""
-    arguments = shuffle_arguments(chain, encoded, "stub://b/shuffled")
-    done(*arguments)
-    old, held = dict(store.objects), names(store, "stub://b/shuffled/")
-    refused(*arguments, says=["--overwrite"])
-    assert store.objects == old
-    before = folder_of("stub://b/shuffled")
-    store.objects[f"{before}/reports/part-00001-of-00002.blocks"] = b"of an older run"
-    done(*arguments, "--overwrite")
-    assert names(store, "stub://b/shuffled/") == held
-    assert not [path for path in store.objects if path.startswith(before)]
-
-
-@pytest.mark.long
-def test_a_result_in_a_store_that_cannot_be_replaced_stays_as_it_was(
-    chain: Chain, store: type[StubStore], encoded: Path, tmp_path: Path
-) -> None:
-    """New reports lie in a folder of their own until the mark names it."""
-    arguments = shuffle_arguments(chain, encoded, "stub://b/shuffled")
-    done(*arguments)
-    old = dict(store.objects)
-    store.full = "/reports/"
-    refused(*arguments, "--overwrite", status=1, says=["No space left"])
-    assert store.objects == old
-
-
-@pytest.mark.long
-def test_rest_of_a_failed_run_in_a_store_never_gets_into_a_result(
-    chain: Chain, store: type[StubStore], encoded: Path, tmp_path: Path
-) -> None:
-    """Objects without a summary.json are somebody's: refused, never mixed into a result."""
-    left = "stub://b/shuffled/reports/part-00001-of-00002.blocks"
-    done(*shuffle_arguments(chain, encoded, "stub://b/first"))
-    store.objects[left] = store.objects[f"{folder_of('stub://b/first')}/reports/part-00000-of-00001.blocks"]
-    arguments = shuffle_arguments(chain, encoded, "stub://b/shuffled")
-    run = cli(*arguments)
-    assert run.status == 2 or left not in store.objects
 
 
 @pytest.mark.long

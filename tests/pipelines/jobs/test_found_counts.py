@@ -21,7 +21,6 @@ from pipelines.jobs.found import (
     NOT_COMBINED,
     OTHER_BATCH,
     combined,
-    count_table,
     explain,
     put_counts,
     read_counts,
@@ -285,11 +284,3 @@ def test_a_table_without_counts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "found.csv").write_text("item\nv\n")
     with pytest.raises(UsageError, match="count"):
         read_counts(str(tmp_path / "found.csv"))
-
-
-def test_a_table_has_the_columns_of_the_estimates(closed: Chain) -> None:
-    import numpy as np
-
-    law = closed.campaign.require_keep_rule().count_law
-    made = count_table(["v"], np.array([law.threshold]), law)
-    assert made.column_names == ["item", *COUNT_COLUMNS]

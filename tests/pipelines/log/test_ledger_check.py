@@ -138,25 +138,6 @@ def test_what_the_ledger_has_is_not_validated_again(
     assert asked == []
 
 
-def test_outputs_of_yesterday_are_named_as_gone_and_never_made_again(tmp_path: Path, days: TwoDays) -> None:
-    """What was released once is not released again: another draw would be for sale. Their charges stand."""
-    site = days.site.copied(tmp_path / "restored")
-    folders = ("released", "found", "results")
-    for folder in folders:
-        remove(site.store / folder)
-        shutil.copytree(days.yesterday.store / folder, site.store / folder)
-    problems = site.run(2.2).problems
-    assert len([problem for problem in problems if "is gone, and nobody here deleted it" in problem]) == 3
-    assert all(site.batch(1) in problem for problem in problems)
-    assert charges(site) == days.right
-    assert [path.name for folder in folders for path in (site.store / folder / "words").iterdir()] == [
-        site.batch(0)
-    ] * 3
-    fold = Logs(site.deployment).read("words")
-    assert [hop for hop, one in fold.hops_of(site.batch(1)).items() if one.gone] == ["release", "discover", "analyze"]
-    assert account_at(site, 2.3).differences
-
-
 def test_a_run_without_a_ledger_releases_nothing_once_another_has_named_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

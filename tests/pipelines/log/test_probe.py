@@ -139,23 +139,3 @@ def test_no_log_begins_in_a_store_that_lets_several_win(tmp_path: Path, monkeypa
 def test_reading_asks_for_nothing(tmp_path: Path) -> None:
     assert log_in(tmp_path, "stub://b").read().latest is None
     assert StubStore.named == []
-
-
-@pytest.mark.parametrize("answer", [RuntimeError("503"), ConnectionResetError(104, "reset"), None])
-def test_an_entry_whose_answer_is_lost_is_known_by_its_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Exception | None
-) -> None:
-    """None: a client asks again, and is told that the name is taken."""
-    log = log_in(tmp_path, "stub://b")
-
-    def put(path: str, data: bytes) -> bool:
-        StubStore.put_absent(path, data)
-        if answer is not None:
-            raise answer
-        return False
-
-    log.decide(lambda _: entries.Confirmed(), NOW)
-    monkeypatch.setitem(stores.PUTS, "stub", put)
-    entry = log.decide(lambda _: entries.Confirmed(), NOW)
-    assert entry is not None
-    assert (entry.number, log.head.number, log.head.digest) == (3, 3, entry.digest)

@@ -85,28 +85,6 @@ def test_an_output_that_was_deleted_by_hand_is_said_and_not_made_again(tmp_path:
     assert not list(site.store.glob("shuffled/**/*"))
 
 
-def test_an_output_of_another_batch_is_not_counted(tmp_path: Path, jobs: PlainJobs) -> None:
-    """It lies where the batch's own was, as after a restore by hand."""
-    site = Site(tmp_path)
-    of_parties(site, "shuffler")
-    for day in (0, 1):
-        leave(site.store, site.campaign, day, {"reports": 100})
-    site.run(2.1)
-    shuffled = site.store / "shuffled" / "words"
-    own = shutil.move(shuffled / site.batch(1), tmp_path / "own")
-    shutil.copytree(shuffled / site.batch(0), shuffled / site.batch(1))
-    of_parties(site, "analyzer")
-    (problem,) = site.run(2.2).problems
-    assert problem.startswith(f"words/{site.batch(1)}: ")
-    assert str(shuffled / site.batch(1)) in problem
-    assert "is not what the shuffler states that shuffle wrote of this batch" in problem
-    assert [hop for hop, _ in jobs.ran] == ["shuffle", "shuffle", "analyze"]
-    shutil.rmtree(shuffled / site.batch(1))
-    shutil.move(own, shuffled / site.batch(1))
-    assert site.run(2.3).problems == []
-    assert [hop for hop, _ in jobs.ran] == ["shuffle", "shuffle", "analyze", "analyze"]
-
-
 def test_a_summary_of_another_attempt_is_a_difference(tmp_path: Path, jobs: PlainJobs) -> None:
     site = Site(tmp_path)
     leave(site.store, site.campaign, 0, {"reports": 100})

@@ -56,7 +56,11 @@ def test_each_folder_is_kept_for_its_time_and_no_longer(tmp_path: Path) -> None:
     assert there(site, "shuffled") == there(site, "released") == there(site, "segments") == set()
     # What was estimated stays, and every number of what is gone.
     assert there(site, "results") == there(site, "found") == {first, second}
+    before = Logs(site.deployment).read("words")
+    assert all(before.deleted[f"{folder} {batch}"] for folder in ("shuffled", "released") for batch in (first, second))
     assert site.run(31, sure=True).deleted == []
+    # A look that deletes nothing writes nothing.
+    assert Logs(site.deployment).read("words").heads == before.heads
     account = done("status", "--config", site.config, "--json").json[0]
     assert [(hop["hop"], hop["received"]) for hop in account["hops"] if hop["hop"] == "shuffle"] == 4 * [
         ("shuffle", 200)
@@ -235,19 +239,6 @@ def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(
     assert [(hop["received"], hop["rejected"]) for hop in shuffles] == [(100, {}), (200, {"duplicate": 100})]
     site.run(40.2, sure=True)
     assert there(site, "shuffled") == there(site, "segments") == set()
-
-
-def test_that_a_deletion_began_and_ended_is_in_the_log(tmp_path: Path) -> None:
-    site = kept(tmp_path, discovery=True)
-    collect(site.store, site.campaign, values(200), day=0)
-    site.run(1.1)
-    site.run(50, sure=True)
-    first = Logs(site.deployment).read("words")
-    batch = site.batch(0)
-    assert first.deleted == {f"{what} {batch}": True for what in ("shuffled", "released")}
-    # A look that deletes nothing writes nothing.
-    assert site.run(50, sure=True).deleted == []
-    assert Logs(site.deployment).read("words").heads == first.heads
 
 
 @pytest.mark.long

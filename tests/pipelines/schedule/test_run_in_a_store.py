@@ -10,7 +10,7 @@ import pytest
 from pipelines.audit.doctor import examine
 from pipelines.outputs.received_summary import file_of
 from tests.support.collecting import collect, window_name
-from tests.support.jobs import done, refused
+from tests.support.jobs import done
 from tests.support.site import Site, at, values
 from tests.support.stub_store import StubStore
 
@@ -62,29 +62,3 @@ def test_windows_are_closed_and_accounted_for_in_a_store(tmp_path: Path, store: 
     assert kept <= set(store.objects)
     (before,), (after,) = account, done("status", "--config", site.config, "--json").json
     assert {**after, "latest": before["latest"]} == before
-
-
-def test_what_a_killed_job_left_in_a_store_is_cleared_away(tmp_path: Path, store: type[StubStore]) -> None:
-    """It could not tidy up, as a process can that is told to end."""
-    site = Site(tmp_path)
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
-    collect(site.store, site.campaign, values(100), day=0)
-    upload(site)
-    site.run(0.9)
-    for place in (f"shuffler/words/{site.batch(0)}.shuffle", f"analyzer/words/{site.batch(0)}.analyze"):
-        StubStore.put(f"{STORE}/attempts/{place}/0000000000000001/reports/part-00000-of-00009.blocks", b"half")
-    finished = site.run(1.1)
-    assert (finished.problems, len(finished.hops)) == ([], 2)
-    assert not [name for name in store.objects if name.startswith(f"{STORE}/attempts/")]
-    assert "all numbers agree" in done("status", "--config", site.config).out
-
-
-def test_what_is_missing_in_a_store_is_a_difference(tmp_path: Path, store: type[StubStore]) -> None:
-    site = Site(tmp_path)
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
-    collect(site.store, site.campaign, values(100), day=0)
-    upload(site)
-    site.run(1.1)
-    gone = next(name for name in store.objects if "/shuffled/" in name and name.endswith(".blocks"))
-    del store.objects[gone]
-    refused("status", "--config", site.config, status=1, says=["difference"])

@@ -52,21 +52,6 @@ def test_windows_that_wait_go_through_one_graph_for_each_hop(tmp_path: Path, gra
     assert site.run(5.2, sure=True).hops == []
 
 
-def test_the_first_batch_that_forwards_a_copy_keeps_it(tmp_path: Path, graphs: Graphs) -> None:
-    site = site_of(tmp_path)
-    segments = [collect(site.store, site.campaign, values(100), day=day)[0] for day in range(3)]
-    add_copies(segments[0], segments[1])
-    add_copies(segments[1], segments[2])
-    assert site.run(4.1, sure=True).problems == []
-    assert graphs == [("shuffle", 3), ("analyze", 3)]
-    assert [shuffled(site, day) for day in range(3)] == [
-        (100, {}),
-        (200, {"duplicate": 100}),
-        (200, {"duplicate": 100}),
-    ]
-    assert account_at(site, 4.2).differences == []
-
-
 def test_copies_that_were_lost_to_a_batch_too_small_are_forwarded_by_the_next(tmp_path: Path, graphs: Graphs) -> None:
     """The second batch loses its copies to the first, keeps too few, and goes back; the third has copies of these."""
     site = site_of(tmp_path)
@@ -106,25 +91,6 @@ def test_a_batch_that_fails_holds_up_no_other(tmp_path: Path, graphs: Graphs, mo
     assert site.result(1)["received"] == 100
     # Nothing stays of what was tried.
     assert not [path for path in (site.store / "attempts").rglob("*") if path.is_file()]
-
-
-def test_a_release_without_room_is_not_in_the_graph(tmp_path: Path, graphs: Graphs) -> None:
-    """The charges are reserved in the order of the windows: what does not fit waits, and the others are released."""
-    site = site_of(tmp_path)
-    for day in range(3):
-        collect(site.store, site.campaign, values(100), day=day)
-    twin = site.copied(tmp_path / "twin")
-    assert twin.run(4.1, sure=True).problems == []
-    ledger = done("ledger", "show", "--ledger", twin.root / "ledger.db", "--json").json
-    most = sum(charge["epsilon"] for charge in ledger["charges"][:2]) + 1e-6
-    limit = ("--campaign", "words", "--epsilon", most, "--delta", "1e-6", "--renew-days", 30)
-    done("ledger", "set", "--ledger", site.root / "ledger.db", *limit)
-    graphs.clear()
-    (problem,) = site.run(4.1, sure=True).problems
-    assert site.batch(2) in problem
-    assert "limit" in problem
-    assert graphs == [("shuffle", 3), ("analyze", 2)]
-    assert [site.result(day)["received"] for day in (0, 1)] == [100, 100]
 
 
 def test_a_batch_that_is_too_small_only_by_what_it_lost_to_another_is_shuffled_anew(

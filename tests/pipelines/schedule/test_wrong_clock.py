@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hushcount.campaigns.campaign import Campaign
-from hushcount.collection.epochs import epoch_folder
-from hushcount.collection.manifests import Manifest
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
 from pipelines.deployment.settings import Deployment
@@ -56,20 +52,6 @@ def came(site: Site, day: float, window: int, collector: str = "one") -> None:
     os.utime(path, (at(day).timestamp(), at(day).timestamp()))
 
 
-def jumped(site: Site, windows: range, day: float) -> None:
-    """Leave an empty manifest of each window, as a collector whose clock jumped over them does at a moment."""
-    campaign = Campaign.read(site.campaign)
-    for number in windows:
-        manifest = Manifest(
-            collector="fast", campaign=campaign.id, epoch=1, fingerprint=campaign.fingerprint.hex(), refused={},
-            window=window_name(number), seconds=86_400, authentication="client-token", segments={},
-        )  # fmt: skip
-        folder = site.store / "segments" / campaign.id / epoch_folder(campaign) / manifest.window
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "fast.manifest.json").write_text(json.dumps(manifest.model_dump(mode="json")))
-        came(site, day, number, "fast")
-
-
 def states(site: Site) -> dict[str, dict[str, int]]:
     return {counts.window: counts.states for counts in account_at(site, 3.2).windows}
 
@@ -95,27 +77,6 @@ def test_a_clock_that_is_far_ahead_deletes_nothing_and_gives_nothing_up(site: Si
     assert site.result(3)["accepted"] == 2 * FLOOR - 1
 
 
-def test_forty_empty_manifests_of_one_fast_clock_vouch_for_nothing(site: Site) -> None:
-    """The collector's clock jumped by forty days, and the run has the same."""
-    kept = {folder: there(site, folder) for folder in ("segments", "shuffled", "log")}
-    jumped(site, range(3, 43), 43.1)
-    came_too = there(site, "segments")
-    for minute in range(3):
-        done = site.run(43.2 + minute / 1440)
-        assert (done.closed, done.deleted, done.dropped, done.hops) == ([], [], [], [])
-        (problem,) = done.problems
-        assert "after a gap, so that it proves nothing: the newest manifest" in problem
-    assert {folder: there(site, folder) for folder in kept} == {**kept, "segments": came_too}
-    # Both clocks are right again: all that came is counted.
-    collect(site.store, site.campaign, values(FLOOR), day=3)
-    came(site, 4, 3)
-    assert site.run(4.1).problems == []
-    assert site.result(3)["accepted"] == 2 * FLOOR - 1
-    for day in range(5, 8):
-        assert site.run(day + 0.1).problems == []
-    assert states(site)[window_name(2)] == {"batched": FLOOR - 1}
-
-
 def test_where_nothing_waits_nothing_is_refused(tmp_path: Path) -> None:
     site = Site(tmp_path)
     collect(site.store, site.campaign, values(100), day=0)
@@ -124,18 +85,6 @@ def test_where_nothing_waits_nothing_is_refused(tmp_path: Path) -> None:
     done = site.run(1.1 + JUMP)
     assert (done.problems, done.is_quiet) == ([], True)
     assert there(site, "log") == before
-
-
-def test_an_idle_week_of_looks_does_not_end_in_red(tmp_path: Path) -> None:
-    """Reports come after it, and no one confirms anything."""
-    site = Site(tmp_path)
-    collect(site.store, site.campaign, values(100), day=0)
-    for half_day in range(18):
-        assert site.run(1.1 + half_day / 2).problems == []
-    collect(site.store, site.campaign, values(FLOOR), day=9)
-    came(site, 10, 9)
-    done = site.run(10.1)
-    assert (done.problems, len(done.hops)) == ([], 2)
 
 
 def test_who_was_idle_confirms_the_clock_once(site: Site) -> None:

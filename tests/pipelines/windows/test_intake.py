@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -95,17 +94,6 @@ def test_a_segment_that_is_not_as_its_manifest_says_is_put_aside(
     mended = close(site, 2.1, log.fold)
     assert mended is not None
     assert (bad in batched(mended[0]), mended[0].aside) == (True, {})
-
-
-def test_a_manifest_is_late_by_the_clock_of_the_store(site: Site) -> None:
-    (path,) = leave(site.store, site.campaign, 0, {"reports": 60})
-    (manifest,) = site.store.glob("segments/words/*/*/one.manifest.json")
-    for days, dropped in ((3.0, False), (3.001, True)):
-        moment = at(days).timestamp()
-        os.utime(manifest, (moment, moment))
-        found = close(site, 30)
-        assert found is not None
-        assert ([*found[0].dropped], batched(found[0])) == (([path], []) if dropped else ([], [path]))
 
 
 @pytest.mark.parametrize("wrong", ["records", "kind", "no segment"])

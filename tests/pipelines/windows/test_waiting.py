@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -109,24 +107,6 @@ def hopped(hop: HopName, stream: Stream) -> Hopped:
     """Return what a hop counted of a batch of one stream: nothing if it reads the other."""
     streams = {stream: StreamCounts(5, 5, {})} if (hop == "analyze") == (stream == "reports") else {}
     return Hopped(Head(1, 1, ""), at(1), None, None, HopCounts.of(hop, streams), None, None)
-
-
-def test_a_stream_that_copies_made_look_large_enough_waits_and_the_other_goes_on(site: Site) -> None:
-    bring(site, 0, reports=60, discovery=30)
-    home = next(site.store.glob("segments/words/*/*"))
-    (segment,) = (home / "discovery").glob("*.blocks")
-    shutil.copy(segment, segment.with_name("copies-000000.blocks"))
-    manifest = home / "discovery.manifest.json"
-    described = json.loads(manifest.read_text())
-    (part,) = described["segments"]["discovery"]
-    described["segments"]["discovery"].append({**part, "name": "copies-000000.blocks"})
-    manifest.write_text(json.dumps(described))
-    (waits,) = site.run(1.1).waiting
-    assert "60 discovery wait" in waits
-    assert "unless a window that closes by then brings enough that can be forwarded" in waits
-    assert hops(site, 1.1, site.batch(0)) == ["shuffle", "analyze"]
-    assert states(site, 1.1)[window_name(0), "discovery"] == {"waiting": 60}
-    assert account_at(site, 1.2).differences == []
 
 
 def test_reports_of_a_campaign_file_that_is_not_known_here_are_said_to_be_lost_in_time(site: Site) -> None:
