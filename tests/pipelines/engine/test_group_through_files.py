@@ -8,7 +8,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -89,14 +88,6 @@ def test_a_bundle_that_failed_and_was_run_again_leaves_its_first_try_out(tmp_pat
     _ = list(broken.process((0, b"written by a worker that died")))
     extents = bundle(tmp_path, [(0, b"one"), (0, b"two")])
     assert list(of_place(0, extents)) == [b"one", b"two"]
-
-
-def test_a_file_is_never_written_over(tmp_path: Path) -> None:
-    """Every bundle has a name of its own, and one that were taken would be refused."""
-    for _ in range(20):
-        bundle(tmp_path, [(0, b"x")])
-    assert len(list(tmp_path.iterdir())) == 20
-    assert all(path.stat().st_size == 1 for path in tmp_path.iterdir())
 
 
 def test_a_file_that_was_cut_is_an_error_and_never_a_loss(subtests: pytest.Subtests, tmp_path: Path) -> None:
@@ -185,39 +176,16 @@ def test_the_directory_lies_in_the_output_is_its_owners_alone_and_goes(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_it_goes_when_the_run_fails(tmp_path: Path) -> None:
-    def fail() -> Any:
-        raise OSError("as a job does")
-
-    with pytest.raises(OSError, match="as a job does"), Engine().spill(str(tmp_path)) as made:
-        assert made is not None
-        (Path(made) / "block").write_bytes(b"x")
-        fail()
-    assert not list(tmp_path.iterdir())
-
-
-def test_for_a_store_it_is_among_the_systems_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Engine().spill("gs://bucket/out") as made:
-        assert made is not None
-        assert Path(made).parent == tmp_path
-    assert not list(tmp_path.iterdir())
-
-
 def test_workers_that_write_to_a_store_are_given_none_unless_they_are_here(
     subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers that write to a local directory reach it, and so what lies in it; those of a store may share no disk."""
-    for runner, embedded in (
-        ("FnApiRunner", True),
-        (RUNNER, True),
-        ("FlinkRunner", False),
-        ("DirectRunner", False),
-    ):
+    for runner, embedded in (("FnApiRunner", True), (RUNNER, True), ("FlinkRunner", False), ("DirectRunner", False)):
         with subtests.test(runner=runner):
             monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
             with Engine(runner).spill("gs://bucket/out") as made:
-                assert (made is not None) == embedded
+                # It is among the system's temporary files.
+                assert (None if made is None else Path(made).parent) == (tmp_path if embedded else None)
             with Engine(runner).spill(str(tmp_path)) as made:
                 assert made is not None
                 assert Path(made).parent == tmp_path

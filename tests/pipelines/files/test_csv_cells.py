@@ -29,11 +29,6 @@ def test_every_text_is_read_back_and_none_begins_as_a_formula(text: str) -> None
     assert not cell(text).startswith(tuple(STARTS))
 
 
-@given(texts, texts)
-def test_no_two_texts_have_one_cell(one: str, two: str) -> None:
-    assert (cell(one) == cell(two)) == (one == two)
-
-
 @given(texts)
 @example("a;=cmd|' /C calc'!A0")
 @example('a;"=1+1')

@@ -325,19 +325,6 @@ def test_a_corrupt_block_costs_its_own_records(bench: Bench, tmp_path: Path) -> 
     assert as_set(read_rows(out / "reports")) == as_set(bench.sealed[:100])
 
 
-def test_a_truncated_file_costs_the_blocks_that_are_cut(bench: Bench, tmp_path: Path) -> None:
-    """Two blocks and a bit, cut in the second: the first is whole and goes on."""
-    size, block = bench.sealed.shape[1], 4096
-    many = np.random.default_rng(3).integers(0, 256, size=(2 * block + 10, size), dtype=np.uint8)
-    path = write_envelopes(tmp_path / "in", bench.campaign, "reports", envelopes(bench.campaign, many))
-    raw = path.read_bytes()
-    path.write_bytes(raw[: len(raw) // 2])
-    discovery_envelopes(bench, tmp_path / "in")
-    out = shuffle(bench, tmp_path)
-    expect(out, block, truncated=block + 10)
-    assert as_set(read_rows(out / "reports")) == as_set(many[:block])
-
-
 def test_a_header_that_promises_more_than_the_file_holds_costs_no_time(bench: Bench, tmp_path: Path) -> None:
     """Whoever makes a right checksum over 2**60 records gets them counted as cut off, and the job ends."""
     write_envelopes(tmp_path / "in", bench.campaign, "reports", envelopes(bench.campaign, bench.sealed), "good")

@@ -238,20 +238,6 @@ def test_of_a_file_that_was_cut_what_clients_sent_is_counted_and_what_a_party_wr
             assert told["received"] == told["accepted"] + lost == TOTAL * 2
 
 
-def test_a_file_that_was_cut_in_its_header_is_refused_by_name(
-    subtests: pytest.Subtests, chain: Chain, tmp_path: Path
-) -> None:
-    for job in JOBS:
-        with subtests.test(job=job):
-            here = tmp_path / job
-            here.mkdir()
-            directory, files = copied(chain, job, here / "in")
-            with files[0].open("r+b") as stream:
-                stream.truncate(20)
-            refused(*arguments(chain, job, directory, here / "out"), says=[files[0].name])
-            assert not (here / "out").exists()
-
-
 def require_nothing_released(chain: Chain, job: str, times: int, out: Path) -> None:
     """Run a job on an engine that gives what it reads so many times, as one may that runs a step again."""
     whole = _ReadSpan.process

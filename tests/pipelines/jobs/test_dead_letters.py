@@ -19,7 +19,6 @@ from pipelines.jobs.dead_letters import claim, replay
 from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.summary import make_summary
 from tests.support.jobs import (
-    Chain,
     done,
     files_under,
     new_campaign,
@@ -77,14 +76,11 @@ def test_they_are_listed_by_reason_without_what_is_in_them(
 
 @pytest.mark.usefixtures("either_engine")
 def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    results, other, keys = mixed
+    _, other, keys = mixed
     again = tmp_path / "again"
-    done(
-        "repair", "replay", "--input", results, "--campaign", other, "--reason", "wrong_campaign", "--out", again
-    )  # fmt: skip
+    done(*replayed(mixed, again))
     assert summary(again)["replayed"] == "wrong_campaign"
-    chain = Chain(other, keys)
-    done("job", "analyze", "--campaign", other, "--input", again, "--keys", chain.keys, "--out", tmp_path / "second")
+    done("job", "analyze", "--campaign", other, "--input", again, "--keys", keys, "--out", tmp_path / "second")
     second = summary(tmp_path / "second")
     assert (second["received"], second["accepted"]) == (500, 500)
 
@@ -92,18 +88,8 @@ def test_replayed_with_the_right_campaign_file_they_are_counted(mixed: tuple[Pat
 def replayed(mixed: tuple[Path, Path, Path], out: Path, *options: object) -> tuple[object, ...]:
     results, other, _ = mixed
     campaign = () if "--campaign" in options else ("--campaign", other)
-    return (
-        "repair",
-        "replay",
-        "--input",
-        results,
-        *campaign,
-        "--reason",
-        "wrong_campaign",
-        "--out",
-        out,
-        *options,
-    )
+    common = ("--input", results, *campaign, "--reason", "wrong_campaign")
+    return ("repair", "replay", *common, "--out", out, *options)
 
 
 def test_the_same_letters_are_counted_once_however_often_they_are_replayed(
@@ -172,16 +158,8 @@ def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_pat
     replay = ["repair", "replay", "--input", results, "--out", tmp_path / "again"]
     refused(*replay, "--campaign", other, "--reason", "malformed", says=["malformed"])
     refused(*replay, "--campaign", other, "--reason", "not_opened", says=["not_opened"])
-    refused(
-        *replay,
-        "--campaign",
-        other,
-        "--reason",
-        "wrong_campaign",
-        "--stream",
-        "discovery",
-        says=["discovery"],
-    )
+    wrong = ("--campaign", other, "--reason", "wrong_campaign")
+    refused(*replay, *wrong, "--stream", "discovery", says=["discovery"])
     data = json.loads(other.read_text())
     data["shuffle"]["minimum_batch"] = 501
     high = other.with_name("high.json")
@@ -189,10 +167,10 @@ def test_what_cannot_be_cured_is_refused(mixed: tuple[Path, Path, Path], tmp_pat
     refused(*replay, "--campaign", high, "--reason", "wrong_campaign", status=1, says=["500", "501"])
     shuffled = results.with_name("shuffled1")
     replay[3] = shuffled
-    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=[str(shuffled), "reports"])
+    refused(*replay, *wrong, says=[str(shuffled), "reports"])
     # The shuffler's own, which it keeps without a token.
     (results / "dead_letter").rename(shuffled / "dead_letter")
-    refused(*replay, "--campaign", other, "--reason", "wrong_campaign", says=["token", "cap"])
+    refused(*replay, *wrong, says=["token", "cap"])
 
 
 def test_who_came_through_under_a_larger_cap_is_stated_with_it(subtests: pytest.Subtests, tmp_path: Path) -> None:
@@ -200,12 +178,7 @@ def test_who_came_through_under_a_larger_cap_is_stated_with_it(subtests: pytest.
 
     Replayed with epoch 2's file they were stated as one report of a client, and revealed by the rule for one.
     """
-    for before, times, allotments in (
-        (3, 1, 3),
-        (3, 2, 6),
-        (1, 1, 1),
-        (None, 1, None),
-    ):
+    for before, times, allotments in ((3, 1, 3), (3, 2, 6), (1, 1, 1), (None, 1, None)):
         with subtests.test(before=before, times=times):
             here = tmp_path / f"{before}-{times}"
             here.mkdir()

@@ -255,11 +255,11 @@ def test_an_invalid_campaign_file_shows_every_error_at_once_each_with_its_field(
     for field in fields:
         assert re.search(rf"(^|[ ;]){re.escape(field)}( is [^;]*)?: ", run.err), f"{field} is not in {run.err}"
     for command, *more in (
-        ("job", "encode", "--values", tmp_path / "dictionary.txt"),
-        ("job", "shuffle", "--input", mine.path("encoded")),
-        ("job", "analyze", "--input", mine.path("shuffled"), "--keys", mine.keys),
-        ("job", "discover", "--input", mine.path("shuffled"), "--keys", mine.keys),
-        ("job", "estimate", "--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt"),
+        ("encode", "--values", tmp_path / "dictionary.txt"),
+        ("shuffle", "--input", mine.path("encoded")),
+        ("analyze", "--input", mine.path("shuffled"), "--keys", mine.keys),
+        ("discover", "--input", mine.path("shuffled"), "--keys", mine.keys),
+        ("estimate", "--tally", mine.path("results") / "tally.npz", "--items", tmp_path / "dictionary.txt"),
     ):
         refused("job", command, "--campaign", path, *more, "--out", tmp_path / "new", says=["shuffle.cap"])
         assert not (tmp_path / "new").exists()
@@ -574,38 +574,6 @@ def test_an_input_that_is_empty_or_missing(mine: Chain, tmp_path: Path) -> None:
     refused("job", "analyze", *common, "--input", mine.path("encoded"), "--keys", mine.keys, says=["shuffle"])
     assert not mine.path("new").exists()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize(("stream", "job"), [("reports", "analyze"), ("discovery", "discover")])
-def test_a_missing_file_in_the_shufflers_output(mine: Chain, stream: str, job: str) -> None:
-    arguments = mine.analyze_arguments(out="new") if job == "analyze" else mine.discover_arguments(out="new")
-    (file,) = (mine.path("shuffled") / stream).glob("*.blocks")
-    file.rename(file.with_suffix(".aside"))
-    refused(*arguments, says=["0 records", "150", "missing"])
-    shutil.copy(file.with_suffix(".aside"), file.with_name("a.blocks"))
-    shutil.copy(file.with_suffix(".aside"), file.with_name("b.blocks"))
-    refused(*arguments, says=["300 records", "150"])
-    assert not mine.path("new").exists()
-
-
-def test_a_missing_file_between_the_two_parties_of_discover(mine: Chain) -> None:
-    """The release says how many bins it holds, or a file lost on the way would look like nothing found."""
-    mine.discover("--party", "aux-server", out="released")
-    (file,) = (mine.path("released") / "bins").glob("*.blocks")
-    arguments = ("--input", mine.path("released"), "--keys", mine.keys, "--party", "analyzer")
-    done("job", "discover", "--campaign", mine.campaign_path, *arguments, "--out", mine.path("all"))
-    assert found(mine.path("all")) == ["unlisted"]
-    file.unlink()
-    refused(
-        "job",
-        "discover",
-        "--campaign",
-        mine.campaign_path,
-        *arguments,
-        "--out",
-        mine.path("new"),
-        says=["file is missing"],
-    )
 
 
 def test_a_damaged_summary(subtests: pytest.Subtests, mine: Chain) -> None:

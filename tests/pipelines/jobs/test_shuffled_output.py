@@ -12,14 +12,13 @@ import pytest
 from scipy import stats
 
 from hushcount.collection.envelopes import envelope_dtype
-from hushcount.errors import NotYet
 from hushcount.wire.blocks import HEADER_BYTES
 from pipelines.engine.runner import Engine
 from pipelines.files.storage_errors import StorageError
 from pipelines.jobs.job import run
 from pipelines.jobs.shuffle import plan_shuffle
 from tests.pipelines.conftest import TOTAL
-from tests.support.jobs import ALPHA, Chain, files_under, new_campaign, summary
+from tests.support.jobs import ALPHA, Chain, files_under, summary
 from tests.support.records import as_set, in_order, read_file, read_rows, write_envelopes
 
 Collected = Callable[[str], Chain]
@@ -196,16 +195,3 @@ def test_after_a_run_that_failed_nothing_is_left(collected: Collected, tmp_path:
         run(plan_shuffle(chain.campaign_path, str(chain.path("encoded")), str(out)), engine)
     assert_hidden(engine.spilled, out)
     assert not list(tmp_path.iterdir())
-
-
-def test_below_the_minimum_batch_nothing_is_left(collected: Collected, tmp_path: Path) -> None:
-    """The shards were written to the hidden directory before they were counted."""
-    keys, dictionary = collected("ais").keys, collected("ais").campaign_path.with_name("dictionary.txt")
-    path = new_campaign(tmp_path / "high.json", keys, dictionary=dictionary, min_batch=TOTAL + 1)
-    chain = Chain(path, keys)
-    chain.encode(dictionary.with_name("values.txt"))
-    engine = Watching()
-    with pytest.raises(NotYet):
-        run(plan_shuffle(path, str(chain.path("encoded")), str(tmp_path / "out")), engine)
-    assert_hidden(engine.spilled, tmp_path / "out")
-    assert not [path for path in tmp_path.iterdir() if "out" in path.name]

@@ -77,17 +77,6 @@ def test_the_numbers_of_a_look_are_sent_and_nothing_else(tmp_path: Path, receive
     assert str(site.root).encode() not in sent
 
 
-def test_what_a_run_could_not_do_is_counted(tmp_path: Path, received: list[bytes]) -> None:
-    site = Site(tmp_path)
-    (lost,) = collect(site.store, site.campaign, values(100), day=0)
-    lost.unlink()
-    broken = site.root / "campaigns" / "broken" / "collection.json"
-    broken.parent.mkdir()
-    broken.write_text("{}")
-    looked(site, 1.1)
-    assert points(received, "hushcount_run_problems") == {(): 2}
-
-
 def where(bodies: list[bytes]) -> dict[str, float]:
     """Return how many reports are in which state, as it was said last."""
     found = points(bodies, "hushcount_run_collected_reports").items()

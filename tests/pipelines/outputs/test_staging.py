@@ -87,13 +87,6 @@ def test_a_link_stays_a_link_to_where_the_result_goes(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["results"]
 
 
-def test_only_the_owner_may_read_a_result(tmp_path: Path) -> None:
-    with staged(str(tmp_path / "out"), overwrite=False) as directory:
-        assert Path(directory).stat().st_mode & 0o077 == 0
-        write(directory, "private")
-    assert (tmp_path / "out").stat().st_mode & 0o077 == 0
-
-
 def test_a_worker_of_a_job_that_was_stopped_does_not_make_its_directory_again(tmp_path: Path) -> None:
     """Threads of a worker outlive the job for a moment: what they write then is written nowhere."""
     with pytest.raises(KeyboardInterrupt), staged(str(tmp_path / "out"), overwrite=False) as directory:
