@@ -13,10 +13,8 @@ import pytest
 
 from hushcount.errors import UsageError
 from pipelines.schedule.run import run
-from pipelines.schedule.work import Vouched
 from tests.deploy.handing_on import GONE, deployment, files, hands, inside, of_shuffler, shuffled
 from tests.support.clocks import stopped
-from tests.support.collecting import window_name
 from tests.support.jobs import summary
 from tests.support.site import Site, at
 from tests.support.stub_store import StubStore
@@ -89,24 +87,6 @@ def planted(where: Path, batch: Path, folder: str) -> Iterator[Path]:
     path.unlink()
 
 
-def test_what_is_deleted_where_it_was_written_is_deleted_where_it_was_handed_on(
-    hand_on: ModuleType, site: Site
-) -> None:
-    shuffler, _ = shuffled(site)
-    asked = hands(hand_on, f"shuffled/reports={site.root / 'to'}")
-    hand_on.hand_on(shuffler, asked)
-    assert files(site.root / "to") == {"reports", *SIGNED}
-    sure = Vouched(clock_is_right=True)
-    assert run(shuffler, clock=stopped(at(25)), vouched=sure).deleted == []
-    # Segments go in time; what was handed on waits for receipts, which nobody leaves here.
-    (segments,) = run(shuffler, clock=stopped(at(35)), vouched=sure).deleted
-    assert segments.endswith(" segments")
-    assert any(one.endswith(" shuffled") for one in run(shuffler, clock=stopped(at(95)), vouched=sure).deleted)
-    ((line,), _) = hand_on.hand_on(shuffler, asked)
-    assert line.startswith(f"deleted: words/{window_name(0)}-")
-    assert files(site.root / "to") == set()
-
-
 def test_a_store_takes_copies_too_the_summary_last_and_nothing_half(
     hand_on: ModuleType, site: Site, store: type[StubStore]
 ) -> None:
@@ -177,14 +157,7 @@ def test_two_folders_cannot_be_handed_on_to_one_place(hand_on: ModuleType, tmp_p
 
 
 def test_nothing_but_what_is_the_next_partys_can_be_handed_on(hand_on: ModuleType) -> None:
-    for text in (
-        "shuffled/dead_letter=/x",
-        "shuffled=/x",
-        "results/reports=/x",
-        "shuffled/reports=",
-        "stated=",
-        "stated/shuffler=/x",
-        "receipts=/x",
-    ):
+    wrong = ("shuffled/dead_letter", "shuffled", "results/reports", "stated/shuffler", "receipts")
+    for text in (*(f"{what}=/x" for what in wrong), "shuffled/reports=", "stated="):
         with pytest.raises(UsageError, match="shuffled/reports=WHERE"):
             hands(hand_on, text)

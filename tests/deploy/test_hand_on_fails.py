@@ -113,12 +113,7 @@ def test_half_a_copy_of_what_was_deleted_meanwhile_goes_too(hand_on: ModuleType,
 def test_a_summary_that_does_not_say_how_much_there_is_is_not_handed_on(
     subtests: pytest.Subtests, hand_on: ModuleType, tmp_path: Path
 ) -> None:
-    for broken in (
-        {"streams": []},
-        {"streams": {"reports": 3}},
-        {"streams": {"reports": {}}},
-        {},
-    ):
+    for broken in ({"streams": []}, {"streams": {"reports": 3}}, {"streams": {"reports": {}}}, {}):
         with subtests.test(broken=broken):
             here = tmp_path / str(len(list(tmp_path.iterdir())))
             here.mkdir()
@@ -150,30 +145,6 @@ def test_a_recipient_whose_place_cannot_be_listed_does_not_hold_up_the_others(
     assert done == [f"handed on: words/{batch.name} reports"] * 2
     assert problem.startswith("shuffled/reports was not handed on to stub://away/x: ")
     assert problem.endswith("the token is no longer valid")
-
-
-def test_what_a_stores_client_raises_is_a_problem_of_one_batch(
-    hand_on: ModuleType, site: Site, store: type[StubStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shuffler, batch = shuffled(site)
-    gone = f"20000101T000000Z-{batch.name.partition('-')[2]}"
-    store.put(f"stub://to/words/{gone}/summary.json", b"{}")
-    asked = hands(hand_on, "shuffled/reports=stub://to")
-
-    def fails(_store: StubStore, paths: list[str]) -> None:
-        if any(gone in path for path in paths):
-            raise ClientError("first line\nthe token is no longer valid")
-        kept(_store, paths)
-
-    with monkeypatch.context() as patched:
-        kept = StubStore.delete
-        patched.setattr(StubStore, "delete", fails)
-        done, problems = hand_on.hand_on(shuffler, asked)
-    assert done == [f"handed on: words/{batch.name} reports"]
-    assert problems == [
-        f"words/{gone} reports: cannot delete stub://to/words/{gone}/summary.json: the token is no longer valid"
-    ]
-    assert hand_on.hand_on(shuffler, asked) == ([f"deleted: words/{gone} reports"], [])
 
 
 def test_a_batch_that_cannot_be_handed_on_is_named_and_does_not_hold_up_the_others(

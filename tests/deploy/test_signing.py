@@ -54,11 +54,7 @@ def public(made: Deployment) -> dict[SigningRole, Path | None]:
 
 
 def test_who_hands_on_signs_and_who_reads_knows_whom_to_trust(subtests: pytest.Subtests, tmp_path: Path) -> None:
-    for folder in (
-        "compose",
-        "kubernetes",
-        "dataflow",
-    ):
+    for folder in ("compose", "kubernetes", "dataflow"):
         for party in PARTIES:
             with subtests.test(folder=folder, party=party):
                 here = tmp_path / f"{folder}-{party}"
