@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs import BEAM, Chain, new_campaign, new_keys, values_of, write_lines
+from tests.support.stub_store import StubStore
 
 LISTED = {
     "alpha": 900,
@@ -107,6 +108,14 @@ def collected(world: World) -> Callable[[str], Chain]:
         return chain
 
     return run
+
+
+@pytest.fixture
+def store() -> Iterator[type[StubStore]]:
+    """An object store, empty before and after."""
+    StubStore.clear()
+    yield StubStore
+    StubStore.clear()
 
 
 @pytest.fixture(params=["plain", pytest.param("beam", marks=ON_BEAM)])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tests.support.collecting import START, collect
-from tests.support.jobs import done, new_campaign, write_lines
+from tests.support.collecting import collect
+from tests.support.jobs import done, write_lines
 from tests.support.site import FLOOR, Site
 
 ROOTS = {"editor": ("open", "save", "undo", "find"), "share": ("link", "mail"), "view": ("zoom", "grid", "dark")}
@@ -29,14 +28,8 @@ def looked_at(root: Path, days: int, clients: int) -> Site:
     site = Site(root, tail=GROUPS)
     listed = write_lines(root / "features.txt", ITEMS)
     for name in CAMPAIGNS:
-        folder = root / "campaigns" / name
-        folder.mkdir()
-        path = new_campaign(
-            folder / f"{name}.json", site.keys, "--discovery-counts", mechanism="ss", epsilon=4.0, dictionary=listed,
-            discovery=1.0, min_batch=FLOOR,
-        )  # fmt: skip
-        epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
-        (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+        options = {"mechanism": "ss", "epsilon": 4.0, "dictionary": listed, "discovery": 1.0, "min_batch": FLOOR}
+        path = site.add(name, "--discovery-counts", **options)
         for day in range(days):
             collect(site.store, path, values(clients, rise=name == CAMPAIGNS[0] and day == days - 1), day=day)
     for day in range(days):

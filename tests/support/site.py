@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.audit.reconcile import Account, account_of
@@ -20,9 +22,12 @@ from pipelines.schedule.work import Vouched
 from tests.support.clocks import stopped
 from tests.support.collecting import DAY, START, window_name
 from tests.support.jobs import done, new_campaign, new_keys, summary, write_lines
+from tests.support.stub_store import StubStore
 
 FLOOR = 50
 """Minimum batch of its campaigns."""
+OBJECTS = "stub://bucket/store"
+"""A store of objects for it."""
 
 
 class Site:
@@ -72,9 +77,29 @@ class Site:
         (folder / "collection.json").write_text(json.dumps({"epochs": self.epochs}))
         return path
 
+    def add(self, name: str, *options: object, **more: Any) -> Path:
+        """Put another campaign beside its own, whose first epoch begins with START; return the campaign file."""
+        folder = self.root / "campaigns" / name
+        folder.mkdir()
+        path = new_campaign(folder / f"{name}.json", self.keys, *options, **more)
+        epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
+        (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+        return path
+
+    def move_to_objects(self) -> None:
+        """Let its store be one of objects from now on, with what is in the folder."""
+        self.config.write_text(self.config.read_text().replace('store = "store"', f'store = "{OBJECTS}"'))
+        for path in sorted(path for path in self.store.rglob("*") if path.is_file()):
+            StubStore.put(f"{OBJECTS}/{path.relative_to(self.store)}", path.read_bytes())
+
     @property
     def deployment(self) -> Deployment:
         return Deployment.read(self.config)
+
+    def of(self, *parties: str) -> Deployment:
+        """Return the deployment of some parties alone."""
+        whole = self.deployment
+        return replace(whole, file=whole.file.model_copy(update={"parties": parties}))
 
     def run(self, day: float, *, sure: bool = False) -> Done:
         """Run on a day; `sure`: the operator says that the clock is right, as after many days on which none ran."""

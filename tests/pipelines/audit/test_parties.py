@@ -26,11 +26,6 @@ from tests.support.site import FLOOR, Site, account_at, at, values, view_of
 SURE = Vouched(clock_is_right=True)
 
 
-def of_party(site: Site, *parties: str) -> Deployment:
-    """Return the deployment of some parties alone, on one store."""
-    return replace(site.deployment, file=site.deployment.file.model_copy(update={"parties": parties}))
-
-
 def account(deployment: Deployment, day: float) -> Account:
     return account_of(view_of(deployment, at(day)))
 
@@ -46,7 +41,7 @@ def shuffled(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("shuffled"))
     (segment,) = collect(site.store, site.campaign, values(200), day=0)
     assert segment.exists()
-    assert run(of_party(site, "shuffler"), clock=stopped(at(1.1))).problems == []
+    assert run(site.of("shuffler"), clock=stopped(at(1.1))).problems == []
     return site
 
 
@@ -63,7 +58,7 @@ def test_where_all_parties_run_a_line_of_each_stream_says_where_every_report_is(
         ("shuffler", "analyzer"), "reports", "log", None, 200, 0, {}, {}, 200
     )
     # Shuffled, and read by nobody yet.
-    assert run(of_party(site, "shuffler"), clock=stopped(at(1.1))).problems == []
+    assert run(site.of("shuffler"), clock=stopped(at(1.1))).problems == []
     assert {line.on_its_way for line in lines(account_at(site, 1.2)).values()} == {200}
     assert site.run(1.2).problems == []
     # Too few of the next window: they wait, and at last they are dropped.
@@ -82,7 +77,7 @@ def test_where_all_parties_run_a_line_of_each_stream_says_where_every_report_is(
 
 
 def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site: Site) -> None:
-    shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
+    shuffler, analyzer = site.of("shuffler"), site.of("analyzer")
     before = account(shuffler, 1.2)
     assert before.differences == []
     found = lines(before)
@@ -147,23 +142,23 @@ DIFFERENT = [
 def test_what_a_party_said_and_the_log_here_does_not_is_a_difference(
     site: Site, folder: str, party: str, fields: dict[str, Any], says: str
 ) -> None:
-    assert run(of_party(site, "analyzer"), clock=stopped(at(1.2))).problems == []
-    assert account(of_party(site, party), 1.3).differences == []
+    assert run(site.of("analyzer"), clock=stopped(at(1.2))).problems == []
+    assert account(site.of(party), 1.3).differences == []
     changed(said(site, folder), **fields)
-    (difference,) = account(of_party(site, party), 1.3).differences
+    (difference,) = account(site.of(party), 1.3).differences
     assert says in difference
 
 
 def test_a_receipt_of_a_batch_that_the_log_does_not_know_is_a_difference(site: Site) -> None:
-    assert run(of_party(site, "analyzer"), clock=stopped(at(1.2))).problems == []
+    assert run(site.of("analyzer"), clock=stopped(at(1.2))).problems == []
     shutil.rmtree(site.store / "log" / "shuffler")
-    told = account(of_party(site, "shuffler"), 1.3).differences
+    told = account(site.of("shuffler"), 1.3).differences
     assert any("is of shuffled, of which the log of shuffler knows nothing" in one for one in told)
 
 
 def test_a_hand_over_without_a_receipt_is_overdue_after_a_window_and_its_grace(site: Site) -> None:
     """At both ends: the shuffler waits for a receipt, and the analyzer has a statement of what did not come."""
-    shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
+    shuffler, analyzer = site.of("shuffler"), site.of("analyzer")
     batch, missing = site.batch(0), site.store / "away"
     (site.store / "shuffled").rename(missing)
     for day, late in ((4.0, False), (4.2, True)):
@@ -193,7 +188,7 @@ def kept(deployment: Deployment, **days: float) -> Deployment:
 
 def test_what_was_deleted_without_a_receipt_is_red_for_ever(site: Site) -> None:
     """Nobody knows whether it was counted; a receipt that comes later changes nothing."""
-    shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
+    shuffler, analyzer = site.of("shuffler"), site.of("analyzer")
     batch = site.batch(0)
     copies = Path(shutil.copytree(site.store / "shuffled", site.root / "copies"))
     assert run(kept(shuffler, shuffled=6), clock=stopped(at(20)), vouched=SURE).deleted == []

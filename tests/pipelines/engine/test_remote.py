@@ -27,7 +27,7 @@ from tests.support.jobs import Chain, done, each_a_client, new_campaign, refused
 from tests.support.records import envelopes, file_bytes, read_file, write_envelopes
 from tests.support.stub_store import StubStore
 
-pytestmark = pytest.mark.beam
+pytestmark = [pytest.mark.beam, pytest.mark.usefixtures("store")]
 
 LINES = ["alpha"] * 60 + ["unlisted"] * 60
 
@@ -38,13 +38,6 @@ def chain(world: World) -> Chain:
     chain = Chain(path, world.keys)
     write_lines(world.root / "remote.txt", LINES)
     return chain
-
-
-@pytest.fixture(autouse=True)
-def store() -> Iterator[type[StubStore]]:
-    StubStore.clear()
-    yield StubStore
-    StubStore.clear()
 
 
 def encode(chain: Chain, out: str, *options: object) -> None:

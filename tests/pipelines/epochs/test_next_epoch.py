@@ -23,7 +23,7 @@ from pipelines.deployment.publish import publish, publishing
 from pipelines.epochs.next_epoch import follow
 from pipelines.epochs.tracked_items import TrackedItem, TrackedItems, write_tracked
 from pipelines.log.fold import Fold
-from tests.support.collecting import DAY, START, collect, window_name
+from tests.support.collecting import DAY, collect, window_name
 from tests.support.jobs import done, new_campaign, summary, write_lines
 from tests.support.next_epoch import AT_ONCE, NEW, after_newest, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site, at
@@ -40,17 +40,13 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_that_makes_one_epoch(site: Site) -> None:
-    folder = site.root / "campaigns" / "wide"
-    folder.mkdir()
     listed = write_lines(site.root / "wide.txt", [f"item {number}" for number in range(60)])
-    path = new_campaign(folder / "wide.json", site.keys, mechanism="ais", dictionary=listed)
-    begins = START.isoformat()
-    (folder / "collection.json").write_text(json.dumps({"epochs": [{"epoch": 1, "file": path.name, "begins": begins}]}))
+    path = site.add("wide", mechanism="ais", dictionary=listed)
     collect(site.store, path, ["item 7"] * 400, day=0)
     follow_with(site, "target_rank = 1\n", "wide")
     assert site.run(1.1).published == ["wide/2"]
     assert tracked(site, "wide").target_share == 0.5
-    first, second = Campaign.read(path), Campaign.read(folder / "epoch-000002.json")
+    first, second = Campaign.read(path), Campaign.read(path.with_name("epoch-000002.json"))
     assert first.mechanism is not None
     assert second.mechanism is not None
     planned = plan("ais", 2.0, 61, {}, Objective("target", 0.5), "")
@@ -58,7 +54,7 @@ def test_parameters_are_planned_for_the_share_that_the_last_results_show_and_tha
     assert second.mechanism.parameters == planned
     # Neither the new epoch nor the lost record of what it was made for is a reason for another.
     assert site.run(2.1).published == []
-    (folder / "items.json").unlink()
+    path.with_name("items.json").unlink()
     assert site.run(2.2).published == []
 
 
@@ -278,13 +274,7 @@ def test_a_run_that_another_one_overtook_writes_no_items_over_its(site: Site, mo
 
 
 def test_clients_remember_as_many_values_in_the_next_epoch(site: Site) -> None:
-    folder = site.root / "campaigns" / "again"
-    folder.mkdir()
-    path = new_campaign(
-        folder / "again.json", site.keys, "--memory", "--memory-values", 3, "--cap", 2, dictionary=site.words
-    )
-    part = {"epoch": 1, "file": path.name, "begins": START.isoformat()}
-    (folder / "collection.json").write_text(json.dumps({"epochs": [part]}))
+    path = site.add("again", "--memory", "--memory-values", 3, "--cap", 2, dictionary=site.words)
     follow_with(site, "", "again")
     rotate(site.keys, ("analyzer",), overlap=timedelta(days=7), begins=at(1.05))
     assert site.run(1.1).published == ["again/2"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -33,12 +32,7 @@ class Attacked(Site):
 
     def __init__(self, root: Path, tail: str) -> None:
         super().__init__(root)
-        folder = root / "campaigns" / "found"
-        folder.mkdir()
-        path = new_campaign(folder / "found.json", self.keys, mechanism=None, dictionary=self.words, discovery=1.0)
-        epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
-        (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
-        self.folder = folder
+        self.folder = self.add("found", mechanism=None, dictionary=self.words, discovery=1.0).parent
         self.tell(tail)
 
     def tell(self, tail: str) -> None:

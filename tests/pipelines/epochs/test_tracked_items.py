@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hushcount.discovery.keep_rules import KeepRule
 from pipelines.epochs.tracked_items import Decisions, TrackedItem, TrackedItems, found_items, updated
 from pipelines.jobs.found import write_found
 from tests.support.collecting import DAY, START, collect, window_name
-from tests.support.jobs import files_of, new_campaign
+from tests.support.jobs import files_of
 from tests.support.next_epoch import AT_ONCE, NEW, collection, follow_with, items, newest, sent, tracked
 from tests.support.site import Site
 
@@ -132,16 +131,11 @@ def test_a_batch_that_is_analyzed_late_counts_and_does_not_say_what_to_plan_for(
 
 
 def test_without_a_mechanism_a_listed_item_stays_for_nothing_shows_whether_it_is_used(site: Site) -> None:
-    folder = site.root / "campaigns" / "found"
-    folder.mkdir()
-    path = new_campaign(folder / "found.json", site.keys, mechanism=None, dictionary=site.words, discovery=1.0)
-    (folder / "collection.json").write_text(
-        json.dumps({"epochs": [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]})
-    )
+    path = site.add("found", mechanism=None, dictionary=site.words, discovery=1.0)
     follow_with(site, "unseen_windows = 1\n", "found")
     collect(site.store, path, sent(200), day=0)
     assert site.run(1.1).published == ["found/2"]
-    collect(site.store, folder / "epoch-000002.json", sent(200), day=2)
+    collect(site.store, path.with_name("epoch-000002.json"), sent(200), day=2)
     finished = site.run(3.1)
     assert [name.rpartition(" ")[2] for name in finished.hops] == ["shuffle", "release", "discover"]
     assert finished.published == []

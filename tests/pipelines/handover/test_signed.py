@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from keys.directories import create, verify_keys
 from keys.roles import Role
 from keys.rotation import retire, rotate
 from pipelines.audit.reconcile import account_of
-from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.file_list import listed_files
 from pipelines.handover.upstream import read_upstream
@@ -248,17 +247,12 @@ def test_a_signed_output_under_another_name_is_refused(signed: Site, tmp_path: P
     refused(*read(signed, tmp_path / "other", tmp_path / "new")[0], says=["another batch"])
 
 
-def of_party(site: Site, *parties: str) -> Deployment:
-    """Return the deployment of some parties alone."""
-    return replace(site.deployment, file=site.deployment.file.model_copy(update={"parties": parties}))
-
-
 @pytest.mark.parametrize("settings", [BOTH, ""])
 def test_yesterdays_batch_in_the_place_of_todays_is_refused(tmp_path: Path, settings: str) -> None:
     """Signed and whole, and of the same campaign: it would be counted twice, and today's batch never."""
     site = Site(tmp_path, settings=settings)
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")
-    shuffler, analyzer = of_party(site, "shuffler"), of_party(site, "analyzer")
+    shuffler, analyzer = site.of("shuffler"), site.of("analyzer")
     for day in (0, 1):
         collect(site.store, site.campaign, values(60), day=day)
         assert run(shuffler, clock=stopped(at(day + 1.1))).problems == []
@@ -282,7 +276,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("released"), discovery=True, settings=BOTH)
     done("keys", "new", "--role", "handing-on", "--out", site.root / "signing")
     collect(site.store, site.campaign, values(200), day=0)
-    assert run(of_party(site, "shuffler", "aux-server"), clock=stopped(at(1.1))).problems == []
+    assert run(site.of("shuffler", "aux-server"), clock=stopped(at(1.1))).problems == []
     return site
 
 

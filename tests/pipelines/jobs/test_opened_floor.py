@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -77,13 +76,6 @@ def test_the_minimum_batch_itself_is_enough(chain: Chain, tmp_path: Path) -> Non
     done("job", "discover", *common, "--out", tmp_path / "found")
     assert summary(tmp_path / "results")["accepted"] == 50
     assert summary(tmp_path / "found")["accepted"] == 50
-
-
-@pytest.fixture
-def store() -> Iterator[type[StubStore]]:
-    StubStore.clear()
-    yield StubStore
-    StubStore.clear()
 
 
 @pytest.mark.parametrize("hop", COMMANDS)

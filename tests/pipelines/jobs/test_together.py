@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +60,6 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
         chain.shuffle(source=f"encoded/{name}", out=f"shuffled/{name}")
         chain.discover("--party", "aux-server", source=f"shuffled/{name}", out=f"released/{name}")
     return chain
-
-
-@pytest.fixture
-def store() -> Iterator[type[StubStore]]:
-    StubStore.clear()
-    yield StubStore
-    StubStore.clear()
 
 
 def planned(job: BatchJob | RetiredBatch) -> BatchJob:

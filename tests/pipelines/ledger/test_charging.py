@@ -318,17 +318,6 @@ def test_an_epoch_of_clients_that_remember_is_charged_once() -> None:
     assert balance(limit, [*days, other], NOW).spent.epsilon == pytest.approx(2.1)
 
 
-def test_room_is_for_what_a_batch_makes_of_those_before_it() -> None:
-    first, second, third = (made(number, NOW, TENTH, 1.0, 2.0) for number in range(3))
-    limit, most = Limit("small", 1.9, 1e-6, None, stamp(NOW)), Loss(1.0, 0.0)
-    require_room(limit, [], first, most, NOW)
-    with pytest.raises(OverLimit, match=r"\(1\.9, 0\).*\(1, 0\)"):
-        require_room(limit, [first], second, most, NOW)
-    require_room(replace(limit, epsilon=2.0), [first], second, most, NOW)
-    # Then the epoch is paid for.
-    require_room(replace(limit, epsilon=2.0), [first, second], third, most, NOW)
-
-
 def test_a_batch_of_an_earlier_period_links_too() -> None:
     limit = Limit("small", 5.0, 1e-6, 30, stamp(NOW))
     days = [made(number, NOW + timedelta(days=31 * number), TENTH, 1.0, 2.0) for number in range(2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
@@ -24,13 +24,7 @@ from tests.faults.store import BUCKET, store
 from tests.support.stub_store import StubStore
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
-
-
-@pytest.fixture(autouse=True)
-def empty() -> Iterator[None]:
-    StubStore.clear()
-    yield
-    StubStore.clear()
+pytestmark = pytest.mark.usefixtures("store")
 
 
 class Gateway:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.files import moving, storage
 from pipelines.ledger.file import opened
 from pipelines.log.entries import Deleting
 from pipelines.log.fold import Fold
@@ -24,16 +23,12 @@ from pipelines.schedule.run import run
 from pipelines.schedule.work import Vouched
 from tests.support.clocks import stopped
 from tests.support.collecting import collect
-from tests.support.jobs import new_campaign
 from tests.support.site import FLOOR, Site, account_at, at, values
+from tests.support.writes import Killed, acting_at, kill
 
 LOST = Vouched(log_was_restored=True)
 DAILY = 100
 PARTIES = ("shuffler", "aux-server", "analyzer")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +116,8 @@ def given_up(site: Site) -> int:
 def test_a_log_that_is_older_or_missing_stops_its_campaign_until_a_new_one_begins(
     site: Site, copy: Path, party: str, copied: bool
 ) -> None:
-    other = site.root / "campaigns" / "other"
-    other.mkdir()
-    path = new_campaign(other / "other.json", site.keys, "--epoch", 1, min_batch=FLOOR, dictionary=site.words)
-    path.rename(other / "epoch-000001.json")
-    shutil.copy(site.root / "campaigns" / "words" / "collection.json", other)
-    collect(site.store, other / "epoch-000001.json", values(DAILY), day=2, streams=("reports",), came=3.001)
+    other = site.add("other", min_batch=FLOOR, dictionary=site.words)
+    collect(site.store, other, values(DAILY), day=2, streams=("reports",), came=3.001)
     names = [f"store/log/{one}/words" for one in (PARTIES if party == "all" else (party,))]
     restore(site, copy, *names) if copied else lose(site, *names)
     before, charged = outputs(site), charges(site)
@@ -288,50 +279,14 @@ def test_a_log_that_is_restored_while_retention_deletes_keeps_what_it_does_not_s
     assert not any(path.startswith("shuffled") for path in outputs(site))
 
 
-def writes() -> list[tuple[Any, str]]:
-    return [
-        (storage, "put_absent"),
-        (storage, "write_whole"),
-        (storage, "remove"),
-        (storage, "remove_directory"),
-        (moving, "move_directory"),
-    ]
-
-
-def killed_at(number: int, act: Callable[[], object], *, after: bool) -> bool:
-    """Do something that is killed at its write of a number, before or after it; return whether it came so far."""
-    seen = 0
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in writes():
-            real = getattr(module, name)
-
-            def written(*arguments: Any, real: Any = real, **more: Any) -> Any:
-                nonlocal seen
-                seen += 1
-                if seen == number and not after:
-                    raise Killed
-                result = real(*arguments, **more)
-                if seen == number:
-                    raise Killed
-                return result
-
-            patch.setattr(module, name, written)
-        try:
-            act()
-        except Killed:
-            return True
-    return False
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", range(2, 60, 7))
-@pytest.mark.long(but=("2-before", "9-after"))
-def test_a_restoring_run_may_be_killed_anywhere(site: Site, copy: Path, number: int, after: bool) -> None:
+@pytest.mark.parametrize("number", range(3, 120, 7))
+@pytest.mark.long(but=("3", "17"))
+def test_a_restoring_run_may_be_killed_anywhere(site: Site, copy: Path, number: int) -> None:
+    """At the moment of a number: before or after a step."""
     restore(site, copy, "store/log")
     before = outputs(site)
-    killed_at(number, lambda: go(site, 3.1), after=after)
-    for lease in (site.store / "log").glob("*.lease.json"):
-        lease.unlink()
+    with acting_at(number, kill), suppress(Killed):
+        go(site, 3.1)
     done = go(site, 3.2)
     assert done.problems == []
     after_all = outputs(site)

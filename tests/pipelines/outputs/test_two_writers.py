@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from hushcount.errors import HushcountError, UsageError
@@ -15,13 +13,7 @@ from pipelines.outputs.summary import HopSummary
 from tests.support.stub_store import StubStore
 
 OUT = "stub://bucket/store/shuffled/words/batch"
-
-
-@pytest.fixture(autouse=True)
-def store() -> Iterator[None]:
-    StubStore.clear()
-    yield
-    StubStore.clear()
+pytestmark = pytest.mark.usefixtures("store")
 
 
 def put(directory: str, content: bytes) -> None:

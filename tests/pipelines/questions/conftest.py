@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
-from tests.support.collecting import START, collect
-from tests.support.jobs import new_campaign, values_of, write_lines
+from tests.support.collecting import collect
+from tests.support.jobs import values_of, write_lines
 from tests.support.site import Site
 
 ITEMS = ("editor/theme/dark", "editor/theme/light", "editor/font", "shop", "shop/cart", "help")
@@ -33,19 +30,12 @@ ANDROID = {**USUAL, "shop": 240, ELSE: 200}
 @pytest.fixture(scope="session")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = Site(tmp_path_factory.mktemp("asked"), tail=GROUPS)
-    ios, android = (publish(site, name, items) for name, items in (("ios", ITEMS), ("android", ITEMS[:-1])))
+    ios, android = (
+        site.add(name, dictionary=write_lines(site.root / f"{name}.txt", items), epsilon=4.0)
+        for name, items in (("ios", ITEMS), ("android", ITEMS[:-1]))
+    )
     for day, truth in enumerate(IOS):
         collect(site.store, ios, values_of(truth), day=day)
     collect(site.store, android, values_of(ANDROID), day=len(IOS) - 1)
     assert site.run(len(IOS) + 0.1).problems == []
     return site
-
-
-def publish(site: Site, name: str, items: tuple[str, ...]) -> Path:
-    folder = site.root / "campaigns" / name
-    folder.mkdir(parents=True)
-    listed = write_lines(folder / "listed.txt", items)
-    path = new_campaign(folder / f"{name}.json", site.keys, dictionary=listed, epsilon=4.0)
-    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
-    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
-    return path

@@ -19,8 +19,8 @@ from hushcount.collection.windows import window_text
 from pipelines.jobs import results
 from pipelines.monitoring.dashboard import page_of
 from pipelines.questions.plot import write_plot
-from tests.support.collecting import START, collect, window_name
-from tests.support.jobs import done, files_of, new_campaign, refused, write_lines
+from tests.support.collecting import collect, window_name
+from tests.support.jobs import done, files_of, refused, write_lines
 from tests.support.site import Site, at
 
 HALF = 200
@@ -116,14 +116,9 @@ def test_a_tally_that_cannot_be_is_named(site: Site) -> None:
 
 def test_an_open_domain_is_asked_of_windows_before_an_item_was_discovered(tmp_path: Path) -> None:
     site = Site(tmp_path)
-    folder = site.root / "campaigns" / "open"
-    folder.mkdir()
-    sizes = ["--set", "k=32", "--set", "m=64"]
-    path = new_campaign(folder / "open.json", site.keys, *sizes, mechanism="gcms", epsilon=4.0)
-    begins = START.isoformat()
-    (folder / "collection.json").write_text(json.dumps({"epochs": [{"epoch": 1, "file": path.name, "begins": begins}]}))
+    path = site.add("open", "--set", "k=32", "--set", "m=64", mechanism="gcms", epsilon=4.0)
     late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(1), "last_seen": window_name(1)}
-    (folder / "items.json").write_text(json.dumps({"items": [late]}))
+    path.with_name("items.json").write_text(json.dumps({"items": [late]}))
     for day in (0, 1):
         collect(site.store, path, ["newcomer"] * HALF + ["other"] * HALF, day=day)
         site.run(day + 1.1)
@@ -171,14 +166,10 @@ def test_what_cannot_be_shown_is_one_sentence(whole: Site, tmp_path: Path) -> No
 
 def counted(site: Site, name: str, *options: object, **more: Any) -> Path:
     """Put a campaign with counts of discovered values on the site, which follows "newcomer" from the second day."""
-    folder = site.root / "campaigns" / name
-    folder.mkdir()
-    path = new_campaign(folder / f"{name}.json", site.keys, *options, "--discovery-counts", discovery=1.0, **more)
-    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
-    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
+    path = site.add(name, *options, "--discovery-counts", discovery=1.0, **more)
     items = [{"item": "alpha", "source": "given"}] if "dictionary" in more else []
     late = {"item": "newcomer", "source": "discovered", "first_seen": window_name(0), "last_seen": window_name(0)}
-    (folder / "items.json").write_text(json.dumps({"items": [*items, late]}))
+    path.with_name("items.json").write_text(json.dumps({"items": [*items, late]}))
     return path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.support.collecting import DAY, START, window_name
 from tests.support.stub_store import StubStore
 
 MINUTE = 1 / 1440
+pytestmark = pytest.mark.usefixtures("store")
 BOUND = 4 + 1 / 24
 """Days: two windows, grace and patience."""
 FORTY = tuple(40 + number * MINUTE / 60 for number in range(40))
@@ -48,13 +49,6 @@ def listed(written: Sequence[float]) -> list[Listed]:
         )  # fmt: skip
         found.append(Listed(f"words/000001-0/{window.name}/fast.manifest.json", at(day), manifest))
     return found
-
-
-@pytest.fixture(autouse=True)
-def empty() -> Iterator[None]:
-    StubStore.clear()
-    yield
-    StubStore.clear()
 
 
 def deployment(folder: Path, store: str = "store") -> Deployment:

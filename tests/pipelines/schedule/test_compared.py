@@ -17,10 +17,7 @@ from tests.support.clocks import stopped
 from tests.support.collecting import add_copies, collect
 from tests.support.jobs import summary
 from tests.support.site import Site, account_at, at, values
-
-
-class Killed(BaseException):
-    """Stands for the end of a process."""
+from tests.support.writes import Killed
 
 
 def test_a_shuffle_that_was_not_compared_with_one_that_came_first_is_made_once_more(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,46 +17,35 @@ from pipelines.schedule.run import run
 from pipelines.windows.stored import oldest_open, stored_files
 from tests.support.clocks import stopped
 from tests.support.collecting import collect, window_name
-from tests.support.jobs import cli, done, new_campaign
+from tests.support.jobs import cli, done
 from tests.support.site import FLOOR, Site, at, values
 from tests.support.stub_store import StubStore
 
-STORE = "stub://bucket/store"
-
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def asked(store: type[StubStore], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the store is asked for from now on; one whole listing is one request."""
-    StubStore.clear()
     requests: list[str] = []
 
     def noted(real: Callable[..., Any]) -> Callable[..., Any]:
-        def ask(store: StubStore, path: str, *rest: Any, **named: Any) -> Any:
+        def ask(system: StubStore, path: str, *rest: Any, **named: Any) -> Any:
             requests.append(path)
-            return real(store, path, *rest, **named)
+            return real(system, path, *rest, **named)
 
         return ask
 
     for name in ("open", "exists", "_list"):
-        monkeypatch.setattr(StubStore, name, noted(getattr(StubStore, name)))
-    yield requests
-    StubStore.clear()
+        monkeypatch.setattr(store, name, noted(getattr(store, name)))
+    return requests
 
 
 def test_a_look_with_nothing_due_asks_for_no_folder_of_a_campaign(tmp_path: Path, asked: list[str]) -> None:
     """Of each log it asks for the newest entry, the next one, and the next generation: four requests of this store."""
     site = Site(tmp_path)
-    other = site.root / "campaigns" / "other"
-    other.mkdir()
-    path = new_campaign(other / "other.json", site.keys, "--epoch", 1, min_batch=FLOOR, dictionary=site.words)
-    path = path.rename(other / "epoch-000001.json")
-    shutil.copy(site.root / "campaigns" / "words" / "collection.json", other)
+    path = site.add("other", min_batch=FLOOR, dictionary=site.words)
     for campaign in (site.campaign, path):
         collect(site.store, campaign, values(60), day=0, streams=("reports",))
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
-    for file in site.store.rglob("*"):
-        if file.is_file():
-            StubStore.put(f"{STORE}/{file.relative_to(site.store)}", file.read_bytes())
+    site.move_to_objects()
     logs = Logs(site.deployment)
     assert len(run(site.deployment, clock=stopped(at(1.1)), logs=logs).hops) == 4
     asked.clear()

@@ -14,10 +14,9 @@ from hushcount.errors import HushcountError
 from pipelines.files import stores
 from tests.support.collecting import collect
 from tests.support.jobs import done
-from tests.support.site import Site, values
+from tests.support.site import OBJECTS, Site, values
 from tests.support.stub_store import StubStore
 
-STORE = "stub://bucket/store"
 ODDITIES = 3
 """How often a store is odd before it behaves."""
 Patch = pytest.MonkeyPatch
@@ -101,26 +100,17 @@ def renamed_and_denied(patch: Patch, times: Times) -> None:
     _done_and_denied(patch, times, "rename")
 
 
-@pytest.fixture(autouse=True)
-def empty() -> Iterator[None]:
-    StubStore.clear()
-    yield
-    StubStore.clear()
-
-
 @pytest.mark.parametrize(
     "odd", [listed_late, put_and_denied, written_and_denied, deleted_and_denied, renamed_and_denied]
 )
 @pytest.mark.long(but=("put_and_denied", "renamed_and_denied"))
+@pytest.mark.usefixtures("store")
 def test_a_run_over_a_store_that_answers_late_or_twice_counts_every_report_once(
     tmp_path: Path, monkeypatch: Patch, odd: Callable[[Patch, Times], None]
 ) -> None:
     site = Site(tmp_path)
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
     collect(site.store, site.campaign, values(100), day=0)
-    for path in sorted(site.store.rglob("*")):
-        if path.is_file():
-            StubStore.put(f"{STORE}/{path.relative_to(site.store)}", path.read_bytes())
+    site.move_to_objects()
     times, hops, problems = Times(), [], []
     with monkeypatch.context() as patch:
         odd(patch, times)
@@ -140,7 +130,7 @@ def test_a_run_over_a_store_that_answers_late_or_twice_counts_every_report_once(
     # A lost answer about an entry is none: whoever put it reads whose it is.
     assert problems or odd is put_and_denied
     assert hops == ["shuffle", "analyze"], problems
-    result = json.loads(StubStore.objects[f"{STORE}/results/words/{site.batch(0)}/summary.json"])
+    result = json.loads(StubStore.objects[f"{OBJECTS}/results/words/{site.batch(0)}/summary.json"])
     assert (result["received"], result["accepted"], result["rejected"]) == (100, 100, {})
     assert "all numbers agree" in done("status", "--config", site.config).out
     (account,) = done("ledger", "show", "--ledger", site.root / "ledger.db", "--json").json["campaigns"]

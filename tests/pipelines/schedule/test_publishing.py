@@ -19,13 +19,10 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.schedule.publishing import attempts_of, new_attempt, publish, publish_missing, sweep
 from tests.support.decisions import CAMPAIGN, START, batch_of, closed, deployment_in, finished, path_of, taken
 from tests.support.stub_store import StubStore
+from tests.support.writes import Killed, kill
 
 NAME = batch_of(0)
 FILES = {"reports/part-00000-of-00002.blocks": b"one", "reports/part-00001-of-00002.blocks": b"two", SUMMARY: b"{}"}
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @dataclass
@@ -146,14 +143,10 @@ def at_step(number: int, act: Callable[[], None], *, after: bool) -> Iterator[li
         yield done
 
 
-def die() -> None:
-    raise Killed
-
-
 @pytest.mark.parametrize("after", [False, True])
 def test_a_publisher_that_dies_between_any_two_steps_is_gone_on_with(place: Place, after: bool) -> None:
     for number in range(100):
-        with at_step(number, die, after=after) as steps, suppress(Killed):
+        with at_step(number, kill, after=after) as steps, suppress(Killed):
             assert place.publish()
             # Nobody died.
             assert len(steps) == number

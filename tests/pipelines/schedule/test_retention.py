@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from pipelines.files import storage
 from pipelines.log.log import Logs
 from pipelines.outputs.received_summary import folder_of
 from tests.support.collecting import add_copies, collect, window_name
 from tests.support.jobs import done, files_under, refused
 from tests.support.records import spoil
 from tests.support.site import FLOOR, Site, account_at, values
+from tests.support.writes import Killed, acting_at, kill
 
 KEEP = '[retention]\nsegments = "6d"\nshuffled = "7d"\nreleased = "7d"\ndead_letters = "9d"\n'
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 def kept(tmp_path: Path, *, discovery: bool = False, settings: str = "") -> Site:
@@ -242,40 +239,26 @@ def test_a_window_that_is_not_shuffled_yet_keeps_what_it_must_be_compared_with(
 
 
 @pytest.mark.long
-def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before and after each file; whenever it dies, the numbers agree, and nobody finds half a batch."""
+def test_a_deletion_that_dies_anywhere_is_gone_on_with(tmp_path: Path) -> None:
+    """Before and after each step; whenever it dies, the numbers agree, and nobody finds half a batch."""
     site = kept(tmp_path, discovery=True)
     collect(site.store, site.campaign, values(200), day=0)
     site.run(1.1)
-    deaths = 0
-    for name in ("remove", "remove_directory", "remove_empty"):
-        for number in range(100):
-            real, calls = getattr(storage, name), 0
-
-            def mortal(path: str, real: Callable[[str], None] = real, number: int = number) -> None:
-                nonlocal calls
-                if calls == number:
-                    raise Killed
-                calls += 1
-                real(path)
-
-            twin = site.copied(tmp_path.parent / f"{tmp_path.name}-{name}-{number}")
-            with monkeypatch.context() as patch:
-                patch.setattr(storage, name, mortal)
-                try:
-                    twin.run(30, sure=True)
-                    break
-                except Killed:
-                    deaths += 1
-            assert "all numbers agree" in done("status", "--config", twin.config).out
-            # Who finds a batch by its summary finds all of it.
-            for mark in twin.store.glob("[sr]*ed/words/*/summary.json"):
-                whole = files_under(site.store / mark.parent.relative_to(twin.store))
-                assert files_under(mark.parent).keys() == whole.keys()
+    for number in count(1):
+        twin = site.copied(tmp_path.parent / f"{tmp_path.name}-{number}")
+        with acting_at(number, kill) as writes, suppress(Killed):
             twin.run(30, sure=True)
-            assert all(there(twin, folder) == set() for folder in ("segments", "shuffled", "released"))
-            assert "all numbers agree" in done("status", "--config", twin.config).out
-    assert deaths >= 10
+        assert "all numbers agree" in done("status", "--config", twin.config).out
+        # Who finds a batch by its summary finds all of it.
+        for mark in twin.store.glob("[sr]*ed/words/*/summary.json"):
+            whole = files_under(site.store / mark.parent.relative_to(twin.store))
+            assert files_under(mark.parent).keys() == whole.keys()
+        twin.run(30, sure=True)
+        assert all(there(twin, folder) == set() for folder in ("segments", "shuffled", "released"))
+        assert "all numbers agree" in done("status", "--config", twin.config).out
+        if not writes.is_over:
+            break
+    assert number > 20
 
 
 def test_a_party_deletes_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:

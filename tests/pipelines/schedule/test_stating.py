@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from pipelines.audit.doctor import examine
 from pipelines.audit.reconcile import account_of
 from pipelines.audit.view import Finding, View
 from pipelines.deployment.campaigns import read_campaign
-from pipelines.deployment.settings import PARTIES, Deployment, Party
+from pipelines.deployment.settings import PARTIES, Party
 from pipelines.engine.runner import Engine
 from pipelines.handover.hops import HopName
 from pipelines.handover.statements import NamedEntry, Statement, put
@@ -37,6 +35,7 @@ from tests.support.clocks import stopped
 from tests.support.collecting import collect
 from tests.support.jobs import done
 from tests.support.site import Site, at, values
+from tests.support.writes import Killed, kill
 
 SIGNED = """sign_with = "signing"
 shuffler_keys = "signing/public.json"
@@ -60,19 +59,15 @@ class Apart:
         if not trusted:
             site.config.write_text(site.config.read_text().replace(SIGNED, ""))
 
-    def of(self, *parties: Party) -> Deployment:
-        whole = self.site.deployment
-        return replace(whole, file=whole.file.model_copy(update={"parties": parties}))
-
     def run(self, *parties: Party, day: float = 1.2) -> Done:
         """Run on a day; `late` says which recipients it lacks receipts of, and `problems` the rest."""
-        done = run(self.of(*parties), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
+        done = run(self.site.of(*parties), clock=stopped(at(day)), vouched=Vouched(clock_is_right=True))
         self.late = {one.split(": ")[1].split()[0] for one in done.problems if LATE in one}
         done.problems = [one for one in done.problems if LATE not in one]
         return done
 
     def fold(self, party: Party) -> Fold:
-        return Logs(self.of(party)).read("words")
+        return Logs(self.site.of(party)).read("words")
 
     def files(self, folder: str, party: Party) -> list[Path]:
         return sorted((self.site.store / folder / party).rglob("*.json"))
@@ -95,7 +90,7 @@ class Apart:
             summary=digest or digest_of_json(raw), taken=200, after=entry,
         )  # fmt: skip
         signer = None if keys is None else active_key(self.site.root / keys, stating.SIGNERS[party])
-        put(self.of(party), said, signer)
+        put(self.site.of(party), said, signer)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +157,7 @@ def test_a_statement_that_cannot_be_read_stops_nothing_else(unsigned: Apart, how
     assert str(wrong) in problem
     assert len(done.hops) == 1
     account = account_of(
-        View(unsigned.of("analyzer"), at(9), one=read_campaign(unsigned.site.deployment.campaigns / "words"))
+        View(unsigned.site.of("analyzer"), at(9), one=read_campaign(unsigned.site.deployment.campaigns / "words"))
     )
     assert any(str(wrong) in said for said in account.differences)
 
@@ -224,7 +219,7 @@ def test_a_party_states_its_own_hops_only(unsigned: Apart) -> None:
     moved.write_text(path.read_text().replace('"shuffler"', '"aux-server"'))
     shutil.rmtree(unsigned.site.store / "stated" / "shuffler")
     epochs = read_campaign(unsigned.site.deployment.campaigns / "words")
-    assert stated_elsewhere(unsigned.of("analyzer"), epochs, Fold("words")) == ({}, [])
+    assert stated_elsewhere(unsigned.site.of("analyzer"), epochs, Fold("words")) == ({}, [])
 
 
 def test_what_was_exchanged_behind_the_look_does_not_count(
@@ -233,7 +228,7 @@ def test_what_was_exchanged_behind_the_look_does_not_count(
     # Until the job reads it, the summary is the one that is stated.
     monkeypatch.setattr(attempts, "left", lambda _, hop: iter([hop]))
     epochs = read_campaign(apart.site.deployment.campaigns / "words")
-    deployment = apart.of("aux-server")
+    deployment = apart.site.of("aux-server")
     fold = apart.fold("aux-server")
     (stated,) = apart.files("stated", "shuffler")
     said = Statement.model_validate_json(stated.read_bytes())
@@ -265,26 +260,12 @@ def test_an_output_of_a_party_here_needs_no_statement(apart: Apart) -> None:
     assert path.exists()
 
 
-class Killed(BaseException):
-    """Ends a run as a kill does."""
-
-
-@pytest.fixture
-def killed(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    def dies(*_: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(stating, "put", dies)
-        yield patched
-
-
-def test_what_a_killed_run_did_not_state_the_next_one_does(apart: Apart, killed: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Killed):
+def test_what_a_killed_run_did_not_state_the_next_one_does(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(stating, "put", lambda *_: kill())
         apart.run("aux-server")
     assert "release" in apart.fold("aux-server").hops_of(apart.batch)
     assert apart.files("stated", "aux-server") == apart.files("receipts", "aux-server") == []
-    killed.undo()
     assert apart.run("aux-server").hops == []
     (stated,), (receipt,) = apart.files("stated", "aux-server"), apart.files("receipts", "aux-server")
     done = apart.fold("aux-server").hops_of(apart.batch)["release"]
@@ -415,7 +396,7 @@ def test_a_release_waits_for_the_analyzer_alone(apart: Apart) -> None:
 
 def test_doctor_opens_the_keys_of_receipts_and_writes_where_each_party_speaks(apart: Apart) -> None:
     def found(party: Party) -> dict[str, Finding]:
-        return {one.name: one for one in examine(apart.of(party), at(1.3))}
+        return {one.name: one for one in examine(apart.site.of(party), at(1.3))}
 
     written = {party: {name for name in found(party) if "stated" in name or "receipts" in name} for party in PARTIES}
     assert written == {

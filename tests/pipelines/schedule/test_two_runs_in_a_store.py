@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event, Thread, current_thread
 
@@ -16,18 +16,10 @@ from pipelines.jobs.together import Where
 from pipelines.outputs.received_summary import folder_of
 from pipelines.schedule.done import Done
 from tests.support.collecting import collect
-from tests.support.site import Site, account_at, values
+from tests.support.site import OBJECTS, Site, account_at, values
 from tests.support.stub_store import StubStore
 
-STORE = "stub://bucket/store"
 WAIT = 60.0
-
-
-@pytest.fixture
-def store() -> Iterator[type[StubStore]]:
-    StubStore.clear()
-    yield StubStore
-    StubStore.clear()
 
 
 @pytest.mark.parametrize("writes", ["in the middle of the shards", "behind all shards"])
@@ -37,9 +29,7 @@ def test_of_two_runs_that_shuffle_one_batch_one_is_the_output(
     """The first goes on with its shards while the second reads its own: of 800 reports 800 are counted, and once."""
     site = Site(tmp_path)
     collect(site.store, site.campaign, values(800), day=0)
-    for path in sorted(path for path in site.store.rglob("*") if path.is_file()):
-        store.put(f"{STORE}/{path.relative_to(site.store)}", path.read_bytes())
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{STORE}"'))
+    site.move_to_objects()
     monkeypatch.setattr(shuffle_module, "_SHARD_RECORDS", 100)
     halfway, resume, written = Event(), Event(), Event()
     real_put, real_steps, real_take = store.put, AnalyzeSteps.add, together.take_counts
@@ -89,7 +79,7 @@ def test_of_two_runs_that_shuffle_one_batch_one_is_the_output(
     assert (shuffled.accepted, analyzed.accepted, analyzed.rejected) == (800, 800, {})
     assert account_at(site, 1.2).differences == []
     # Of the first run nothing stays.
-    out = f"{STORE}/shuffled/words/{site.batch(0)}"
+    out = f"{OBJECTS}/shuffled/words/{site.batch(0)}"
     left = {path.removeprefix(f"{out}/").partition("/")[0] for path in store.objects if path.startswith(f"{out}/")}
     assert left == {"summary.json", folder_of(out).rpartition("/")[2]}
     assert not [path for path in store.objects if "/attempts/" in path]

@@ -18,7 +18,7 @@ from pipelines.questions.sources import from_store
 from tests.support import site as support_site
 from tests.support.collecting import collect
 from tests.support.records import spoil
-from tests.support.site import Site, at, values
+from tests.support.site import OBJECTS, Site, at, values
 from tests.support.stub_store import StubStore
 
 
@@ -41,21 +41,17 @@ def test_a_folder_named_after_no_window_stops_nobody(tmp_path: Path, subtests: p
             examine(site.deployment, at(1.3))
 
 
-def test_dead_letters_in_the_folder_of_a_run_are_deleted(tmp_path: Path) -> None:
+def test_dead_letters_in_the_folder_of_a_run_are_deleted(tmp_path: Path, store: type[StubStore]) -> None:
     site = Site(tmp_path, tail='[retention]\ndead_letters = "7d"\n')
-    folder = "stub://bucket/store"
-    site.config.write_text(site.config.read_text().replace('store = "store"', f'store = "{folder}"'))
-    StubStore.clear()
     (segment,) = collect(site.store, site.campaign, values(101), day=0)
     spoil(segment)
-    for path in sorted(one for one in site.store.rglob("*") if one.is_file()):
-        StubStore.put(f"{folder}/{path.relative_to(site.store)}", path.read_bytes())
+    site.move_to_objects()
     assert site.run(1.1).problems == []
-    out = f"{folder}/results/words/{site.batch(0)}"
-    assert [path for path in StubStore.objects if path.startswith(f"{folder_of(out)}/dead_letter/reports/not_opened")]
+    out = f"{OBJECTS}/results/words/{site.batch(0)}"
+    assert [path for path in store.objects if path.startswith(f"{folder_of(out)}/dead_letter/reports/not_opened")]
     site.run(9.1, sure=True)
-    assert [path for path in StubStore.objects if "dead_letter" in path] == []
-    assert f"{out}/summary.json" in StubStore.objects
+    assert [path for path in store.objects if "dead_letter" in path] == []
+    assert f"{out}/summary.json" in store.objects
 
 
 def test_a_question_answers_for_both_spellings_of_an_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

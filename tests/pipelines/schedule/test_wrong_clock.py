@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipelines.audit.doctor import examine
 from pipelines.audit.orphans import relist
-from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.statements import NamedEntry, Statement, put
 from pipelines.schedule.run import run
@@ -171,18 +169,10 @@ def test_doctor_says_by_how_much_the_clock_is_off_each_witness(site: Site) -> No
     assert behind["clock beside the log"][1].startswith("2 d behind it: ")
 
 
-def parts(site: Site) -> tuple[Deployment, Deployment]:
-    """Return the shuffler's and the readers' deployments, on one store."""
-    whole = site.deployment
-    of = (whole.file.model_copy(update={"parties": parties}) for parties in (("shuffler",), ("aux-server", "analyzer")))
-    shuffler, readers = (replace(whole, file=file) for file in of)
-    return shuffler, readers
-
-
 def test_readers_that_were_down_for_long_learn_the_time_from_what_others_state(tmp_path: Path) -> None:
     """On a disk nothing else tells it to them. One statement after a gap proves nothing, as one manifest does not."""
     site = Site(tmp_path)
-    shuffler, readers = parts(site)
+    shuffler, readers = site.of("shuffler"), site.of("aux-server", "analyzer")
     for day in range(10):
         collect(site.store, site.campaign, values(100), day=day)
         run(shuffler, clock=stopped(at(day + 1.1)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.support.collecting import START, collect
-from tests.support.jobs import new_campaign, write_lines
+from tests.support.collecting import collect
+from tests.support.jobs import write_lines
 from tests.support.site import Site
 
 HALF = 200
@@ -35,11 +34,4 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def _more(site: Site, name: str, *options: object, **more: object) -> Path:
-    folder = site.root / "campaigns" / name
-    folder.mkdir()
-    path = new_campaign(
-        folder / f"{name}.json", site.keys, *options, "--discovery-counts", epsilon=4.0, discovery=1.0, **more  # type: ignore[arg-type]
-    )  # fmt: skip
-    epochs = [{"epoch": 1, "file": path.name, "begins": START.isoformat()}]
-    (folder / "collection.json").write_text(json.dumps({"epochs": epochs}))
-    return path
+    return site.add(name, *options, "--discovery-counts", epsilon=4.0, discovery=1.0, **more)
