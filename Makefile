@@ -31,7 +31,7 @@ CLIENT := -m 'not long' -W ignore::hypothesis.errors.HypothesisWarning tests/vec
 	$(addprefix tests/hushcount/delivery/test_,evaluations.py crashes.py documents.py exchange.py queue.py sender.py) \
 	$(addprefix tests/hushcount/test_,budget.py client.py client_allowance.py client_budget.py memory_file.py policy.py)
 
-.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model show-faults test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
+.PHONY: help demo test test-all test-rest lint unit coverage vectors package environments lanes pythons test-pythons test-client bench bench-gate bench-kernels audit reproduce lock clean engines test-engines test-engines-quick test-faults test-model test-typescript test-browser demo-web deploy-tools check-deploy containers test-containers test-containers-quick image-bases lock-images docs week
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -130,9 +130,6 @@ test-faults: engines  ## kill and starve engines, runs and the collector (needs 
 test-model: $(VENV)/dev  ## an hour of random faults against the promises of the README, and each mend taken out
 	$(BIN)/python -m tests.model --removed --seconds 120
 	$(BIN)/python -m tests.model --seconds $(SECONDS)
-
-show-faults: engines  ## a transcript of kills with the counts before and after, and analyze of a million reports on engines
-	$(BIN)/python -m tests.faults.show --engines $(ENGINES)
 
 deploy-tools: $(VENV)/dev  ## fetch what manifests and images are checked with into build/tools (needs go)
 	GOBIN=$(CURDIR)/build/tools go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0

@@ -49,18 +49,20 @@ def test_a_destroyed_key_answers_nobody_within_a_second(tmp_path: Path) -> None:
         assert reason(ask(evaluator, some(1))) == (410, "key_destroyed")
 
 
-def test_a_key_whose_file_is_missing_answers_nobody_and_is_not_taken_for_destroyed(tmp_path: Path) -> None:
+def test_a_key_whose_file_is_missing_or_damaged_answers_nobody_and_is_tried_again(tmp_path: Path) -> None:
+    """It is not taken for destroyed."""
     site = make_asked_site(tmp_path)
     path = key_file(site)
     good = path.read_bytes()
     with evaluating(site) as evaluator:
-        path.unlink()
-        wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 503)
-        assert reason(ask(evaluator, some(1))) == (503, "key_unreadable")
-        assert "holds no key" in evaluator.get("/readyz").text
-        path.write_bytes(good)
-        path.chmod(0o600)
-        wait_for(lambda: ask(evaluator, some(1)).status_code == 200)
+        for damage, told in ((Path.unlink, "holds no key"), (lambda path: path.write_bytes(b"{}"), str(path))):
+            damage(path)
+            wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 503)
+            assert reason(ask(evaluator, some(1))) == (503, "key_unreadable")
+            assert told in evaluator.get("/readyz").text
+            path.write_bytes(good)
+            path.chmod(0o600)
+            wait_for(lambda: ask(evaluator, some(1)).status_code == 200)
 
 
 def test_each_epoch_is_answered_by_its_key_until_that_is_retired(tmp_path: Path) -> None:
@@ -102,19 +104,6 @@ def test_after_the_grace_period_only_the_verifier_is_answered(tmp_path: Path) ->
     with evaluating(site) as evaluator:
         assert reason(ask(evaluator, some(1))) == (409, "epoch_closed")
         assert ask(evaluator, some(1), VERIFIER).status_code == 200
-
-
-def test_a_key_file_that_cannot_be_read_is_told_and_tried_again(tmp_path: Path) -> None:
-    site = make_asked_site(tmp_path)
-    path = key_file(site)
-    good = path.read_bytes()
-    with evaluating(site) as evaluator:
-        path.write_bytes(b"{}")
-        wait_for(lambda: ask(evaluator, some(1), VERIFIER).status_code == 503)
-        assert reason(ask(evaluator, some(1))) == (503, "key_unreadable")
-        assert str(path) in evaluator.get("/readyz").text
-        path.write_bytes(good)
-        wait_for(lambda: ask(evaluator, some(1)).status_code == 200)
 
 
 def test_only_the_keys_that_campaigns_name_are_open(tmp_path: Path) -> None:

@@ -36,10 +36,6 @@ def released(directory: Path) -> bytes:
     return file.read_bytes()
 
 
-def options_of(ledger: Path) -> tuple[str, str]:
-    return ("--ledger", str(ledger))
-
-
 def test_two_draws_of_these_reports_differ(collection: Collection, tmp_path: Path) -> None:
     """So that the tests below can fail: 60 bins are kept with a probability of 0.3 to 0.7 each; equal below 1e-14."""
     sets = []

@@ -15,8 +15,6 @@ from tests.support.jobs import cli, done, files_under, write_lines
 WINDOWS = "store/segments/words"
 SIGNED = "ss.json"
 JOBS = ("encode", "shuffle", "discover", "analyze", "estimate", "replay")
-STREAMED = ("20210303T000000Z", "20210307T000000Z")
-"""One window with a result, and one whose reports cannot be opened."""
 
 
 def hand_mask(root: Path) -> Mask:

@@ -11,9 +11,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -335,65 +338,57 @@ def test_a_dictionary_that_changed_or_is_missing(mine: Chain, tmp_path: Path) ->
     assert not mine.path("new").exists()
 
 
-def break_key(path: Path, how: str) -> str:
-    """Damage a key file and return what the refusal must say."""
-    record = json.loads(path.read_text())
-    if how == "missing":
-        path.unlink()
-        return f"has no key file {path.name}"
-    if how == "directory":
-        path.unlink()
-        path.mkdir()
-        return "no regular file"
-    if how == "world-readable":
-        path.chmod(0o644)
-        return "mode 0644"
-    if how == "group-readable":
-        path.chmod(0o640)
-        return "mode 0640"
-    if how == "of the other role":
-        path.write_bytes(next(other for other in path.parent.glob("*.key") if other != path).read_bytes())
-        return "holds another key"
-    changes = {
-        "short": {"secret": record["secret"][:-2]},
-        "not hexadecimal": {"secret": "z" * 64},
-        "no text": {"secret": 5},
-        "without id": {"id": None},
-        "of another id": {"id": "0" * 16},
-        "changed": {"secret": record["secret"][::-1]},
-    }
-    if how in changes:
-        path.write_text(json.dumps({**record, **changes[how]}))
-    else:
-        path.write_bytes({"not JSON": b"-----BEGIN", "a list": b"[1]", "not UTF-8": b"\xff\xfe", "empty": b""}[how])
-    other = how in ("without id", "of another id", "changed")
-    return "holds another key" if other else "is not a private key"
+def rewritten(field: str, change: Callable[[Any], object]) -> Callable[[Path], object]:
+    """Return what changes one field of a key file."""
+
+    def rewrite(path: Path) -> None:
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps({**record, field: change(record[field])}))
+
+    return rewrite
 
 
-KEY_DAMAGES = [
-    "missing", "directory", "world-readable", "group-readable", "of the other role", "short", "not hexadecimal",
-    "no text", "without id", "of another id", "changed", "not JSON", "a list", "not UTF-8", "empty",
-]  # fmt: skip
+def take_the_other(path: Path) -> None:
+    path.write_bytes(next(other for other in path.parent.glob("*.key") if other != path).read_bytes())
+
+
+NO_KEY, OTHER_KEY = "is not a private key", "holds another key"
+KEY_DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (Path.unlink, "has no key file"),
+    "directory": (lambda path: (path.unlink(), path.mkdir()), "no regular file"),
+    "world-readable": (lambda path: path.chmod(0o644), "mode 0644"),
+    "group-readable": (lambda path: path.chmod(0o640), "mode 0640"),
+    "of the other role": (take_the_other, OTHER_KEY),
+    "without id": (rewritten("id", lambda _: None), OTHER_KEY),
+    "of another id": (rewritten("id", lambda _: "0" * 16), OTHER_KEY),
+    "changed": (rewritten("secret", lambda secret: secret[::-1]), OTHER_KEY),
+    "short": (rewritten("secret", lambda secret: secret[:-2]), NO_KEY),
+    "not hexadecimal": (rewritten("secret", lambda _: "z" * 64), NO_KEY),
+    "no text": (rewritten("secret", lambda _: 5), NO_KEY),
+    **{
+        str(content): (partial(Path.write_bytes, data=content), NO_KEY)
+        for content in (b"-----BEGIN", b"[1]", b"\xff", b"")
+    },
+}
 
 
 def test_a_key_file_that_cannot_be_used(subtests: pytest.Subtests, mine: Chain) -> None:
-    for how in KEY_DAMAGES:
-        with subtests.test(how=how):
-            roles: dict[Role, tuple[object, ...]] = {
-                "analyzer": mine.analyze_arguments(out="new"),
-                "aux_server": mine.discover_arguments(out="new"),
-            }
-            for role, arguments in roles.items():
-                path = key_file(mine.keys, role)
-                secrets = [json.loads(key_file(mine.keys, name).read_text())["secret"] for name in roles]
-                kept = path.read_bytes()
-                says = break_key(path, how)
-                run = refused(*arguments, says=[says, str(mine.keys), path.name])
-                assert not any(secret[:16] in run.out + run.err for secret in secrets)
-                assert not mine.path("new").exists()
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-                path.write_bytes(kept)
-                path.chmod(0o600)
+    roles: dict[Role, tuple[object, ...]] = {
+        "analyzer": mine.analyze_arguments(out="new"), "aux_server": mine.discover_arguments(out="new"),
+    }  # fmt: skip
+    paths = {role: key_file(mine.keys, role) for role in roles}
+    whole = {path: path.read_bytes() for path in paths.values()}
+    secrets = [json.loads(content)["secret"] for content in whole.values()]
+    for (how, (damage, says)), role in product(KEY_DAMAGES.items(), roles):
+        with subtests.test(how=how, role=role):
+            path = paths[role]
+            damage(path)
+            run = refused(*roles[role], says=[says, str(mine.keys), path.name])
+            assert not any(secret[:16] in run.out + run.err for secret in secrets)
+            assert not mine.path("new").exists()
+            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            path.write_bytes(whole[path])
+            path.chmod(0o600)
 
 
 def test_the_key_of_another_campaign(mine: Chain, tmp_path: Path) -> None:

@@ -38,6 +38,15 @@ def leave(site: Site, day: float, length: str, number: int, collector: str = "on
     collect(site.store, site.campaign, values(number), day, collector, seconds=seconds, came=came)
 
 
+def begun(root: Path, grace: str = "2d", tail: str = "", number: int = 60) -> Site:
+    """Return a site that counted its first window, of a day."""
+    site = Site(root)
+    set_length(site, "1d", grace, tail)
+    leave(site, 0, "1d", number)
+    site.run(1.1)
+    return site
+
+
 def pass_quarters(site: Site, *days: float) -> None:
     """Let windows of six hours come and be counted."""
     for day in days:
@@ -112,9 +121,7 @@ def test_another_length_is_announced_and_begins_where_the_running_window_ends(tm
 
 
 def test_a_window_of_a_collector_that_was_not_started_again_is_named_and_counted(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    leave(site, 0, "1d", 100)
-    site.run(1.1)
+    site = begun(tmp_path, number=100)
     set_length(site, "6h")
     site.run(1.2)
     leave(site, 1, "1d", 60)
@@ -134,9 +141,7 @@ def test_a_window_of_a_collector_that_was_not_started_again_is_named_and_counted
 
 def test_a_change_can_be_taken_back_until_it_begins_and_is_made_once_in_a_window(tmp_path: Path) -> None:
     """Else two runs with two deployment files would write entry after entry."""
-    site = Site(tmp_path)
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path)
     set_length(site, "6h")
     assert len(site.run(1.2).announced) == 1
     set_length(site, "12h")
@@ -158,10 +163,7 @@ def test_a_change_can_be_taken_back_until_it_begins_and_is_made_once_in_a_window
 def test_a_segment_has_the_grace_that_was_in_force_when_its_window_ended(
     tmp_path: Path, before: str, after: str
 ) -> None:
-    site = Site(tmp_path)
-    set_length(site, "1d", before)
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, before)
     set_length(site, "1d", after)
     assert len(site.run(1.2).announced) == 1
     dropped: list[str] = []
@@ -176,10 +178,7 @@ def test_a_segment_has_the_grace_that_was_in_force_when_its_window_ended(
 
 
 def test_what_late_reports_are_compared_with_stays_as_long_as_their_grace_was_promised(tmp_path: Path) -> None:
-    site = Site(tmp_path, tail='[retention]\nshuffled = "7d"\n')
-    set_length(site, "1d", "3d", '[retention]\nshuffled = "7d"\n')
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, "3d", '[retention]\nshuffled = "7d"\n')
     set_length(site, "1d", "1d", '[retention]\nshuffled = "3d"\n')
     site.run(1.2)
     for day in (1, 2, 3):
@@ -216,9 +215,7 @@ def test_a_length_that_grows_within_a_day_gives_no_two_windows_one_name(tmp_path
 
 
 def test_a_length_that_shrinks_and_grows_again_gives_no_two_windows_one_name(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path)
     total, day = 60, 1.0
     for length in ("6h", "1d", "12h", "6h", "2d", "6h", "1d"):
         set_length(site, length)
@@ -281,10 +278,7 @@ def test_what_came_after_its_grace_is_dropped_by_name(tmp_path: Path) -> None:
 
 
 def test_a_late_segment_of_a_longer_grace_is_compared_with_what_came_since(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    set_length(site, "1d", "5d")
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, "5d")
     set_length(site, "1d", "1d", '[retention]\nshuffled = "3d"\n')
     site.run(1.2)
     leave(site, 1, "1d", 60)
@@ -304,10 +298,7 @@ def test_a_late_segment_of_a_longer_grace_is_compared_with_what_came_since(tmp_p
 
 
 def test_a_clock_that_is_behind_lets_no_shorter_grace_begin_for_windows_that_have_ended(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    set_length(site, "1d", "3d")
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, "3d")
     for day in (1, 2, 3, 4):
         leave(site, day, "1d", 60)
     leave(site, 3, "1d", 20, "late", came=5.1)
@@ -338,10 +329,7 @@ def test_what_comes_too_late_while_a_run_looks_is_dropped_though_its_stamp_is_la
 
 def test_a_log_that_is_restored_after_a_change_takes_batches_to_be_as_long_as_windows_were(tmp_path: Path) -> None:
     """What came at the end of one is compared with the next ones."""
-    site = Site(tmp_path)
-    set_length(site, "1d", "2h")
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, "2h")
     set_length(site, "6h", "2h")
     site.run(1.2)
     shutil.copytree(site.store / "log", tmp_path / "copy")
@@ -381,10 +369,7 @@ def test_a_collector_with_longer_windows_is_compared_with_all_that_came_within_i
 
 
 def test_a_manifest_that_is_made_anew_after_a_change_has_the_window_of_its_day(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    set_length(site, "1d", "12h")
-    leave(site, 0, "1d", 60)
-    site.run(1.1)
+    site = begun(tmp_path, "12h")
     set_length(site, "6h", "12h")
     site.run(1.2)
     (segment,) = collect(site.store, site.campaign, values(60), 1)

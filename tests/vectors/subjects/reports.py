@@ -13,7 +13,6 @@ from tests.hushcount.oracles.cases import NAMED, SEED, Case
 from tests.vectors.subjects.draws import draws
 from tests.vectors.subjects.script import Script, word
 
-EDGES = ("kept", "turned", "zeros", "ones")
 _LARGEST = (1 << 53) - 1
 _LONG = 100
 """A report of more words gets two entries only."""
