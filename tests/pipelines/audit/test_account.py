@@ -101,6 +101,13 @@ def test_an_output_that_is_not_what_its_entry_says_is_a_difference(
     assert says.format(output=output) in difference
 
 
+def test_a_stream_that_was_handed_on_and_is_gone_is_a_difference(site: Site) -> None:
+    (stream,) = site.store.glob(f"shuffled/words/{site.batch(0)}/*/reports")
+    shutil.rmtree(stream)
+    (difference,) = account_at(site, 1.2).differences
+    assert str(stream) in difference
+
+
 def test_files_of_windows_that_are_long_over_are_compared_only_if_asked(site: Site) -> None:
     for day in range(1, 8):
         collect(site.store, site.campaign, values(60), day=day)
