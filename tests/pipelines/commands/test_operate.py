@@ -35,8 +35,8 @@ def test_a_watch_follows_its_deployment_file_to_another_store(tmp_path: Path, mo
 def test_a_watch_tells_at_its_next_look_what_reached_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tail = '[alerts]\ncommand = ["sh", "-c", "cat >> told.txt; test -e there"]\nfalse_alarms = 1e-6\n'
     site, looks = Site(tmp_path, tail=tail), [0]
-    collect(site.store, site.campaign, values(600), day=-2)
-    collect(site.store, site.campaign, ["alpha"] * 400, day=-1)
+    collect(site.store, site.campaign, values(600), day=-3)
+    collect(site.store, site.campaign, ["alpha"] * 400, day=-2)
 
     def stopped(*_: object) -> bool:
         looks[0] += 1

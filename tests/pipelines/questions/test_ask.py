@@ -306,7 +306,7 @@ def test_a_window_with_two_epochs_is_answered_for_each_and_added_up_where_sides_
     many = {"alpha": 150, "beta": 100, "newcomer": 50}
     # Whoever had not fetched the second epoch yet reports under the first one.
     for path, day in ((first, 0), (first, 1), (second, 1)):
-        collect(site.store, path, values_of(many), day=day)
+        collect(site.store, path, values_of(many), day=day, came=day + 1)
     assert site.run(4.1).problems == []
     where: dict[str, tuple[str, ...]] = {"campaigns": ("words",)}
     top = ask(site, "top", **where)["rows"]
