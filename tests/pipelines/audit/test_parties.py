@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ import pytest
 from pipelines.audit.doctor import examine
 from pipelines.audit.parties import Line
 from pipelines.audit.reconcile import Account, account_of
+from pipelines.console.tables import stamp
 from pipelines.deployment.settings import Deployment, RetentionPart
 from pipelines.outputs.counts import HopCounts
 from pipelines.schedule.run import run
@@ -101,6 +103,9 @@ def test_parties_apart_show_their_own_line_and_that_of_others_as_they_said(site:
         assert found["analyzer", "reports"] == Line(
             ("analyzer",), "reports", "receipts", at(1.3).isoformat(), 200, None
         )
+    site.config.write_text(f'parties = ["shuffler"]\n{site.config.read_text()}')
+    (row,) = re.findall("analyzer +reports.*", cli("status", "--config", site.config).out)
+    assert re.split("  +", row.strip())[2:] == ["200", *["not said"] * 4, f"receipts, {stamp(at(1.3))}"]
 
 
 def test_a_line_that_does_not_add_up_is_a_difference(site: Site) -> None:
