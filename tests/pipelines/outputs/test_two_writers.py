@@ -48,11 +48,14 @@ def test_by_hand_nothing_is_written_beside_what_may_still_be_written() -> None:
 def test_a_result_that_is_replaced_is_whole_at_every_moment() -> None:
     with staged(OUT, False) as old:
         put(old, b"old")
+    other = storage.join(OUT, new_folder())
+    storage.write_whole(storage.join(other, "reports", "part.blocks"), [b"of a third writer"])
     with staged(OUT, True) as new:
         put(new, b"new")
         assert read() == b"old"
     assert read() == b"new"
     assert not [path for path in StubStore.objects if path.startswith(old)]
+    assert [path for path in StubStore.objects if path.startswith(other)]
 
 
 def test_a_mark_keeps_what_it_names_where_only_the_stores_answer_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
