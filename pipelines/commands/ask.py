@@ -248,9 +248,9 @@ def compare(
 
     Example: hushcount ask compare --config deployment.toml --campaign ios --campaign android
     """
+    from pipelines.deployment.settings import Deployment
     from pipelines.questions import answers, sides
     from pipelines.questions.selection import Chosen
-    from pipelines.deployment.settings import Deployment
 
     answers.require_free(out)
     chosen = Chosen.of(item, group, glob, prefix, file, False, by_prefix, depth, from_right)

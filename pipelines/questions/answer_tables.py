@@ -10,7 +10,7 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from hushcount.collection.windows import is_window, window_names, window_text
-from pipelines.console.tables import Table, window_names
+from pipelines.console.tables import Table
 from pipelines.epochs.tracked_items import id_of, shown
 from pipelines.questions.changes import Change
 from pipelines.questions.sentences import percent, ratio
