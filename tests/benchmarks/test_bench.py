@@ -365,7 +365,7 @@ def test_what_is_measured_is_printed_and_kept(
 ) -> None:
     out = tmp_path / "page"
     few = ("--reports", "2000", "--repeats", "1", "--out", str(out))
-    assert command.main(["job", "shuffle", *few]) == 0
+    assert command.main(["shuffle", *few]) == 0
     measured = read_record(out).measured["shuffle"]
     assert measured.reports == 2000
     for text in (capsys.readouterr().out, (out / "RESULTS.md").read_text()):
@@ -373,16 +373,16 @@ def test_what_is_measured_is_printed_and_kept(
         assert f"| {measured.cpu_us_per_report:.2f} |" in text
     # What is there is kept, what is named is measured again, and what comes from elsewhere is not mixed in.
     monkeypatch.setattr(command, "prepared", lambda *_: nullcontext(lambda: a_run(1.0, 1.0)))
-    assert command.main(["job", "encode", *few]) == 0
+    assert command.main(["encode", *few]) == 0
     assert list(read_record(out).measured) == ["shuffle", "encode"]
     assert "| `shuffle` |" in (out / "RESULTS.md").read_text()
     path = out / "results.json"
     path.write_text(path.read_text().replace("Python", "Cobra"))
     with pytest.raises(UsageError, match=r"Cobra.*--overwrite"):
-        command.main(["job", "shuffle", *few])
+        command.main(["shuffle", *few])
     path.write_text("{")
     with pytest.raises(UsageError, match="--overwrite"):
-        command.main(["job", "shuffle", *few])
+        command.main(["shuffle", *few])
 
 
 def test_a_stage_beyond_its_gate_is_the_exit_status(
@@ -400,7 +400,7 @@ def test_where_nothing_can_be_written_nothing_is_measured(tmp_path: Path, capsys
     taken.write_text("")
     for out in (taken, taken / "within", Path("/proc/bench"), Path("/proc")):
         with pytest.raises(UsageError, match=f"--out is {out}, "):
-            command.main(["job", "shuffle", "--out", str(out)])
+            command.main(["shuffle", "--out", str(out)])
         assert "its input" not in capsys.readouterr().err
 
 

@@ -129,7 +129,7 @@ def test_the_builder_is_given_no_more_than_is_copied(subtests: pytest.Subtests) 
             sources = re.findall(r"^COPY (?!--from)(?:--chmod=\d+ )?(.+) \S+$", path.read_text(), re.MULTILINE)
             for source in " ".join(sources).split():
                 assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
-            assert all((ROOT / one).exists() for one in allowed)
+            assert all(any(ROOT.glob(one)) for one in allowed)
 
 
 @pytest.fixture(scope="module", params=PARTIES)

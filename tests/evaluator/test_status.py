@@ -27,6 +27,6 @@ def test_status_adds_up_what_the_manifests_say(tmp_path: Path) -> None:
     assert asked["windows"] == [path.parent.name]
     assert [name.rpartition("/")[2] for name in asked["unreadable"]] == [damaged.name]
     shown = done("status", "--config", site.config).out
-    assert "evaluations that evaluators answered" in shown
+    assert "words: evaluations" in shown
     assert "bad_element 1" in " ".join(shown.split())
     assert damaged.name in shown.replace("\n", "")

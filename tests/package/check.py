@@ -126,7 +126,8 @@ def check_own(name: str, built: Built) -> None:
 def check_parties(built: Built) -> None:
     named = re.findall(r'^        "([a-z_.]+)",$', (ROOT / "setup.py").read_text(), re.MULTILINE)
     pipelines = ROOT / "pipelines"
-    data = (*(pipelines / "pages" / "static").glob("*.*"), *(pipelines / "commands" / "init" / "systemd").glob("hushcount-*"))
+    units = pipelines / "commands" / "init" / "systemd"
+    data = (*(pipelines / "pages" / "static").glob("*.*"), *units.glob("hushcount-*"))
     shipped = modules(PARTIES) | {path.relative_to(ROOT).as_posix() for path in data}
     found = {name.removesuffix("/__init__.py").replace("/", ".") for name in shipped if name.endswith("/__init__.py")}
     same("setup.py", set(named), found)

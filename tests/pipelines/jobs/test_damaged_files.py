@@ -46,7 +46,7 @@ def arguments(chain: Chain, job: str, directory: Path, out: Path) -> tuple[objec
     party = ("--party", job) if job in ("aux-server", "analyzer") else ()
     keys = () if job == "shuffle" else ("--keys", chain.keys)
     name = "discover" if party else job
-    return (name, "--campaign", chain.campaign_path, "--input", directory, "--out", out, *keys, *party)
+    return ("job", name, "--campaign", chain.campaign_path, "--input", directory, "--out", out, *keys, *party)
 
 
 @contextmanager

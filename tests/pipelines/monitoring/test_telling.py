@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from hushcount.collection.windows import window_text
 from pipelines.deployment.parts import AlertsPart, site_of
 from pipelines.deployment.settings import Deployment
 from pipelines.log.log import Logs
@@ -98,7 +99,8 @@ def test_the_run_that_counts_a_planted_rise_tells_it_to_a_webhook_once(tmp_path:
         (line,) = printed(child)
     sent = json.loads(line)
     assert re.fullmatch(
-        rf"words: window {window_name(1)} against the 1 before: alpha is up from [23]\d\.\d% to \d+\.\d% of reports, "
+        rf"words: window {window_text(window_name(1))} against the 1 before: alpha is up from [23]\d\.\d% to "
+        r"\d+\.\d% of reports, "
         r"by \+\d\d\.\d% \(\+\d\d\.\d% to \+\d\d\.\d%, 95 %\); the probability that chance does so much to any that "
         "is looked at is below 1e-6",
         sent["says"],
@@ -117,7 +119,7 @@ def test_a_program_is_told_of_a_group_and_again_when_it_falls(tmp_path: Path) ->
     assert told(site, 3.1).problems == []
     first, id, second, other = text_in(site)
     assert "most is up from" in first
-    assert f"window {window_name(2)} against the 2 before: most is down from" in second
+    assert f"window {window_text(window_name(2))} against the 2 before: most is down from" in second
     assert re.fullmatch("alert_[0-9a-f]{32}", id)
     assert id != other
     site.config.write_text(site.config.read_text().replace('groups = ["most"]', 'groups = ["least"]'))
