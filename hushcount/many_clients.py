@@ -1,4 +1,4 @@
-"""Reports of many people from one process: load tests, benchmarks, simulations and `hushcount encode`."""
+"""Reports of many people from one process: load tests, benchmarks, simulations and `hushcount job encode`."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def load_design(name: str) -> Design:
     for design in _known(int(match[1]), int(match[2])):
         if design.name == name:
             return design
-    raise UsageError(f"design {name} is unknown to this version: install the version of whoever made the campaign")
+    raise UsageError(f"design {name} is unknown to this version: update to the version of whoever made the campaign")
 
 
 def find_design(width: int, size: int) -> Design:

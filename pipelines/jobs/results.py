@@ -1,7 +1,7 @@
 """Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them.
 
-hushcount estimate asks a stored tally again, for other items. In an open domain without a sketch the items of groups
-that a deployment names are counted too.
+hushcount job estimate asks a stored tally again, for other items. In an open domain without a sketch the items of
+groups that a deployment names are counted too.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer import Argument, Option
 
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import duration_text, tiling, window_at
 from hushcount.errors import UsageError
 from hushcount.maths.figures import odds_of, rounded_up, users
@@ -148,7 +148,7 @@ def _commands(place: Place, answers: Answers, value: str) -> list[str]:
     # What the services' user does not own, it could not use.
     own = "" if place.user.is_caller else f"sudo -u {place.user.name} "
     plain = "" if place.is_near else " --plain-http"
-    send = f"hushcount send --site {place.site}{plain} --campaign {answers.id} --policy {policy}"
+    send = f"hushcount send --site {place.site}{plain} --policy {policy}"
     return [
         f"{own}hushcount collect --config {config}",
         f"{own}hushcount run --config {config} --watch",
@@ -170,7 +170,7 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     from pipelines.commands.init.planned import Spans
 
     spans, ledger, found = Spans.of(answers.window), data["ledger"], data["discovery"]
-    begins = tiling(answers.window, window_at(datetime.now(timezone.utc), answers.window))
+    begins = tiling(answers.window, window_at(MACHINE.now(), answers.window))
     listed = (
         "any text"
         if answers.known is None
