@@ -16,7 +16,7 @@ from pipelines.audit.view import LAST, Finding, View
 from pipelines.deployment.settings import PARTIES, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import cause
-from pipelines.handover.parties import SIGNERS, others
+from pipelines.handover.statements import SIGNERS, others
 from pipelines.ledger.clock import span
 from pipelines.ledger.overview import check
 from pipelines.log.probe import WRITERS, fault

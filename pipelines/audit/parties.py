@@ -17,8 +17,7 @@ from hushcount.collection.windows import window_text
 from pipelines.audit.view import StreamRow, View
 from pipelines.deployment.settings import Party
 from pipelines.handover.hops import CHAIN, READERS, HopName
-from pipelines.handover.parties import others
-from pipelines.handover.statements import Statement
+from pipelines.handover.statements import Statement, others
 from pipelines.ledger.clock import shown
 from pipelines.log.facts import Hopped
 from pipelines.schedule.stating import overdue, recipients_of, silent

@@ -19,9 +19,8 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN, HopName
-from pipelines.handover.parties import keys_of, others
 from pipelines.handover.paths import SegmentPath
-from pipelines.handover.statements import Kind, Statement, read
+from pipelines.handover.statements import Kind, Statement, keys_of, others, read
 from pipelines.ledger.own_time import LedgerClock
 from pipelines.log.fold import Fold
 from pipelines.log.log import Log, Logs

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from hushcount.campaigns.campaign import Campaign
 from hushcount.collection.epochs import folder_name
 from hushcount.errors import UsageError
-from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
 from pipelines.handover.file_list import listed_files
 from pipelines.handover.paths import Batch
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
     from hushcount.campaigns.public_keys import VerifyKeyPart
     from keys.directories import KeyReference
     from keys.roles import SigningRole
-
-
-SIGNERS: dict[Party, SigningRole] = {
-    "shuffler": "shuffler",
-    "aux-server": "aux_signer",
-    "analyzer": "analyzer_signer",
-}
-"""Whose key signs what a party says."""
 
 
 def batch_name(directory: str) -> str:
@@ -119,18 +110,3 @@ def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ..
     from keys.directories import verify_keys
 
     return verify_keys(keys, role)
-
-
-def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys one of which must have signed what a party says; empty: signatures are not checked."""
-    known = {
-        "shuffler": deployment.shuffler_keys,
-        "aux-server": deployment.aux_server_keys,
-        "analyzer": deployment.analyzer_keys,
-    }
-    return verified_by(known[party], SIGNERS[party])
-
-
-def others(deployment: Deployment) -> tuple[Party, ...]:
-    """Return the parties that run elsewhere."""
-    return tuple(party for party in PARTIES if party not in deployment.file.parties)

@@ -21,19 +21,27 @@ from hushcount.campaigns.signatures import SIGNATURE_BYTES, SignatureError, pars
 from hushcount.errors import FormatError
 from hushcount.formats.models import Hex32, Part
 from hushcount.formats.reading import SETTINGS_BYTES, parse_model
-from pipelines.deployment.settings import Deployment, Party
+from pipelines.deployment.settings import PARTIES, Deployment, Party
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.batch_file import BatchName
+from pipelines.handover.parties import verified_by
 from pipelines.handover.paths import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
 
 if TYPE_CHECKING:
     # Who neither signs nor checks has no package of keys.
     from keys.directories import KeyReference
+    from keys.roles import SigningRole
 
 Kind = Literal["statement", "receipt"]
 FOLDERS: dict[Kind, str] = {"statement": "stated", "receipt": "receipts"}
+SIGNERS: dict[Party, SigningRole] = {
+    "shuffler": "shuffler",
+    "aux-server": "aux_signer",
+    "analyzer": "analyzer_signer",
+}
+"""Whose key signs what a party says."""
 SUFFIX, SIGNATURE = ".json", ".sig"
 _NAME = re.compile(
     rf"({BATCH_NAME})\.(?P<hop>[a-z]+)\.(?P<generation>[0-9]{{6}})-(?P<number>[0-9]{{10}})-(?P<entry>[0-9a-f]{{16}}){SUFFIX}"
@@ -189,3 +197,18 @@ def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
         except SignatureError as error:
             raise SignatureError(f"{path}: {error}") from None
     return parse_model(Statement, data, path, f"is no {kind} of a party")
+
+
+def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
+    """Return the public keys one of which must have signed what a party says; empty: signatures are not checked."""
+    known = {
+        "shuffler": deployment.shuffler_keys,
+        "aux-server": deployment.aux_server_keys,
+        "analyzer": deployment.analyzer_keys,
+    }
+    return verified_by(known[party], SIGNERS[party])
+
+
+def others(deployment: Deployment) -> tuple[Party, ...]:
+    """Return the parties that run elsewhere."""
+    return tuple(party for party in PARTIES if party not in deployment.file.parties)

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.hops import CHAIN, HopName, all_outputs
-from pipelines.handover.parties import keys_of, others
-from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, read
+from pipelines.handover.statements import FOLDERS, Kind, Named, all_names, keys_of, others, read
 from pipelines.ledger.file import Followed, followed
 from pipelines.log.facts import Head
 from pipelines.log.log import Log

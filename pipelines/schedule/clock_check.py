@@ -14,8 +14,7 @@ from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.storage_errors import told
 from pipelines.handover.hops import CHAIN
-from pipelines.handover.parties import keys_of, others
-from pipelines.handover.statements import read
+from pipelines.handover.statements import keys_of, others, read
 from pipelines.ledger import own_time
 from pipelines.ledger.clock import Reading, Witness, shown, usual_bound
 from pipelines.ledger.file import opened, read_newest

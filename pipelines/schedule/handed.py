@@ -12,9 +12,8 @@ from pipelines.deployment.campaigns import Epochs
 from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HopName, hop_names, output_of
-from pipelines.handover.parties import keys_of
 from pipelines.handover.paths import Batch
-from pipelines.handover.statements import Statement, read
+from pipelines.handover.statements import Statement, keys_of, read
 from pipelines.log.fold import Fold
 from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json

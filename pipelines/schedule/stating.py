@@ -13,8 +13,8 @@ from functools import partial
 
 from pipelines.deployment.settings import Deployment, Party
 from pipelines.handover.hops import CHAIN, Hop, HopName
-from pipelines.handover.parties import SIGNERS, keys_of, signer_of
-from pipelines.handover.statements import Kind, NamedEntry, Statement, names, put, read
+from pipelines.handover.parties import signer_of
+from pipelines.handover.statements import SIGNERS, Kind, NamedEntry, Statement, keys_of, names, put, read
 from pipelines.ledger.clock import shown
 from pipelines.log.entries import Decision, Received
 from pipelines.log.facts import Hopped

@@ -19,9 +19,10 @@ from pipelines.deployment.settings import Deployment
 from pipelines.engine.runner import Engine
 from pipelines.files import storage
 from pipelines.handover.hops import CHAIN, HANDED_ON, HopName, hop_names, output_of
-from pipelines.handover.parties import keys_of, signer_of
+from pipelines.handover.parties import signer_of
 from pipelines.handover.paths import Batch
 from pipelines.handover.retired import RetiredBatch
+from pipelines.handover.statements import keys_of
 from pipelines.handover.upstream import read_upstream
 from pipelines.jobs.together import BatchJob
 from pipelines.ledger.own_time import LedgerClock

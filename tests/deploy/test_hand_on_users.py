@@ -14,8 +14,8 @@ import pytest
 
 from hushcount.campaigns.campaign import Campaign
 from pipelines.deployment.settings import Deployment
+from pipelines.handover.statements import keys_of
 from pipelines.handover.upstream import read_upstream
-from pipelines.schedule.stating import keys_of
 from tests.deploy.conftest import signing_keys
 from tests.deploy.handing_on import deployment, hands, shuffled
 from tests.support.collecting import collect

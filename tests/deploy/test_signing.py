@@ -17,7 +17,7 @@ from keys.directories import active_key, create
 from keys.roles import Role, SigningRole
 from pipelines.deployment.settings import Deployment
 from pipelines.handover.parties import signer_of
-from pipelines.schedule.stating import keys_of
+from pipelines.handover.statements import keys_of
 from tests.deploy.conftest import DEPLOY, SIGNERS
 from tests.deploy.manifests import PARTIES, Resource, pods, resources
 from tests.deploy.test_documented import README

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -245,7 +244,7 @@ def kill_everywhere(folder: Path, stream: str, remembering: bool) -> int:
         _, status = os.waitpid(child, 0)
         spent = Budget(place / "budget.json").spent().epsilon - CERTAIN
         memory = place / "memory.json"
-        kept = memory.exists() and bool(json.loads(memory.read_text())["answers"])
+        kept = memory.exists() and bool(ClientMemory(memory)._kept.read().answers)
         assert left == (status == 0)
         assert spent == CERTAIN or (spent == 0.0 and not left and not kept), (point, spent, left, kept)
         # It goes on: no file is damaged, and what was charged once may be charged once more but not less.

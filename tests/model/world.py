@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hushcount.campaigns.campaign import Campaign, Stream
+from hushcount.clock import MACHINE
 from hushcount.collection.windows import Window
 from hushcount.errors import HushcountError
 from pipelines.deployment.settings import Deployment
@@ -293,6 +294,7 @@ def world(kind: Kind) -> Iterator[World]:
             # Several shards of few reports.
             patch.setattr(shuffle, "_SHARD_RECORDS", 4)
             here = World(root, kind, points)
+            patch.setitem(vars(MACHINE), "seconds", lambda: here.now().timestamp())
             points.put(patch.setattr)
             StubStore.clock = here.store_time
             # All processes here are one.

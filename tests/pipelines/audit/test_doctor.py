@@ -117,9 +117,10 @@ def test_reports_are_dropped_if_a_grace_period_brings_no_batch(
     """Of three windows, with the floor at 50; discovery has reports in each of them."""
     site = Site(tmp_path, discovery=True)
     for day, number in enumerate(sizes):
-        collect(site.store, site.campaign, values(60), day=day, streams=("discovery",), collector="other")
+        came = day + 1
+        collect(site.store, site.campaign, values(60), day=day, streams=("discovery",), collector="other", came=came)
         if number:
-            collect(site.store, site.campaign, values(number), day=day, streams=("reports",))
+            collect(site.store, site.campaign, values(number), day=day, streams=("reports",), came=came)
     site.run(len(sizes) + 0.1)
     found = bad(site, len(sizes) + 0.2)["volume of words reports"]
     assert found.verdict == verdict

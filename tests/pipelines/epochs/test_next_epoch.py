@@ -76,6 +76,7 @@ KILLED = """
 import json, os, shutil, signal, sys, tempfile
 from datetime import datetime
 from pathlib import Path
+from hushcount.clock import Clock
 from pipelines.deployment.settings import Deployment
 from pipelines.schedule.run import run
 from shuffler.collector.campaigns import read_campaigns
@@ -96,7 +97,7 @@ def attempt(files):
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(one_file_less)
-        os._exit(len(run(deployment, clock=stopped(now)).problems))
+        os._exit(len(run(deployment, clock=Clock(now.timestamp)).problems))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -20,7 +20,7 @@ from pipelines.deployment.campaigns import read_campaign
 from pipelines.deployment.settings import PARTIES, Party
 from pipelines.engine.runner import Engine
 from pipelines.handover.hops import HopName
-from pipelines.handover.statements import NamedEntry, Statement, put
+from pipelines.handover.statements import SIGNERS, NamedEntry, Statement, put
 from pipelines.log.fold import Fold
 from pipelines.log.log import Logs
 from pipelines.outputs.summary import digest_of_json
@@ -89,7 +89,7 @@ class Apart:
             kind="receipt", party=party, campaign=campaign, batch=self.batch, hop=hop, at=at(1.3),
             summary=digest or digest_of_json(raw), taken=200, after=entry,
         )  # fmt: skip
-        signer = None if keys is None else active_key(self.site.root / keys, stating.SIGNERS[party])
+        signer = None if keys is None else active_key(self.site.root / keys, SIGNERS[party])
         put(self.site.of(party), said, signer)
 
 

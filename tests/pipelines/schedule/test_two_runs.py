@@ -125,7 +125,7 @@ def two_at_once(site: Site, day: float) -> list[str]:
 def test_two_processes_at_once_do_each_batch_once_and_charge_once(tmp_path: Path, days: int) -> None:
     site = Site(tmp_path, discovery=True)
     for day in range(days):
-        collect(site.store, site.campaign, values(100 + day), day=day)
+        collect(site.store, site.campaign, values(100 + day), day=day, came=day + 1)
     said = two_at_once(site, days + 0.1)
     assert all("problems []" in one for one in said), said
     expected = sorted(
