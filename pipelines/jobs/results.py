@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,6 @@ from hushcount.oracles.mechanism import Mechanism
 from hushcount.oracles.tally import Tally
 from hushcount.questions.selecting import Choice
 from hushcount.results import TABLE
-from pipelines.deployment.settings import Deployment
 from pipelines.files import storage
 from pipelines.files.csv_cells import csv_rows
 from pipelines.jobs.data_set import data_set_bytes
@@ -49,6 +49,10 @@ from pipelines.outputs.counts import StreamCounts
 from pipelines.outputs.received_summary import file_of
 from pipelines.outputs.staging import require_free, staged, write_summary
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts, make_summary
+
+if TYPE_CHECKING:
+    # Workers of the analyzer read no deployment file, and lack what that needs.
+    from pipelines.deployment.settings import Deployment
 
 ESTIMATES = "estimates.csv"
 TALLY = "tally.npz"
