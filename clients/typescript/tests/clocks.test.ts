@@ -1,11 +1,11 @@
 /** Whatever the clocks show, a sender charges what counts, as Python's: both are held to one table of cases. */
 
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { OverCap } from "../src/errors.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { closeTabs, tab } from "./tabs.js";
+import { eachBeginsAt, tab } from "./tabs.js";
 
 /** A step is of a page of its own; times are hours after the start, as the table says. */
 interface Step {
@@ -30,14 +30,7 @@ const START = Date.parse(start);
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
-});
-
-afterEach(() => {
-  closeTabs();
-  vi.useRealTimers();
-});
+eachBeginsAt(START);
 
 /** Return what the collector answers to a post in a step. */
 function answerOf({ device, collector = device, date = collector, answer = "takes" }: Step): Response {

@@ -1,11 +1,11 @@
 /** Discovery reports whose names an evaluator is asked for: one evaluation and one report for each value, whatever happens. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { QueueFull } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { evaluated, FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { closeTabs, dump, tab as tabOf } from "./tabs.js";
+import { dump, eachBeginsAt, tab as tabOf } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const HOUR = 3_600_000;
@@ -19,15 +19,7 @@ function ofDiscovery({ arrived }: FakeCollector): readonly string[] {
   return arrived.filter((text) => text.startsWith("discovery"));
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
-});
-
-afterEach(() => {
-  closeTabs();
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
+eachBeginsAt(START);
 
 describe("asking an evaluator", () => {
   test("the blank is stored, no value is, and the finished report takes its place", async () => {

@@ -1,7 +1,7 @@
 /** Reports that leave with a page which hears no answer: the next page sends them again only where they count once. */
 
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { OverCap } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { Arrivals } from "../src/sender/arrivals.js";
@@ -10,7 +10,7 @@ import { LEASE } from "../src/sender/queue.js";
 import type { Sender } from "../src/sender/sender.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { closeTabs, stubPage, tab } from "./tabs.js";
+import { closeTabs, eachBeginsAt, stubPage, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const HOUR = 3_600_000;
@@ -39,17 +39,12 @@ class Notes {
 let page: EventTarget;
 let notes: Notes;
 
+eachBeginsAt(START);
+
 beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
   page = stubPage();
   notes = new Notes();
   vi.stubGlobal("localStorage", notes);
-});
-
-afterEach(() => {
-  closeTabs();
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
 });
 
 /** A device with one store, and a collector; `hears` says whether a page that goes hears the collector's answer. */

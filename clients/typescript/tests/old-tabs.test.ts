@@ -1,13 +1,13 @@
 /** Tabs that slept, or were in the browser's cache of pages: what they remember of the store may be long gone. */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { LEASE } from "../src/sender/queue.js";
 import { clientTokens } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import type { Entry, Outcome, Wanted } from "../src/store/store.js";
 import { FakeCollector, readingOf } from "./fake-maker.js";
-import { closeTabs, stubPage, tab } from "./tabs.js";
+import { closeTabs, eachBeginsAt, stubPage, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const DAY = 86_400_000;
@@ -36,15 +36,10 @@ function isClaim({ put = [], remove = [] }: Outcome<unknown>): boolean {
 
 let page: EventTarget;
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
-  page = stubPage();
-});
+eachBeginsAt(START);
 
-afterEach(() => {
-  closeTabs();
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
+beforeEach(() => {
+  page = stubPage();
 });
 
 /** Let the one page that was started go, and wait for what it does then. */

@@ -1,12 +1,12 @@
 /** A report causes no request: when the campaign file is fetched again does not tell when a value was used. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { NotYet, Untrusted } from "../src/errors.js";
 import type { SenderOptions } from "../src/sender/options.js";
 import { refreshAt } from "../src/sender/documents.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, readingOf } from "./fake-maker.js";
-import { closeTabs, tab as tabOf } from "./tabs.js";
+import { eachBeginsAt, tab as tabOf } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const HOUR = 3_600_000;
@@ -32,15 +32,7 @@ function watch(collector: FakeCollector): { fetch: typeof collector.fetch; reque
 /** The milliseconds between uses, 5 to 55 minutes, in an order that looks random. */
 const GAPS = Array.from({ length: 20 }, (_, number) => 300_000 + ((number * 7 + 3) % 20) * 157_000);
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
-});
-
-afterEach(() => {
-  closeTabs();
-  vi.unstubAllGlobals();
-  vi.useRealTimers();
-});
+eachBeginsAt(START);
 
 describe.each([0, 600])("of 20 uses with max-age %i none causes a request", (maxAge) => {
   test("while rounds go on", async () => {

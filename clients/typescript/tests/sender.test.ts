@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Budget } from "../src/budget/budget.js";
 import { BudgetSpent, NotYet, OptedOut, OverCap, QueueFull, Untrusted, UsageError } from "../src/errors.js";
 import { resume } from "../src/sender/hold.js";
@@ -8,19 +8,12 @@ import { Queue } from "../src/sender/queue.js";
 import { clientTokens } from "../src/sender/token.js";
 import { MemoryStore } from "../src/store/memory-store.js";
 import { FakeCollector, readingOf, refusal } from "./fake-maker.js";
-import { closeTabs, dump, tab } from "./tabs.js";
+import { dump, eachBeginsAt, tab } from "./tabs.js";
 
 const START = Date.parse("2026-11-23T12:00:00Z");
 const DAY = 86_400_000;
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: START, toFake: ["Date"] });
-});
-
-afterEach(() => {
-  closeTabs();
-  vi.useRealTimers();
-});
+eachBeginsAt(START);
 
 describe("reporting and delivering", () => {
   test("both reports of a value arrive once, with the token, and nothing that tells who sends", async () => {

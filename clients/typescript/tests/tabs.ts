@@ -1,6 +1,6 @@
 /** The tabs of a page: senders that may share a store, with a collector in memory. */
 
-import { vi } from "vitest";
+import { afterEach, beforeEach, vi } from "vitest";
 import type { SenderOptions } from "../src/sender/options.js";
 import type { Reading } from "../src/sender/present.js";
 import { Sender } from "../src/sender/sender.js";
@@ -49,6 +49,18 @@ export function stubPage(): EventTarget {
 /** Close all senders that a test opened. */
 export function closeTabs(): void {
   for (const sender of open.splice(0)) sender.close();
+}
+
+/** Let each test of a file begin at this moment, on a clock that only tests move, and leave nothing to the next one. */
+export function eachBeginsAt(moment: number): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: moment, toFake: ["Date"] });
+  });
+  afterEach(() => {
+    closeTabs();
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
 }
 
 /** Return all that a store has, as text. */
