@@ -148,9 +148,11 @@ class Chain:
         done("job", "encode", "--campaign", self.campaign_path, "--values", values, "--out", self.path(out), *options)
         return self.path(out)
 
+    def shuffle_arguments(self, out: Path, source: str = "encoded") -> tuple[object, ...]:
+        return ("job", "shuffle", "--campaign", self.campaign_path, "--input", self.path(source), "--out", out)
+
     def shuffle(self, *options: object, source: str = "encoded", out: str = "shuffled") -> Path:
-        arguments = ("--campaign", self.campaign_path, "--input", self.path(source), "--out", self.path(out))
-        done("job", "shuffle", *arguments, *options)
+        done(*self.shuffle_arguments(self.path(out), source), *options)
         return self.path(out)
 
     def analyze_arguments(self, source: str = "shuffled", out: str = "results") -> tuple[object, ...]:

@@ -526,16 +526,7 @@ def test_foreign_files_are_never_touched(subtests: pytest.Subtests, mine: Chain,
 def test_an_empty_directory_and_missing_parents_are_fine(mine: Chain) -> None:
     mine.path("new").mkdir()
     mine.shuffle(out="new")
-    done(
-        "job",
-        "shuffle",
-        "--campaign",
-        mine.campaign_path,
-        "--input",
-        mine.path("encoded"),
-        "--out",
-        mine.path("a") / "b" / "c",
-    )
+    done(*mine.shuffle_arguments(mine.path("a") / "b" / "c"))
     # A summary names its batch, by the directory.
     assert {**summary(mine.path("a") / "b" / "c"), "batch": "ready-new"} == summary(mine.path("new"))
 
@@ -636,18 +627,9 @@ def test_the_minimum_batch_itself_is_enough(mine: Chain, tmp_path: Path) -> None
 
 
 def test_wrong_usage_is_status_2(mine: Chain, tmp_path: Path) -> None:
-    shuffle = (
-        "job",
-        "shuffle",
-        "--campaign",
-        mine.campaign_path,
-        "--input",
-        mine.path("encoded"),
-        "--out",
-        mine.path("new"),
-    )
+    shuffle = mine.shuffle_arguments(mine.path("new"))
     for arguments in (
-        ("shuffle",),
+        ("job", "shuffle"),
         ("nothing",),
         (*shuffle, "--unknown"),
         (*shuffle, "stray"),
