@@ -30,15 +30,15 @@ from pipelines.windows.stored import manifests_in
 _SOON = timedelta(days=14)
 _LONG = timedelta(days=90)
 _FEW = 3
-"""Epochs that a publisher may still sign, below which the operator is told."""
+"""The operator is warned if a publisher may sign fewer epochs than this."""
 _ROLES: Mapping[Party, Literal["analyzer", "aux_server"]] = {"analyzer": "analyzer", "aux-server": "aux_server"}
 
 
 def epoch(view: View) -> Iterator[Finding]:
-    """Say which epoch is collected now."""
+    """Say which epoch is current."""
     name, current = f"epoch of {view.campaign}", view.epochs.collection.current(view.now)
     if current is None:
-        yield Finding(name, "bad", "none is current", view.deployment.command("campaign publish"))
+        yield Finding(name, "bad", "no epoch is current", view.deployment.command("campaign publish"))
     else:
         yield Finding(name, "good", f"{current.epoch} since {current.begins.isoformat()}")
 
@@ -53,7 +53,7 @@ def keys(view: View) -> Iterator[Finding]:
         try:
             if (dictionary := campaign.read_dictionary()) is not None:
                 fits: Verdict = "good" if len(dictionary.text) <= USUAL_BYTES else "warning"
-                cure = "raise max_dictionary_bytes in the policies of apps, whose clients else refuse it"
+                cure = "raise max_dictionary_bytes in the policies of apps, or their clients refuse this dictionary"
                 yield Finding(f"dictionary of {file}", fits, dictionary.sizes, cure)
         except HushcountError as error:
             yield Finding(f"dictionary of {file}", "bad", str(error))
@@ -64,12 +64,12 @@ def keys(view: View) -> Iterator[Finding]:
                 verdict: Verdict = "good" if left > _SOON else "warning" if left > timedelta() else "bad"
                 cure = "hushcount keys rotate, then publish an epoch with the new key"
                 if role == "evaluator":
-                    cure = "publish an epoch with a fresh key of the evaluator: clients cannot ask with this one then"
+                    cure = "publish an epoch with a fresh evaluator key: after that time clients get no evaluations"
                 yield Finding(f"{role} key of {file}", verdict, f"valid until {key.not_after.isoformat()}", cure)
         for party in view.deployment.file.parties:
             if (opens := _ROLES.get(party)) is None or not listed[opens]:
                 continue
-            # Not at the top: the shuffler's doctor has no such package.
+            # Not at the top: a shuffler without the other parties lacks this package.
             from keys.directories import campaign_key
 
             name = f"private {party} key of {file}"
@@ -81,27 +81,27 @@ def keys(view: View) -> Iterator[Finding]:
 
 
 def signature(view: View) -> Iterator[Finding]:
-    """Check that clients that verify campaign files can take the newest."""
+    """Check that the newest campaign file is signed if the one before is: else clients that verify refuse it."""
     parts = view.epochs.collection.epochs
     signed = [signature_path(view.epochs.directory / part.file).exists() for part in parts]
     if len(signed) > 1 and signed[-2] and not signed[-1]:
         yield Finding(
             f"signature of {view.campaign}",
             "bad",
-            f"epoch {parts[-1].epoch} has none, the one before has",
-            "sign it by hushcount campaign sign, and replace collection.json by a copy of itself, for collectors",
+            f"epoch {parts[-1].epoch} is unsigned, but the epoch before it is signed",
+            "sign it by hushcount campaign sign, and replace collection.json by a copy so that collectors read it again",
         )
 
 
 def publisher(view: View) -> Iterator[Finding]:
-    """Check that clients believe the publisher that signed the newest epoch, and for how long it may go on."""
+    """Check that clients accept the publisher that signed the newest epoch, and how much longer it may sign."""
     path = signature_path(view.epochs.directory / view.epochs.collection.epochs[-1].file)
     delegation = read_campaign_signature(path).delegation if path.exists() else None
     if delegation is None:
         return
     left, epochs = delegation.publisher.not_after - view.now, delegation.last_epoch - view.epochs.newest[1].epoch
     verdict: Verdict = "bad" if left <= timedelta() else "warning" if left <= _SOON or epochs < _FEW else "good"
-    says = f"may sign {epochs} epochs more, its key is valid until {delegation.publisher.not_after.isoformat()}"
+    says = f"may sign {epochs} more epochs, and its key is valid until {delegation.publisher.not_after.isoformat()}"
     cure = "delegate anew, with the operator's key: hushcount campaign delegate"
     if left <= timedelta():
         cure = "clients refuse the campaign: hushcount campaign sign with another key, and replace collection.json"
@@ -109,13 +109,13 @@ def publisher(view: View) -> Iterator[Finding]:
 
 
 def windows(view: View) -> Iterator[Finding]:
-    """Say when windows begin that do not begin with a day, and which others follow."""
+    """Say when windows begin if they do not begin with a day, and announce a change of their length or grace."""
     if notes := notes_of(view):
         yield Finding(f"windows of {view.campaign}", "good", "; ".join(notes))
 
 
 def volume(view: View) -> Iterator[Finding]:
-    """Check that a window usually brings a batch of each stream, or at least the windows of a grace period do."""
+    """Check that a window usually brings a minimum batch of each stream, or at least that a grace period does."""
     campaign, windows = view.epochs.newest[1], view.deployment.windows
     brought = {name: window.reports for name, window in view.fold.windows.items() if window.reports}
     latest = sorted(brought)[-LAST:]
@@ -123,56 +123,56 @@ def volume(view: View) -> Iterator[Finding]:
         floor, within = campaign.shuffle.minimum_batch, 1 + windows.grace // windows.length
         sizes = [brought[window].get(stream, 0) for window in latest]
         median, known = sorted(sizes)[len(sizes) // 2], min(within, len(sizes))
-        # A report waits for those of its grace period. Windows that are not known yet count as the known ones.
+        # A report waits up to a grace period for others. Windows that are not known yet count like the known ones.
         runs = (sizes[first : first + known] for first in range(len(sizes) - known + 1))
         lost = any(run[0] and sum(run) * within < floor * known for run in runs)
         verdict: Verdict = "bad" if lost else "good" if median >= 2 * floor else "warning"
         cure = "results may wait for several windows; lengthen the window"
         if verdict == "bad":
-            cure = f"{within} windows bring no batch, and reports are dropped; lengthen the window, or its grace"
-        says = f"{median:,} a window, the minimum batch is {floor:,}"
+            cure = f"{within} windows bring too few reports for a batch, so they are dropped; lengthen window or grace"
+        says = f"{median:,} reports a window, the minimum batch is {floor:,}"
         yield Finding(f"volume of {view.campaign} {stream}", verdict, says, cure)
 
 
 def waiting(view: View) -> Iterator[Finding]:
-    """Say which acknowledged reports wait, and will be dropped."""
+    """Say which acknowledged reports wait for a batch, and when they are dropped."""
     found = waiting_in(view)
     for one in found:
         yield Finding(f"waiting {one.stream} of epoch {one.epoch} of {view.campaign}", one.verdict, one.says)
     if not found:
-        yield Finding(f"waiting of {view.campaign}", "good", "nothing waits for a later window")
+        yield Finding(f"waiting of {view.campaign}", "good", "no report waits for a later window")
 
 
 def runs(view: View) -> Iterator[Finding]:
-    """Say whether a window should be closed, and no run closes it."""
+    """Say whether a window is due that no run has closed."""
     late = overdue(view)
     says = "every window that is due is closed" if late is None else late
     yield Finding(f"runs of {view.campaign}", "good" if late is None else "bad", says)
 
 
 def log(view: View) -> Iterator[Finding]:
-    """Say whether a log here lacks entries of which something speaks."""
+    """Say whether a log here lacks entries that outputs, statements, receipts or the ledger name."""
     found = [*missing(view, True)]
     for says in found:
         yield Finding(f"log of {view.campaign}", "bad", says)
     if not found:
-        yield Finding(f"log of {view.campaign}", "good", "it has every entry of which anything speaks")
+        yield Finding(f"log of {view.campaign}", "good", "no file names an entry that it lacks")
 
 
 def collectors(view: View) -> Iterator[Finding]:
-    """Say whether a collector lives in the future, or closes windows no longer."""
+    """Say whether a collector's clock is ahead, its window length differs, or it no longer closes windows."""
     present = view.calendar.window_at(view.now)
     for collector, (name, _) in _last_of_collectors(view).items():
         window = view.windows[name]
         if window.end > view.now + SKEW:
-            says = f"it closed {window.text}, which has not ended here"
+            says = f"it closed {window.text}, which has not ended by this machine's clock"
             yield Finding(f"clock of {collector}", "bad", says, "set the clocks")
         elif not view.calendar.has(window):
             ended = f"{duration_text(window.length)}, {window.text}"
-            says = f"it ended a window of {ended}, and the log has no such window"
+            says = f"it ended a window of {ended}, but the log has no such window"
             yield Finding(f"windows of {collector}", "warning", says, START_AGAIN)
         elif present.start - window.end > max(window.length, present.length):
-            says, cure = f"the last is of {window.text}", "see whether it still runs"
+            says, cure = f"the last is of {window.text}", "check that it still runs"
             yield Finding(f"manifests of {collector}", "warning", says, cure)
         else:
             yield Finding(f"clock of {collector}", "good", f"last closed {window.text}")
@@ -190,38 +190,38 @@ def _last_of_collectors(view: View) -> dict[str, tuple[str, Authentication]]:
 
 
 def segments(view: View) -> Iterator[Finding]:
-    """Check that every segment is in a manifest, and that every collector has a name of its own."""
+    """Check that every segment is in a manifest, and that no two collectors share a name."""
     if not view.shuffles:
         return
     found = orphans(view)
-    says = f"{len(found)} of {sum(found.values()):,} bytes are in no manifest" if found else "all are listed"
+    says = f"{len(found)} segments, {sum(found.values()):,} bytes, are in no manifest" if found else "all are listed"
     yield Finding(
         f"segments of {view.campaign}", "bad" if found else "good", says, view.deployment.command("repair segments")
     )
     there = [path for path in view.fold.files | {one.path for one in view.intake.listed} if path.endswith(SUFFIX)]
     closed = Counter((collector_of(path.rpartition("/")[2]), WindowPath.of(path)) for path in there)
     twice = {str(collector): folder.window for (collector, folder), number in closed.items() if number > 1}
-    cure = "if two collectors have it, give each its own: a client's cap is counted by each"
+    cure = "if two collectors have this name, rename one: each collector counts a client's cap by itself"
     for collector, window in sorted(twice.items()):
         yield Finding(f"name of {collector}", "warning", f"two journals of that name closed {window}", cure)
 
 
 def senders(view: View) -> Iterator[Finding]:
-    """Check that collectors told clients apart, each in the last window that it closed."""
+    """Check that each collector told clients apart in the last window that it closed."""
     for collector, (_, way) in _last_of_collectors(view).items():
         yield told_apart(f"senders of {view.campaign} at {collector}", way)
 
 
 def campaign_files(view: View) -> Iterator[Finding]:
-    """Check that collectors store reports only of campaign files that are known here."""
+    """Check that collectors store only reports of campaign files that are published here."""
     known = {epoch_folder(campaign) for campaign in view.epochs.campaigns.values()}
     strange = sorted({WindowPath.of(one.path).file for one in manifests_in(view.files)} - known)
-    says, cure = f"{strange[0]} is none of its epochs" if strange else "as published", "publish that campaign file here"
+    says, cure = f"{strange[0]} is not one of its epochs" if strange else "as published", "publish that file here"
     yield Finding(f"campaign files of {view.campaign}", "bad" if strange else "good", says, cure)
 
 
 def age_of_segments(view: View) -> Iterator[Finding]:
-    """Check that reports do not stay in the store long after they were counted."""
+    """Warn of segments older than 90 days if the deployment file sets no retention for them."""
     if not view.shuffles or view.deployment.file.retention.segments is not None:
         return
     over = {name for name, window in view.fold.known_windows.items() if view.now - window.end > _LONG}
@@ -232,13 +232,13 @@ def age_of_segments(view: View) -> Iterator[Finding]:
 
 
 def opening(view: View) -> Iterator[Finding]:
-    """Check that in the newest batches libsodium opened no report that the lanes had not."""
+    """Check that in the newest batches the lanes failed to open no report that libsodium then opened."""
     for says in rescues(view):
         yield Finding(f"opening of {view.campaign}", "bad", says)
 
 
 def numbers(view: View) -> Iterator[Finding]:
-    """Say how many differences there are, also in windows that are long over."""
+    """Say how many differences the account has, old windows included."""
     found = len(account_of(view, past=True).differences)
     says = f"{found} do not agree" if found else "agree"
     cure = view.deployment.command("status --digests")
@@ -246,7 +246,7 @@ def numbers(view: View) -> Iterator[Finding]:
 
 
 def charges(view: View) -> Iterator[Finding]:
-    """Say which charges the ledger lacks of releases that were made: it was restored from an older copy, or lost."""
+    """Say which releases the ledger has no charge for: it was restored from an older copy, or lost."""
     name = f"charges of {view.campaign}"
     try:
         require_named(view.deployment, view.fold)

@@ -1,4 +1,4 @@
-"""The windows that no run has closed yet: when they close, and how much of them this machine's collector holds."""
+"""The window that is open now: when a run closes it, and which reports of it this machine's collector holds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shuffler.collector.journals.pending_reports import PendingReports, pending_
 
 @dataclass(frozen=True)
 class Collecting:
-    """What is being collected of one campaign.
+    """The state of collection of one campaign.
 
     Attributes:
-        window: the open one.
-        closed_by: when a run closes it at the latest: so long it waits for the collectors' manifests.
-        held: the journals of this machine's collector, by window and stream; None: they cannot be seen here.
-        why: why not, and where they can be seen; or whose journals these are.
-        notes: sentences on when windows begin, where that is not what everybody expects.
+        window: the open window.
+        closed_by: when a run closes it at the latest: the window's end plus the patience.
+        held: the journals of this machine's collector, by window and stream; None: they cannot be read here.
+        why: the collector that the journals are of; without journals, the reason and where they can be read.
+        notes: sentences on windows that do not begin with a day, or whose length or grace changes.
     """
 
     window: Window
@@ -32,7 +32,7 @@ class Collecting:
 
 
 def collecting(view: View) -> Collecting:
-    """Return what is being collected of a campaign, as far as it is known here: journals are local to a collector."""
+    """Return the state of a campaign's collection, as far as this machine knows: each collector's journal is local."""
     collector = view.deployment.collector
     window, held = view.calendar.window_at(view.now), None
     if collector is None:
@@ -52,7 +52,7 @@ def collecting(view: View) -> Collecting:
 
 
 def notes_of(view: View) -> tuple[str, ...]:
-    """Return sentences on windows that do not begin with a day, and on others that follow the present one."""
+    """Return sentences on windows that do not begin with a day, and on a change of windows that is announced."""
     calendar = view.calendar
     grid = tiling(calendar.at(view.now).length, calendar.window_at(view.now))
     return tuple(filter(None, [grid, announced(view.fold, view.now)]))

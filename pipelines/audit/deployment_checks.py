@@ -1,4 +1,4 @@
-"""The checks of a deployment as a whole: what its file names, its disks, and the clock."""
+"""The checks of a deployment as a whole: everything that its file names, its disks, and the clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SKEW = timedelta(minutes=1)
 _ROOM = 3.0
-"""Windows that must fit on a disk: a batch is there as segments, in the shuffler's hand, and as what it wrote."""
+"""Windows that must fit on a disk: a batch is there as segments, as the shuffler's attempt, and as its output."""
 _WRITES: dict[Party, tuple[str, ...]] = {
     "shuffler": ("log", "attempts", "shuffled"),
     "aux-server": ("log", "attempts", "released"),
@@ -40,11 +40,11 @@ _SAYS: dict[Party, tuple[str, ...]] = {
     "aux-server": ("stated", "receipts"),
     "analyzer": ("receipts",),
 }
-"""Where each party tells others what it did."""
+"""The folders of the statements and receipts that each party leaves for the others."""
 
 
 def sign_with(view: View) -> Iterator[Finding]:
-    """Open the keys that sign what the parties here hand on, or leave for others."""
+    """Open the keys with which the parties here sign outputs, statements and receipts."""
     parties = view.deployment.file.parties
     signers: list[SigningRole] = ["shuffler"] if "shuffler" in parties else []
     if "analyzer" in parties and others(view.deployment):
@@ -54,16 +54,16 @@ def sign_with(view: View) -> Iterator[Finding]:
     if "aux-server" in parties and any(campaign.discovery is not None for campaign in files):
         signers.append("aux_signer")
     if signers and (directory := view.deployment.sign_with) is not None:
-        # Packages of other parties are not everywhere, so that each is imported when it is needed.
+        # Not at the top: a party without keys lacks this package.
         from keys.directories import active_key
 
-        # Opened, as the party will: a listing may outlive its key.
+        # Open each key as its party will: public.json may list a key whose file is gone.
         ids = ", ".join(f"{active_key(directory, role).read_signing().id} of the {role}" for role in signers)
         yield Finding("sign_with", "good", f"key {ids} signs")
 
 
 def keys_of_parties(view: View) -> Iterator[Finding]:
-    """Read the keys of which one must have signed what each party hands on or leaves for others."""
+    """Read the public keys of each party, one of which must have signed its outputs, statements and receipts."""
     deployment = view.deployment
     files = (deployment.shuffler_keys, deployment.aux_server_keys, deployment.analyzer_keys)
     for party, file in zip(PARTIES, files, strict=True):
@@ -75,7 +75,7 @@ def keys_of_parties(view: View) -> Iterator[Finding]:
 
 
 def opening_engine(view: View) -> Iterator[Finding]:
-    """Check that the environment names no unknown engine to open reports with."""
+    """Check that the opening engine that the environment names can be used."""
     if {"aux-server", "analyzer"} & set(view.deployment.file.parties):
         from keys.opening_engines import VARIABLE, require_opening_engine
 
@@ -84,7 +84,7 @@ def opening_engine(view: View) -> Iterator[Finding]:
 
 
 def groups(view: View) -> Iterator[Finding]:
-    """Read the files of the groups that the deployment names: `analyze` and `ask` need them."""
+    """Read the files of the groups in the deployment file: `analyze` and `ask` need them."""
     choices = view.deployment.file.analyzer.groups
     if choices and "analyzer" in view.deployment.file.parties:
         from pipelines.jobs.results import items_in_groups
@@ -94,15 +94,15 @@ def groups(view: View) -> Iterator[Finding]:
 
 
 def ledger(view: View) -> Iterator[Finding]:
-    """Check that the ledger is whole."""
+    """Check that the ledger is not damaged."""
     if (path := view.deployment.ledger) is not None:
         warnings = check(path, view.clock).warnings if path.exists() else []
-        found = "is whole" if path.exists() else "comes with the first release"
+        found = "is not damaged" if path.exists() else "is created by the first release"
         yield Finding("ledger", "warning" if warnings else "good", "; ".join([f"{path} {found}", *warnings]))
 
 
 def authentication(view: View) -> Iterator[Finding]:
-    """Check how the collector here tells clients apart, and that it has what it needs for that."""
+    """Check how the collector here tells clients apart, and that the keys and files for that can be read."""
     if (collector := view.deployment.collector) is not None:
         from service.authentication import authenticator
 
@@ -111,25 +111,25 @@ def authentication(view: View) -> Iterator[Finding]:
 
 
 def told_apart(name: str, way: Authentication) -> Finding:
-    """Say whether the cap binds clients, by how they are told apart."""
+    """Say whether the cap binds each client, which depends on how collectors tell clients apart."""
     if tells_clients_apart(way):
         return Finding(name, "good", way)
-    says = f"{way} tells no client from another, so that the cap binds nobody, and results speak of one report"
+    says = f"{way} does not tell clients apart, so the cap limits no client, and results guarantee for one report only"
     return Finding(name, "bad", says, 'set authentication = "client-token" under [collector]')
 
 
 def collectors(view: View) -> Iterator[Finding]:
-    """Say which of the collectors that are waited for have never been heard of, once one has."""
+    """Warn of each collector in `collectors` that has closed no window, if another collector has."""
     heard = {name for one in view.each() for window in one.fold.windows.values() for name in window.collectors}
     heard |= {listed.manifest.collector for one in view.each() for listed in one.intake.listed}
     if heard and "shuffler" in view.deployment.file.parties:
         for name in sorted(set(view.deployment.file.collectors) - heard):
             cure = "start it, or take it out of collectors"
-            yield Finding(f"collector {name}", "warning", "closed no window yet", cure)
+            yield Finding(f"collector {name}", "warning", "has closed no window yet", cure)
 
 
 def segments(view: View) -> Iterator[Finding]:
-    """Say which segments are of campaigns without a file; if no campaign could be read, that is not known."""
+    """Warn of segments of campaigns that have no campaign file; if no campaign could be read, nothing is said."""
     known = {epochs.campaign for epochs in view.campaigns} | view.faults.keys()
     if not known or "shuffler" not in view.deployment.file.parties:
         return
@@ -155,32 +155,32 @@ def store(view: View) -> Iterator[Finding]:
 
 
 def puts(view: View) -> Iterator[Finding]:
-    """Let many put one file at once where the logs of the parties here are."""
+    """Check that the store lets only one of many writers create a file, in the logs' folders of the parties here."""
     folders = [view.deployment.folder("log", party) for party in view.deployment.file.parties]
     faults = [f"{folder}: {said}" for folder in folders if (said := fault(folder))]
-    says = "; ".join(faults) or f"of {WRITERS} who put one file at once, one does"
+    says = "; ".join(faults) or f"of {WRITERS} writers that create one file at once, one succeeds"
     yield Finding("puts", "bad" if faults else "good", says, "put the store on another file system or service")
 
 
 def disk(view: View) -> Iterator[Finding]:
-    """Check that each local disk has room for what the largest of the last windows brought."""
+    """Check that each local disk has room for three windows like the largest of the last windows."""
     brought: Counter[str] = Counter()
     for name, window in (item for one in view.each() for item in one.fold.windows.items()):
         brought[name] += window.bytes
     usual = _ROOM * max((brought[name] for name in sorted(brought)[-LAST:]), default=0)
     places = {"store": (view.deployment.store, usual)}
     if (collector := view.deployment.collector) is not None:
-        # With less than that the collector refuses reports.
+        # With less than least_free_bytes the collector refuses reports.
         places["journal"] = (str(view.deployment.base / collector.journal), usual + collector.least_free_bytes)
     for name, (place, needed) in places.items():
         if "://" not in place and Path(place).exists():
             free = shutil.disk_usage(place).free
-            cure = f"{needed / 1e9:,.1f} GB are needed; make room"
+            cure = f"{needed / 1e9:,.1f} GB are needed; free some space"
             yield Finding(f"disk of {name}", "good" if free > needed else "bad", f"{free / 1e9:,.1f} GB free", cure)
 
 
 def clock(view: View) -> Iterator[Finding]:
-    """Say whether the clock is far ahead, and by how much it is off each thing that tells the time."""
+    """Say whether this machine's clock is far ahead, and how far it is from every other source of the time."""
     listed = [one for each in view.each() for one in each.intake.listed]
     time = told_time(view.deployment, [one.fold for one in view.each()], listed, view.now)
     held = time.clock
@@ -191,8 +191,8 @@ def clock(view: View) -> Iterator[Finding]:
     told |= {} if held.store is None else {"the store": held.store}
     for name, moment in told.items():
         off = view.now - moment
-        # The store's own clock tells the present, all else what had come when it was written.
+        # The store's own clock tells the present; every other source names a past moment, so being ahead is normal.
         wrong = off < -SKEW or (name == "the store" and off > SKEW)
         says = f"{span(off)} {'behind' if off < timedelta() else 'ahead of'} it"
-        cure = "set the clocks; if this one is right, that was written by one that was ahead"
+        cure = "set the clocks; if this machine's clock is right, the machine that wrote the later time was ahead"
         yield Finding(f"clock beside {name}", "bad" if wrong else "good", says, cure)

@@ -1,4 +1,4 @@
-"""hushcount doctor: look at a deployment before it fails, and say what to do."""
+"""hushcount doctor: find the faults of a deployment before they do harm, and say how to cure them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.files.storage_errors import told
 from pipelines.log.log import Logs
 
 Checks = tuple[Callable[[View], Iterator[Finding]], ...]
-"""In the order in which they are shown; a check that cannot be made is shown by its function's name."""
+"""Checks in the order of their findings; a check that raises is shown under its function's name."""
 _OF_FILES: Checks = (
     campaign.epoch,
     campaign.keys,
@@ -41,7 +41,7 @@ _OF_REPORTS: Checks = (
 
 
 def examine(deployment: Deployment, now: datetime | None = None) -> list[Finding]:
-    """Return what every check found; a check that cannot be made is bad itself."""
+    """Return the findings of all checks; a check that raises an error is itself a bad finding."""
     return list(_examined(View(deployment, now or MACHINE.now(), logs=Logs(deployment))))
 
 

@@ -1,4 +1,4 @@
-"""How much evaluators were asked about a campaign, as their manifests say."""
+"""Count the evaluations that were made for a campaign, from the evaluators' manifests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pipelines.files import storage
 
 @dataclass(frozen=True)
 class Evaluations:
-    """What evaluators were asked about one campaign in its newest windows with any evaluation.
+    """The evaluations for one campaign in the newest windows for which an evaluator left a manifest.
 
     Attributes:
-        windows: their names, oldest first.
-        clients: evaluations for clients.
-        verifier: evaluations for the analyzer.
-        refused: requests of both that were refused, by reason.
-        unreadable: names of manifests that cannot be read; they are not counted.
+        windows: names of these windows, oldest first.
+        clients: number of evaluations for clients.
+        verifier: number of evaluations for the analyzer.
+        refused: number of refused requests of clients and of the analyzer, by reason.
+        unreadable: names of manifests that cannot be read; their evaluations are not counted.
     """
 
     windows: tuple[str, ...]
@@ -31,7 +31,7 @@ class Evaluations:
 
 
 def evaluations_of(view: View, last: int) -> Evaluations | None:
-    """Return what was asked about a campaign in so many windows; None: no evaluator wrote of it here."""
+    """Return the evaluations of a campaign in its `last` newest windows; None: the store has no manifest of them."""
     home = view.deployment.folder("evaluations", view.campaign)
     listed = [path for path, _ in storage.list_tree(home, "*/*/*.json")]
     windows = tuple(sorted({path.split("/")[-2] for path in listed})[-last:])

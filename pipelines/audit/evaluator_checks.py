@@ -1,4 +1,4 @@
-"""The checks of oblivious campaigns: who runs the evaluator, who verifies what is found, when a key is destroyed."""
+"""The checks of oblivious campaigns: where the evaluator runs, who verifies found values, when keys are destroyed."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from pipelines.handover.hops import outputs
 from pipelines.handover.paths import Batch
 
 _SLACK = timedelta(days=7)
-"""So long after it is due a key may be destroyed before it counts as forgotten."""
+"""A key that is destroyed at most so long after it is due is a warning; later it is bad."""
 
 
 def lacks_evaluator(view: View) -> str | None:
-    """Return a sentence if the analyzer runs here and nobody is named that can verify what it finds, else None."""
+    """Return a sentence if the analyzer runs here and the file names no evaluator to verify found values, else None."""
     file, campaigns = view.deployment.file, view.epochs.campaigns.values()
     epochs = [campaign.epoch for campaign in campaigns if campaign.is_oblivious]
     if not epochs or "analyzer" not in file.parties or file.analyzer.evaluator is not None:
         return None
-    return f"epoch {epochs[-1]} is oblivious, and no evaluator is named: no found value can be verified"
+    return f"epoch {epochs[-1]} is oblivious, but no evaluator is set: no found value can be verified"
 
 
 def evaluator(view: View) -> Iterator[Finding]:
     """Ask the evaluator of the present epoch about random bytes, as the analyzer does before it opens a batch."""
     name, lacks = f"evaluator of {view.campaign}", lacks_evaluator(view)
     if lacks is not None:
-        yield Finding(name, "bad", lacks, "set evaluator under [analyzer], its address or its key directory")
+        yield Finding(name, "bad", lacks, "set evaluator under [analyzer] to its address or its key directory")
         return
     current = view.epochs.collection.current(view.now)
     campaign = next((one for part, one in _files(view.epochs) if part == current), None)
     if "analyzer" not in view.deployment.file.parties or campaign is None or not campaign.is_oblivious:
         return
-    # Not at the top: it asks over HTTP, and reads keys.
+    # Not at the top: this module asks over HTTP and reads keys, and other parties may lack the packages for that.
     from pipelines.handover.evaluator_address import evaluator_here, namer
 
     if (found := namer(campaign, evaluator_here(view.deployment))) is not None:
@@ -45,19 +45,19 @@ def evaluator(view: View) -> Iterator[Finding]:
 
 
 def evaluator_apart(view: View) -> Iterator[Finding]:
-    """Say so if the evaluator runs beside the auxiliary server, of a deployment with an oblivious campaign."""
+    """Warn if evaluator and auxiliary server run together in a deployment with an oblivious campaign."""
     file = view.deployment.file
     if file.evaluator is None or "aux-server" not in file.parties:
         return
     names = [one.campaign for one in view.campaigns if any(each.is_oblivious for each in one.campaigns.values())]
     if names:
         says = f"the evaluator of {', '.join(names)} and the auxiliary server run here: together they test any guess"
-        cure = 'move the auxiliary server to another party, parties = ["shuffler", "analyzer"] here'
+        cure = 'let somebody else run the auxiliary server, and set parties = ["shuffler", "analyzer"] here'
         yield Finding("evaluator apart", "warning", says, cure)
 
 
 def evaluator_keys(view: View) -> Iterator[Finding]:
-    """Say which keys of the evaluator are here, and which of them should be destroyed: a guess needs one."""
+    """Say which evaluator keys are here, and which of them to destroy: without its key nobody can test guesses."""
     for part, campaign in _files(view.epochs):
         for key in campaign.keys.evaluator:
             directory = _directory_of(view, key.id)
@@ -71,24 +71,24 @@ def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
 
 
 def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
-    """Say when a key is to be destroyed: when nothing needs it to open reports, or to verify what they found.
+    """Say when to destroy a key: when no report of its epoch is still to be opened, and no found value to be verified.
 
-    A key serves one campaign file: no other is published with it.
+    A key serves one campaign file: no other campaign file is published with the same key.
     """
     if part.grace_ends is None:
         return Finding(name, "good", f"key {id} is in use")
-    # Then the last reports of the epoch have joined a batch.
+    # By `due` the last reports of the epoch have joined a batch.
     due = part.grace_ends + view.deployment.windows.length + view.deployment.windows.grace
     if view.now < due:
         return Finding(name, "good", f"key {id} is needed until {due.isoformat()}")
     if left := [batch.name for batch in _unverified(view) if batch.epoch == part.epoch]:
-        says = f"key {id} would be due since {due.isoformat()}, but batch {left[0]} is not discovered yet"
-        return Finding(name, "warning", says, "see what hushcount run says of it")
+        says = f"key {id} could be destroyed since {due.isoformat()}, but job discover has not finished {left[0]}"
+        return Finding(name, "warning", says, "read the messages of hushcount run about this batch")
     cure = f"hushcount keys retire --keys {directory} --id {id} --early"
     if "analyzer" not in view.deployment.file.parties:
-        cure = f"once the analyzer, elsewhere, has discovered all batches: {cure}"
+        cure = f"once the analyzer, which runs elsewhere, has finished job discover for all batches, run {cure}"
     overdue = view.now >= due + _SLACK
-    says = f"nothing has needed key {id} since {due.isoformat()}, and as long as it is there guesses can be tested"
+    says = f"nothing has needed key {id} since {due.isoformat()}, and until it is destroyed guesses can be tested"
     return Finding(name, "bad" if overdue else "warning", says, cure)
 
 
@@ -103,7 +103,7 @@ def _unverified(view: View) -> list[Batch]:
 
 
 def _directory_of(view: View, id: str) -> Path | None:
-    """Return the key directory here that has this key of the evaluator; None: it is elsewhere, or destroyed."""
+    """Return the key directory here that has this key of the evaluator; None: the key is elsewhere, or destroyed."""
     file, base = view.deployment.file, view.deployment.base
     named = [] if file.evaluator is None else [base / file.evaluator.keys]
     if file.analyzer.evaluator is not None:

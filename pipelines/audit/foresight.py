@@ -1,4 +1,4 @@
-"""What `hushcount run` will do next, tried before it does: the next epoch, and how many windows the budget allows."""
+"""Try beforehand what `hushcount run` will do: plan the next epoch, and charge the windows to come."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pipelines.ledger.runs import living
 from pipelines.outputs.account import Hop
 
 _ENOUGH = 30
-"""Windows ahead that a budget without renewal should allow."""
+"""A budget should have room for so many windows to come, or up to its renewal if that is sooner."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """For how many windows to come a budget is enough.
+    """The number of windows to come that a budget has room for.
 
     Attributes:
-        left: windows, 30 for as many or more.
-        until: windows that begin until it renews; None: it does not.
+        left: number of windows; 30 means 30 or more.
+        until: number of windows that begin before the budget renews; None: it does not renew.
     """
 
     left: int
@@ -40,13 +40,13 @@ class Room:
 
 
 def next_epoch(view: View) -> Iterator[Finding]:
-    """Try whether the next epoch can be planned and signed, with the key that is named."""
+    """Check that the next epoch can be planned, and signed with the key that [next_epoch] names."""
     part = view.deployment.file.next_epoch.get(view.campaign)
     if part is None:
         return
     name = f"next epoch of {view.campaign}"
     try:
-        # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        # That module plans mechanisms and reads keys: a party that only runs jobs may lack its packages.
         from pipelines.epochs.next_epoch import rehearse
     except ModuleNotFoundError as error:
         yield Finding(name, "bad", f"package {error.name} is not here: set next_epoch where the analyzer runs")
@@ -69,8 +69,9 @@ def budget(view: View) -> Iterator[Finding]:
         yield Finding(
             f"fixed parameters of {view.campaign}",
             "bad",
-            "the limit was set with --fixed-parameters, and [next_epoch] makes parameters of results",
-            f"releases of the next epoch will be refused; set the limit without it: {deployment.command('ledger set')}",
+            "the limit was set with --fixed-parameters, but [next_epoch] plans parameters from results",
+            "releases of the next epoch will be refused; set the limit without --fixed-parameters: "
+            f"{deployment.command('ledger set')}",
         )
     room = _room(limit, charges, releases, now, deployment.windows.length)
     left, until = room.left, room.until
@@ -79,7 +80,7 @@ def budget(view: View) -> Iterator[Finding]:
     then = "and it does not renew" if until is None else f"{until:,} begin until it renews"
     more = f"{left:,} or more" if left == _ENOUGH else f"{left:,}"
     cure = f"make the window longer (windows.length), or the limit larger: {deployment.command('ledger set')}"
-    # Curves are what composes jointly; without any, pairs do, which no sentence need tell.
+    # Only charges with a curve compose better jointly than by sums, so only these are worth the words.
     curves = any(charge.window is not None for charge in (*charges, *releases))
     jointly = ", charges composed jointly" if limit.composition == "joint" and curves else ""
     yield Finding(name, verdict, f"the ledger allows {more} windows, {then}{jointly}", cure)
@@ -97,7 +98,7 @@ def room_of(view: View) -> Room | None:
 
 
 def _books(ledger: Path, campaign: str, now: datetime) -> tuple[Limit | None, list[Charge], datetime]:
-    """Return a campaign's limit and charges, and the moment that the ledger believes; no limit without a ledger."""
+    """Return a campaign's limit, its charges and the ledger's time; without a ledger file no limit and no charges."""
     if not ledger.exists():
         return None, [], now
     with opened(ledger) as connection:
@@ -114,18 +115,18 @@ def _room(limit: Limit, charges: list[Charge], releases: list[Charge], now: date
 
 
 def _releases(view: View, campaign: Campaign) -> list[Charge]:
-    """Return the releases of one window that are charged here, if it brings as many reports as the last batch."""
+    """Return the charges here for the releases of one window that brings as many reports as the last batch."""
     parties = view.deployment.file.parties
-    # Each collector that is named counts a client's cap by itself.
+    # Each collector in the deployment file counts a client's cap by itself.
     collectors = max(1, len(view.deployment.file.collectors))
-    # A limit is a client's: a release in which clients are not told apart is no charge of one.
+    # A limit is for one client: where collectors do not tell clients apart, nothing is charged against it.
     senders = counted("client-token", collectors, collectors)
     analyzed = (hops.get("analyze", {}).get("reports") for _, hops in sorted(view.counts.items(), reverse=True))
     reports = next((row.accepted for row in analyzed if row is not None), 0)
     stated = statement(campaign, max(reports, campaign.shuffle.minimum_batch), senders)
     hops: list[Hop] = []
     if campaign.discovery is not None and {"aux-server", "analyzer"} & set(parties):
-        # It raises a sentence if no rule holds for so many collectors.
+        # Raises an error for the operator if no keep rule holds for so many collectors.
         rule_of(campaign, senders)
         hops.append("discover")
     if campaign.mechanism is not None and "analyzer" in parties:
@@ -141,7 +142,7 @@ def _releases(view: View, campaign: Campaign) -> list[Charge]:
 
 
 def _passes(limit: Limit, charges: list[Charge], releases: list[Charge], now: datetime) -> bool:
-    """Return whether charges and more releases pass a limit."""
+    """Return whether the charges and further releases together exceed a limit."""
     *others, last = releases
     try:
         require_room(limit, [*charges, *others], last, last.loss, now)
@@ -151,11 +152,11 @@ def _passes(limit: Limit, charges: list[Charge], releases: list[Charge], now: da
 
 
 def year(view: View) -> Iterator[Finding]:
-    """Say what clients spend over the epochs of a year, and what waits for the operator."""
+    """Say how much epsilon clients spend over the epochs of a year, and how many found values await a decision."""
     part = view.deployment.file.next_epoch.get(view.campaign)
     if part is None:
         return
-    # Not at the top: a party that only runs jobs has no such package.
+    # Not at the top: a party that only runs jobs may lack the packages that this module imports.
     from pipelines.epochs.tracked_items import waiting
 
     most = most_epochs_a_year(part.least_length)
@@ -163,20 +164,20 @@ def year(view: View) -> Iterator[Finding]:
     yield Finding(f"epochs of {view.campaign} a year", "good", said)
     if part.review and part.add_found:
         wait = len(waiting(view.epochs))
-        says = f"{wait:,} found values wait" if wait else "nothing waits"
+        says = f"{wait:,} found values await your decision" if wait else "no found value awaits your decision"
         cure = view.deployment.command(f"campaign review --campaign {view.campaign}")
         yield Finding(f"review of {view.campaign}", "warning" if wait else "good", says, cure)
 
 
 def spent_in(epochs: int, campaign: Campaign) -> str:
-    """Return what one client's frequency reports cost it over so many epochs."""
+    """Return how much epsilon one client spends on frequency reports over so many epochs, as a sentence."""
     if campaign.mechanism is None:
-        return "clients send no frequency reports, and spend nothing by them"
+        return "clients send no frequency reports, so they spend nothing on them"
     if campaign.epoch_epsilon is None:
         each = campaign.shuffle.cap * campaign.mechanism.epsilon
         return (
-            f"clients do not remember, and each spends epsilon {each:g} at most in every window at one collector, "
-            "whatever the epochs"
+            f"clients have no memory, so each spends epsilon {each:g} at most in every window at each collector, "
+            "however long an epoch is"
         )
     values = f"{campaign.memory_values} {'value' if campaign.memory_values == 1 else 'values'}"
     return f"each client spends epsilon {epochs * campaign.epoch_epsilon:g} at most, for {values} an epoch"

@@ -1,8 +1,8 @@
-"""Segments that no manifest lists: of a collector that lost its disk, or whose manifest was lost; list them again.
+"""List segments that no manifest names, because their collector lost its disk or their manifest was lost.
 
-An acknowledged report counts only if a manifest names its segment. An orphan is found by its file and checked, and a
-manifest of its own names it; then it is like any segment that came late. Its name, which the collector gave it, says
-how its senders were told apart; if it does not, they count as not told apart.
+An acknowledged report counts only if a manifest names its segment. `relist` checks each such orphan and writes a new
+manifest for it; from then on it is like any late segment. The collector wrote into the segment's name how it told
+clients apart; without that, they count as not told apart.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from pipelines.handover.paths import SegmentPath
 from pipelines.schedule.clock_check import told_time
 
 _UNNAMED = SegmentName("relisted", WEAKEST, "")
-"""Of a segment whose name does not say whose it is."""
+"""Stands in for a segment name that names no collector."""
 
 
 @dataclass
 class Relisted:
-    """What was done with orphans.
+    """The result of listing orphans again.
 
     Attributes:
-        segments: the reports of each that is in a manifest now, by its path in the folder of segments.
-        unsaid: those whose name does not say how their senders were told apart: they count as not told apart.
-        problems: a sentence for each that cannot be listed.
+        segments: the number of reports of each segment that a manifest now names, by its path in the folder of
+            segments.
+        unsaid: paths of segments that do not name how clients were told apart: these count as not told apart.
+        problems: a sentence for each segment that cannot be listed, and for each fault of the clock or a manifest.
     """
 
     segments: dict[str, int] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Relisted:
 
 
 def orphans(view: View) -> dict[SegmentPath, int]:
-    """Return the bytes of each segment that no manifest lists though its window is over."""
+    """Return the size in bytes of each segment of a past window that no manifest lists."""
     return {
         segment: size
         for segment, size in view.unlisted.items()
@@ -62,7 +63,7 @@ def orphans(view: View) -> dict[SegmentPath, int]:
 
 
 def relist(view: View) -> Relisted:
-    """Write manifests that list a campaign's orphans; the next run takes them in as it does others."""
+    """Write manifests that list a campaign's orphans; the next run takes them in like any other."""
     deployment, epochs = view.deployment, view.epochs
     time = told_time(deployment, [view.fold], view.intake.listed, view.now)
     made = Relisted(problems=[*view.intake.problems, *time.problems])
@@ -102,10 +103,10 @@ def relist(view: View) -> Relisted:
 
 
 def _looked_through(deployment: Deployment, segment: SegmentPath, size: int) -> tuple[SegmentPart, str]:
-    """Return what a manifest says of an orphan, and the fingerprint of its campaign file.
+    """Return the manifest's part for an orphan, and the fingerprint of its campaign file.
 
     Raises:
-        UsageError: it is no whole segment of the folder that it lies in.
+        UsageError: the file is cut, or is not a segment of the campaign file and stream of its folder.
     """
     path = deployment.folder("segments", str(segment))
     header = header_of(path)
@@ -114,7 +115,7 @@ def _looked_through(deployment: Deployment, segment: SegmentPath, size: int) -> 
     placed = epoch.isdecimal() and segment.file == folder_name(int(epoch), fingerprint)
     if not placed or header.kind != ENVELOPES[cast(Stream, segment.stream)] or header.file_bytes != size:
         of = f"{segment.campaign}/{segment.file} {segment.stream}"
-        raise UsageError(f"{path} is no whole segment of {of}: restore it, or remove it")
+        raise UsageError(f"{path} is not a complete segment of {of}: restore it, or remove it")
     try:
         digest = storage.digest_of(path)[1]
         return SegmentPart(name=segment.name, records=header.records, bytes=size, digest=digest), fingerprint

@@ -1,4 +1,4 @@
-"""Outputs beside the log: each is where its entry says, as it says, and the log knows each."""
+"""Compare the log with the outputs in the store: each output is there and unchanged, and the log has its entry."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
-    """Yield a sentence for every output that is missing, or is not what was counted.
+    """Yield a sentence for every output that is missing, or differs from its summary or its entry in the log.
 
     Args:
-        past: whether to look at those of all windows; otherwise of the latest, and of batches that are not done.
-        digests: whether to read every table, and every file that was handed on and signed; otherwise only new ones of
-            these.
+        past: whether to check the outputs of all windows; otherwise of the latest, and of unfinished batches.
+        digests: whether to read every table and every signed file that was handed on; otherwise no table, and of the
+            signed files only those that no hop here has read.
     """
     parties = view.deployment.file.parties
     here = {name: hop for name, hop in CHAIN.items() if hop.party in parties}
@@ -62,31 +62,31 @@ def output_differences(view: View, past: bool, digests: bool) -> Iterator[str]:
                 unread = {folder for folder, reader in readers if reader in here.keys() - hops.keys()}
                 where = storage.join(directory, done.folder)
                 if not past and not unread and all(CHAIN[reader].party in parties for _, reader in readers):
-                    # Whoever read it has compared it with its summary.
+                    # Its readers all run here and have compared it with its summary.
                     continue
                 yield from _handed_on(directory, where, view.counts[name][hop], keys[hop], None if digests else unread)
 
 
 def missing(view: View, past: bool) -> Iterator[str]:
-    """Yield a sentence for each log here that lacks what something speaks of: it was lost, or is an older copy.
+    """Yield a sentence for each log here that lacks entries which other files name: it was lost, or is an older copy.
 
     Args:
-        past: whether to look for outputs of all windows; otherwise of the latest.
+        past: whether to look at outputs of all windows; otherwise of the latest.
     """
     for party in view.deployment.file.parties:
         log = view.log_of(party)
         try:
             if missing_of(view.deployment, log, _beside(view, party, past)):
-                # A run may have written it since the log was read.
+                # A run may have written the entry since the log was read.
                 log.read()
                 if found := missing_of(view.deployment, log, _beside(view, party, past)):
                     yield found.says(log)
         except (HushcountError, OSError) as error:
-            yield f"{view.campaign}: whether the log of {party} is whole is not known: {told(error)}"
+            yield f"{view.campaign}: cannot check that the log of {party} is complete: {told(error)}"
 
 
 def _beside(view: View, party: Party, past: bool) -> Beside:
-    """Return what lies in the store beside a party's log, `past`: of all windows."""
+    """Return the files in the store that name entries of a party's log; `past`: of all windows."""
     log = view.log_of(party)
     if past:
         return beside_logs(view.deployment, party, (view.campaign,))[view.campaign]
@@ -103,14 +103,14 @@ def _beside(view: View, party: Party, past: bool) -> Beside:
         }
         for hop, folder in marks.items()
     }
-    # A log that was restored to an older copy lacks entries on windows that it has not closed, or not shuffled.
+    # If the log is an older copy, it lacks entries on windows that it has not closed, or not shuffled.
     first = oldest_open(view.fold, view.deployment.windows)
     said = {kind: names_from(view.deployment, kind, party, view.campaign, first) for kind in FOLDERS}
     return Beside(outputs, said, followed_by(view.deployment, log))
 
 
 def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
-    """Return whether a batch is of none of the latest windows, and no run does anything more about it."""
+    """Return whether a batch is finished and older than the latest windows, so that no run touches it again."""
     batch = view.fold.named(name)
     campaign = view.epochs.campaigns.get(batch.file)
     expected = () if campaign is None else hop_names(campaign, view.deployment.file.parties)
@@ -141,7 +141,7 @@ def _table(path: str, read: bool) -> Iterator[str]:
 
 
 def _keys(deployment: Deployment, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return a party's public keys, retired ones too: what they signed once is still theirs; empty: unsigned."""
+    """Return a party's public keys, retired ones too, because their old signatures stay valid; empty: unsigned."""
     source = (deployment.shuffler_keys if role == "shuffler" else deployment.aux_server_keys) or deployment.sign_with
     if not isinstance(source, Path):
         return ()
@@ -157,7 +157,7 @@ def _handed_on(
     keys: Sequence[VerifyKeyPart],
     read: Container[str] | None,
 ) -> Iterator[str]:
-    """Yield what is wrong with the files that a run handed on; digests only in the folders of `read`, None: in all."""
+    """Yield the faults of files that a run handed on; compare digests only in the folders of `read`; None: in all."""
     for name, row in rows.items():
         folder = "bins" if row.hop == "release" else name
         try:

@@ -1,7 +1,8 @@
-"""One account over all parties: a line of each for each stream, by its log here, or as it said elsewhere.
+"""One account over all parties: a line for each party and stream.
 
-Nobody reads another party's log: a statement says what a hop counted, a receipt what was taken of an output. In each
-line what was received is what went on, was rejected, was dropped, and is on its way.
+The lines of parties here come from their logs. Nobody reads another party's log: a party elsewhere tells the counts of
+its hops by statements, and the number of reports that it read of an output by receipts. In each line the reports
+received are those that went on, were rejected, were dropped, or are on their way.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ from pipelines.schedule.stating import overdue, recipients_of, silent
 STORED = "stored"
 """The state of reports in manifests that no closed window has taken in."""
 UNRECEIVED = "deleted_unreceived"
-"""Why reports are dropped that were handed on, and deleted before a receipt of them came."""
+"""The reason of dropped reports that were handed on and deleted before their receipt came."""
 Source = Literal["log", "statements", "receipts", "nothing"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """What became of the reports of a stream at some parties: received = went on + rejected + dropped + on its way.
+    """The reports of a stream at some parties: received = went on + rejected + dropped + on its way.
 
     Attributes:
-        parties: whose line it is: all of those here together, or one elsewhere.
-        source: by what it is known; nothing: that party has said nothing yet.
-        said: when the newest of it was said, in ISO 8601; None: it is as of now, or nothing was said.
-        went_on: counted, or handed on to who reads it; None: a receipt does not say.
-        rejected, dropped: by reason.
+        parties: the parties of this line: all that run here together, or one elsewhere.
+        source: where the numbers come from; nothing: that party has said nothing yet.
+        said: when the newest statement or receipt was made, in ISO 8601; None: the numbers are of now, or there are
+            none.
+        went_on: reports that were counted, or handed on to their reader; None: a receipt does not tell.
+        rejected, dropped: number of reports by reason.
     """
 
     parties: tuple[Party, ...]
@@ -53,7 +55,7 @@ class Line:
 
     @property
     def adds_up(self) -> bool:
-        """Whether every report is somewhere, and none at two places."""
+        """Whether every report is counted at exactly one place."""
         known = sum(self.rejected.values()) + sum(self.dropped.values()) + self.on_its_way
         return self.went_on is None or self.received == self.went_on + known
 
@@ -91,10 +93,10 @@ def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
         went_on = sum(row.accepted for row in read)
         return Line(parties, stream, "log", None, received, went_on, _rejected(read), {}, coming)
     shuffled, fold = _rows(view, "shuffle", stream), view.fold
-    # What was taken up again is of segments that were given up with their log.
+    # Adopted outputs hold reports of segments that were given up with their log.
     adopted = sum(row.received for row in shuffled if fold.done[row.batch]["shuffle"].is_adopted)
     if len(parties) > 1:
-        # The shuffled files of some may have been deleted by then, and only the reader's output was taken up.
+        # If a batch's shuffled files were deleted before the new log began, it adopted only the reader's output.
         known = {row.batch for row in shuffled}
         adopted += sum(row.received for row in read if row.batch not in known)
     given_up = states.get("given_up", 0)
@@ -117,13 +119,13 @@ def _here(view: View, stream: Stream, states: Mapping[str, int]) -> Line | None:
 
 
 def _is_unreceived(view: View, batch: str, party: Party) -> bool:
-    """Return whether what the shuffler handed a party was deleted before a receipt of it came."""
+    """Return whether the shuffler's output for a party was deleted before the party's receipt came."""
     fold = view.fold
     return f"shuffled {batch}" in fold.unreceived and f"{party} shuffle {batch}" not in fold.received
 
 
 def _elsewhere(view: View, stream: Stream, party: Party) -> Line:
-    """Return the line of a party that runs elsewhere, as it said."""
+    """Return the line of a party that runs elsewhere, from its statements or receipts."""
     shuffles = party == CHAIN["shuffle"].party
     hop: HopName = "shuffle" if shuffles else READERS[stream]
     stated = [
@@ -164,7 +166,7 @@ def _is_unread(view: View, row: StreamRow, reader: HopName) -> bool:
 
 
 def party_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for all in which parties elsewhere and this log differ, and for each hand-over that is late."""
+    """Yield a sentence for each difference between parties elsewhere and the log here, and for each late hand-over."""
     yield from view.heard.problems
     yield from _of_receipts(view)
     yield from _of_statements(view)
@@ -180,24 +182,27 @@ def _of_receipts(view: View) -> Iterator[str]:
             done = view.fold.hops_of(batch).get(hop)
             where = f"{batch}: the receipt of {party} of {shown(receipt.at)}"
             if done is None:
-                yield f"{where} is of {CHAIN[hop].folder}, of which the log of {CHAIN[hop].party} knows nothing"
+                yield f"{where} is for {CHAIN[hop].folder}, but the log of {CHAIN[hop].party} has no such output"
             elif receipt.summary != done.summary:
-                yield f"{where} is for another summary than {hop} wrote: see that it reads what was handed on"
-            # A log that was lost may know of an output, and not of its counts.
+                yield f"{where} names another summary than {hop} wrote: check that this party reads what was handed on"
+            # A log that replaces a lost one may know an output without its counts.
             elif done.counts.streams and receipt.taken != (handed := _handed(done, hop, party)):
-                yield f"{where} says {receipt.taken or 0:,} taken, {handed:,} forwarded by {hop}"
+                yield f"{where} says {receipt.taken or 0:,} taken, but {hop} forwarded {handed:,}"
 
 
 def _handed(done: Hopped, hop: HopName, party: Party) -> int:
-    """Return how many records of an output its reader of a party counts as received."""
+    """Return how many records of an output its reader at `party` counts as received."""
     if hop == "release":
-        # Bins are counted by the reports that they were made of.
+        # The reader of bins counts the reports that the bins were made of.
         return done.counts.received
     return sum(done.counts.accepted_of(stream) for stream, reader in READERS.items() if CHAIN[reader].party == party)
 
 
 def _of_statements(view: View) -> Iterator[str]:
-    """Yield what hops here read otherwise than stated; numbers are compared with those of other hops."""
+    """Yield a sentence for each output that a hop here read with another summary than its party stated.
+
+    Their numbers are compared elsewhere, with those of other hops.
+    """
     for party, statements in view.heard.statements.items():
         for (batch, hop), stated in sorted(statements.items()):
             for name, done in view.fold.hops_of(batch).items():
@@ -209,7 +214,7 @@ def _of_statements(view: View) -> Iterator[str]:
 
 
 def _unreceived(view: View) -> Iterator[str]:
-    """Yield a sentence for each output that retention deleted before a receipt of it came, for ever."""
+    """Yield a sentence, for ever, for each output that retention deleted before its receipt came."""
     for what in view.fold.unreceived:
         folder, _, batch = what.rpartition(" ")
         (hop,) = (hop for hop in CHAIN.values() if hop.folder == folder)
@@ -219,7 +224,7 @@ def _unreceived(view: View) -> Iterator[str]:
         if missing:
             yield (
                 f"{batch}: retention deleted {view.deployment.folder(folder, view.campaign, batch)} without a receipt "
-                f"of {' and '.join(missing)}: nobody here knows whether {number:,} reports of it were counted"
+                f"of {' and '.join(missing)}: nobody here knows whether its {number:,} reports were counted"
             )
 
 
@@ -232,5 +237,5 @@ def given_up(view: View) -> Iterator[str]:
         of = f"window {first}" if len(windows) == 1 else f"{len(windows):,} windows, {first} the first,"
         yield (
             f"{sum(one.reports for one in lost):,} reports of {len(lost):,} segments of {of} were given up with a "
-            "lost log: those in no output that it took up were counted before, or never; nobody can know"
+            "lost log: unless the new log took up their output, nobody can know whether they were ever counted"
         )

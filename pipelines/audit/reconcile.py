@@ -1,4 +1,4 @@
-"""What became of every report, by number, and every place where two numbers, or a number and a file, disagree."""
+"""Account for every report in numbers, and find every place where two numbers, or a number and a file, disagree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pipelines.windows.waiting import Waiting, waiting_of
 
 @dataclass(frozen=True)
 class WindowCounts:
-    """The acknowledged reports of one window's stream, and their number by the state of their segment."""
+    """The number of acknowledged reports of one window and stream, in all and by the state of their segment."""
 
     window: str
     stream: Stream
@@ -39,15 +39,15 @@ class Account:
 
     Attributes:
         campaign: id.
-        parties: what became of all reports: a line of each party and stream.
-        windows: what was collected.
-        hops: what the jobs counted.
-        refused: what collectors refused at the door, by window and reason.
-        waiting: what no batch has taken yet though its window has closed, and when it is dropped.
-        given_up: a sentence on what was given up with a lost log; it stays as long as the campaign.
-        differences: a sentence for each place where the numbers, or the files, disagree; it names the file.
-        listed_from: the first window whose files were listed; empty: all were.
-        latest: when a run wrote the newest entry of a log, in ISO 8601; None: none has.
+        parties: one line for each party and stream, which accounts for all reports.
+        windows: the reports that collectors stored.
+        hops: the counts of the jobs.
+        refused: the number of requests that collectors refused, by window and reason.
+        waiting: the reports of closed windows that no batch has taken yet, and when they are dropped.
+        given_up: a sentence on reports that were given up with a lost log; it stays as long as the campaign.
+        differences: a sentence for each disagreement of numbers or files; it names the file.
+        listed_from: the first window whose files were listed; empty: the files of all windows were.
+        latest: when a run wrote the newest entry of a log, in ISO 8601; None: no log has an entry.
     """
 
     campaign: str
@@ -63,7 +63,7 @@ class Account:
 
     @property
     def stored(self) -> int:
-        """The reports that no run has taken in."""
+        """The number of stored reports that no run has taken in."""
         return sum(one.states.get(STORED, 0) for one in self.windows)
 
 
@@ -72,8 +72,8 @@ def account_of(view: View, *, past: bool = False, digests: bool = False) -> Acco
 
     Args:
         view: of the campaign.
-        past: whether to look at the outputs of all windows; otherwise of the latest, and of batches that are not done.
-        digests: whether to do that and read every file that was handed on and signed; otherwise only new ones.
+        past: whether to check the outputs of all windows; otherwise of the latest, and of unfinished batches.
+        digests: whether to check all windows, and read every table and every signed file that was handed on.
     """
     latest, windows = view.fold.latest, _windows(view)
     states: dict[Stream, Counter[str]] = defaultdict(Counter)
@@ -134,8 +134,8 @@ def overdue(view: View) -> str | None:
     log = "is empty" if fold.latest is None else f"has its newest entry of {shown(fold.latest)}"
     return (
         f"{view.campaign}: no run has closed window {window.text}, which is due since {shown(due)}; "
-        f"{number:,} reports are stored and in no batch, and the log {log}: see that hushcount run is at "
-        "work, and what it says"
+        f"{number:,} stored reports are in no batch, and the log {log}: check that hushcount run is "
+        "running, and read its messages"
     )
 
 
@@ -146,20 +146,20 @@ def unshuffled(view: View) -> Iterator[str]:
         if view.fold.is_undone(name) and made.window.end + times.length + times.grace < view.now:
             yield (
                 f"{name}: {sum(made.collected.values()):,} reports are in this batch since {shown(made.window.end)}, "
-                "and it is not shuffled: see that hushcount run is at work, and what it says"
+                "and it is not shuffled: check that hushcount run is running, and read its messages"
             )
 
 
 def waiting_in(view: View) -> list[Waiting]:
-    """Return what waits; nothing if the shuffler does not run here."""
+    """Return the reports that no batch has taken yet; nothing if the shuffler does not run here."""
     return waiting_of(view.fold, view.rule, view.now) if view.shuffles else []
 
 
 def rescues(view: View) -> Iterator[str]:
-    """Yield a sentence for each hop that in its newest batch opened reports by libsodium after the lanes had not."""
+    """Yield a sentence for each hop whose newest batch had reports that libsodium opened and the lanes could not."""
     for batch, hop, number in view.rescued:
         yield (
-            f"{batch} {hop}: the lanes did not open {number:,} reports that libsodium then opened, so that nothing was "
+            f"{batch} {hop}: the lanes failed to open {number:,} reports; libsodium opened them, so no report was "
             "lost: set HUSHCOUNT_OPENING=libsodium, and report this as a bug"
         )
 
@@ -173,13 +173,16 @@ def _line_differences(lines: Sequence[Line]) -> Iterator[str]:
         if not one.adds_up:
             parts = sum(one.rejected.values()) + sum(one.dropped.values()) + one.on_its_way + (one.went_on or 0)
             yield (
-                f"{one.stream} at {', '.join(one.parties)}: {one.received:,} received, {parts:,} of them went on, were "
-                "rejected, were dropped, or are on their way"
+                f"{one.stream} at {', '.join(one.parties)}: {one.received:,} reports received, but {parts:,} went on, "
+                "were rejected, were dropped, or are on their way"
             )
 
 
 def _hop_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree, also of others."""
+    """Yield a sentence for every loss of a hop, and for every two numbers of a batch that disagree.
+
+    Numbers that parties elsewhere stated are compared too.
+    """
     for one in _hops(view):
         if lost := sum(one.rejected.get(reason, 0) for reason in DAMAGE):
             yield f"{one.batch} {one.hop}: {lost:,} {one.stream} were lost in damaged blocks or cut files"
@@ -194,35 +197,35 @@ def _hop_differences(view: View) -> Iterator[str]:
         for stream, hop in READERS.items():
             reader, source = ((hops.get(name) or stated.get(name, {})).get(stream) for name in (hop, "shuffle"))
             if reader is not None and source is not None and reader.received != source.accepted:
-                by = [f"{name} was stated" for name in (hop, "shuffle") if name in stated and name not in hops]
+                by = [f"{name} ran" for name in (hop, "shuffle") if name in stated and name not in hops]
                 said = f"; {by[0]} elsewhere" if by else ""
                 yield f"{batch}: {stream} of {hop}: {reader.received:,} received, {source.accepted:,} forwarded{said}"
         released, opened = stated.get("release", {}).get("discovery"), hops.get("discover", {}).get("discovery")
         if released is not None and opened is not None and released.received != opened.received:
             yield (
-                f"{batch}: discover read a release of {opened.received:,} reports; "
-                f"{released.received:,} was stated elsewhere"
+                f"{batch}: discover read a release of {opened.received:,} reports, but release stated "
+                f"{released.received:,} elsewhere"
             )
 
 
 def _manifest_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every manifest that cannot be taken, and for every one whose collector lost something."""
+    """Yield a sentence for every unusable manifest, and for every manifest that reports damage to a journal."""
     root = view.deployment.folder("segments")
     yield from (storage.join(root, problem) for problem in view.intake.problems)
     damaged = {path: number for window in view.fold.windows.values() for path, number in window.damaged.items()}
     damaged |= {one.path: one.manifest.damaged for one in view.intake.listed if one.manifest.damaged}
     for path, number in damaged.items():
         yield (
-            f"{storage.join(root, path)}: {number:,} stretches of the collector's journal were damaged, and "
-            "acknowledged reports may have been: look into damaged/ beside its journal"
+            f"{storage.join(root, path)}: {number:,} stretches of the collector's journal were damaged, and may have "
+            "held acknowledged reports: look into damaged/ beside its journal"
         )
 
 
 def _segment_differences(view: View) -> Iterator[str]:
-    """Yield a sentence for every segment that is not as its manifest says, is in none, or was put aside.
+    """Yield a sentence for every segment that differs from its manifest, is in no manifest, or was put aside.
 
-    A segment that was put aside can be restored until its grace period ends. After that its reports are lost, and only
-    its column says so.
+    A segment that was put aside can be restored until its grace period ends. After that its reports are lost, and
+    they appear only in their column of the account.
     """
     root, fold = view.deployment.folder("segments"), view.fold
     sizes = {str(segment): size for segment, size in view.stored.items()}
@@ -230,24 +233,24 @@ def _segment_differences(view: View) -> Iterator[str]:
     needed += [segment for name in fold.batches if fold.is_undone(name) for segment in fold.batches[name].all_segments]
     needed += [segment for one in view.intake.listed for segment in one.segments]
     for path in sorted(fold.aside):
-        # What is restored by now waits for the next window that closes.
+        # A segment that is restored by now joins the next window that closes.
         try:
             fault = fault_in(view.deployment, fold.waiting[path])
         except UsageError as error:
             fault = f"cannot be read now: {error}"
         if fault is not None:
-            yield f"{storage.join(root, path)} {fault}: it was put aside, the rest went on; restore it"
+            yield f"{storage.join(root, path)} {fault}: it was put aside, and its batch was made without it; restore it"
     for segment in sorted(needed, key=lambda one: one.path):
         path, size = storage.join(root, segment.path), sizes.get(segment.path)
         if size is None:
             yield f"{path} is missing: restore it"
         elif size != segment.bytes:
-            yield f"{path} has {size} bytes, was written with {segment.bytes}: restore it"
+            yield f"{path} has {size} bytes, but was written with {segment.bytes}: restore it"
     for unlisted in view.unlisted:
         path = storage.join(root, str(unlisted))
         if not is_window(unlisted.window):
             yield f"{path} lies in no window: remove it"
         elif view.is_over(unlisted.window):
             again = view.deployment.command("repair segments")
-            cure = f"see whether its collector runs; if it does not come back, {again}"
+            cure = f"check that its collector runs; if that collector is lost for good, run {again}"
             yield f"{path} is in no manifest, though its window is over: {cure}"

@@ -1,6 +1,6 @@
-"""What the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment.
+"""The state that the audit looks at: a deployment, one of its campaigns, its logs and the store, at one moment.
 
-Of parties elsewhere it has what they said: statements of their hops, and receipts of what hops here wrote.
+Parties elsewhere appear by their statements on their hops, and by their receipts for outputs of hops here.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from pipelines.windows.stored import Stored, StoredFile, segments_in, stored_fil
 
 @dataclass(frozen=True)
 class Heard:
-    """What parties elsewhere said of a campaign, as far as it is believed.
+    """The valid statements and receipts of parties elsewhere about one campaign.
 
     Attributes:
-        statements, receipts: of each party, by batch and hop.
-        problems: a sentence for each statement or receipt that is not believed.
+        statements, receipts: those of each party, by batch and hop.
+        problems: a sentence for each statement or receipt that is ignored.
     """
 
     statements: Mapping[Party, Mapping[tuple[str, HopName], Statement]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Heard:
 
 
 def heard(deployment: Deployment, campaign: str) -> Heard:
-    """Return what parties elsewhere said of a campaign: each of its own hops, and of those that it reads."""
+    """Return the statements of parties elsewhere on their own hops, and their receipts for the hops that they read."""
     said: dict[Kind, dict[Party, dict[tuple[str, HopName], Statement]]] = {"statement": {}, "receipt": {}}
     problems: list[str] = []
     for party in others(deployment):
@@ -65,27 +65,27 @@ def heard(deployment: Deployment, campaign: str) -> Heard:
             mine = {(batch, hop): one for (batch, hop), one in found.items() if hop in hops}
             said[kind][party] = mine
             problems += [
-                f"{campaign}/{batch}: the {kind} of {party} is about {hop!a}, of which it can say nothing: it is not "
-                "believed"
+                f"{campaign}/{batch}: the {kind} of {party} is about {hop!a}, a hop of which this party can know "
+                "nothing: it is ignored"
                 for batch, hop in found.keys() - mine.keys()
             ]
     return Heard(said["statement"], said["receipt"], tuple(sorted(problems)))
 
 
 LAST = 7
-"""Of so many windows the checks take what is usual, and look at every file."""
+"""The number of latest windows from which checks take the usual volume, and in which they look at every file."""
 Verdict = Literal["good", "warning", "bad"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
-        name: of the thing that was checked.
+        name: the name of the checked thing.
         verdict: good; warning: it will be bad soon; bad.
-        sentence: what was found. An error of ours says its own cure.
-        cure: what to do unless it is good.
+        sentence: the state of the thing. An error message of Hushcount's already contains its cure.
+        cure: what to do if the verdict is not good.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class StreamRow:
-    """What one job counted of one batch's stream; `rejected` by reason."""
+    """The counts of one job for one stream of a batch; `rejected` by reason."""
 
     batch: str
     hop: str
@@ -121,9 +121,9 @@ class View:
         campaigns: its valid campaigns, with their files.
         faults: what is wrong with each other campaign.
         one: the campaign that is looked at; None: the deployment as a whole.
-        logs: what this process has read of the logs; None: nothing yet.
-        listed: the files of segments, listed after the logs were read; None: each campaign lists its own, if asked.
-        recent: whether these lack windows that are finished.
+        logs: the logs as far as this process has read them; None: not at all yet.
+        listed: the files of segments, listed after the logs were read; None: each campaign lists its own when needed.
+        recent: whether `listed` lacks windows that are finished.
     """
 
     deployment: Deployment
@@ -141,7 +141,7 @@ class View:
 
     @property
     def clock(self) -> LedgerClock:
-        """Tells the ledger the present."""
+        """The clock by which the ledger knows the present."""
         return LedgerClock(Clock(self.now.timestamp))
 
     @cached_property
@@ -149,7 +149,7 @@ class View:
         return [replace(self, one=epochs) for epochs in self.campaigns]
 
     def readable(self) -> View:
-        """Return a view without the campaigns with a log that cannot be read: those are among its faults."""
+        """Return a view without the campaigns that have an unreadable log; its faults name these campaigns."""
         unread = {}
         for one in self.each():
             try:
@@ -163,9 +163,9 @@ class View:
 
     @property
     def epochs(self) -> Epochs:
-        """Of the campaign that is looked at."""
+        """The epochs of the campaign that is looked at."""
         if self.one is None:
-            raise HushcountError("a check of one campaign was given none: report this bug")
+            raise HushcountError("a check of one campaign was called without a campaign: report this bug")
         return self.one
 
     @property
@@ -180,7 +180,7 @@ class View:
 
     @cached_property
     def fold(self) -> Fold:
-        """What the logs of the parties here say of the campaign."""
+        """The state of the campaign by the logs of the parties here."""
         return self._logs.known(self.campaign)
 
     @cached_property
@@ -188,12 +188,12 @@ class View:
         return Logs(self.deployment) if self.logs is None else self.logs
 
     def log_of(self, party: Party) -> Log:
-        """Return a party's log of the campaign, as far as it was read; it may be read on, the fold here stays."""
+        """Return a party's log of the campaign, as far as it was read; reading on does not change `fold`."""
         return self._logs.of(party, self.campaign)
 
     @cached_property
     def counts(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:
-        """What each hop counted, by batch, hop and stream; oldest batch first."""
+        """The counts of each hop, by batch, hop and stream; oldest batch first."""
         return {
             batch: {
                 name: {
@@ -207,19 +207,19 @@ class View:
 
     @cached_property
     def heard(self) -> Heard:
-        """What parties elsewhere said of the campaign."""
-        # The fold comes first: a receipt is of what a log had when it was left, and later.
+        """The statements and receipts of parties elsewhere about the campaign."""
+        # Read the fold first: else a receipt that comes meanwhile could be for an output that the fold lacks.
         _ = self.fold
         return heard(self.deployment, self.campaign)
 
     @cached_property
     def handed(self) -> list[HandOver]:
-        """What was handed on to parties elsewhere and is there still, and who left no receipt of it."""
+        """The outputs handed on to parties elsewhere that are still there, each with the parties without a receipt."""
         return hand_overs(self.deployment, self.fold)[0]
 
     @cached_property
     def stated(self) -> dict[str, dict[str, dict[Stream, StreamRow]]]:
-        """What parties elsewhere stated that their hops counted, as `counts`."""
+        """The counts that parties elsewhere stated for their hops, keyed as in `counts`."""
         found: dict[str, dict[str, dict[Stream, StreamRow]]] = {}
         for one in sorted(self.heard.all_statements, key=lambda one: one.batch):
             rows = found.setdefault(one.batch, {}).setdefault(one.hop, {})
@@ -229,9 +229,9 @@ class View:
 
     @cached_property
     def rescued(self) -> list[tuple[str, str, int]]:
-        """Batch, hop and number where libsodium opened reports that the lanes had not, in each hop's newest batch.
+        """Batch, hop and number of reports that libsodium opened and the lanes could not, in each hop's newest batch.
 
-        What happened before says nothing of the machine that opens now.
+        Older batches may have been opened on another machine.
         """
         newest = {name: (batch, hop) for batch, hops in sorted(self.fold.done.items()) for name, hop in hops.items()}
         return [
@@ -242,24 +242,24 @@ class View:
 
     @cached_property
     def intake(self) -> Intake:
-        """The manifests that no closed window has taken in; nothing where the shuffler does not run."""
-        # The fold comes first: what a run takes in meanwhile may be in both, and is not in neither.
+        """The manifests that no closed window has taken in; none if the shuffler does not run here."""
+        # Read the fold before the files: a manifest that a run takes in meanwhile may be in both, but never in neither.
         fold = self.fold
         return intake_of(self.deployment, fold, self.files) if self.shuffles else Intake((), ())
 
     @cached_property
     def calendar(self) -> Calendar:
-        """Which windows there are."""
+        """The windows that the log knows, and those to come."""
         return calendar_of(self.deployment, self.fold)
 
     @cached_property
     def rule(self) -> Rule:
-        """By which they close."""
+        """The rule by which windows close."""
         return rule_of(self.deployment, self.epochs, self.fold)
 
     @cached_property
     def windows(self) -> dict[str, Window]:
-        """The windows that closed ones took in and those of new manifests, by name; if they disagree, the longest."""
+        """The windows of all manifests, taken in or new, by name; if two lengths have one name, the longest."""
         found = self.fold.known_windows
         for one in self.intake.listed:
             found[one.window.name] = max(one.window, found.get(one.window.name, one.window))
@@ -273,19 +273,19 @@ class View:
 
     @cached_property
     def stored(self) -> dict[SegmentPath, int]:
-        """The bytes of every segment in the store; of a recent window, if only those were listed."""
+        """The size in bytes of every segment in the store; only of recent windows, if only those were listed."""
         return segments_in(self.files)
 
     @cached_property
     def files(self) -> Sequence[StoredFile]:
-        """Its files in the folder of segments."""
+        """The campaign's files in the folder of segments."""
         _ = self.fold
         listed = stored_files(self.deployment, campaign=self.campaign) if self.listed is None else self.listed
         return listed.get(self.campaign, ())
 
     @cached_property
     def unlisted(self) -> dict[SegmentPath, int]:
-        """Those of them that no manifest lists."""
+        """The size in bytes of every stored segment that no manifest lists."""
         known = self.fold.files | {segment.path for one in self.intake.listed for segment in one.segments}
         return {segment: size for segment, size in self.stored.items() if str(segment) not in known}
 

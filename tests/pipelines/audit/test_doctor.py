@@ -134,7 +134,7 @@ def test_reports_are_dropped_if_a_grace_period_brings_no_batch(
         ('shuffler_keys = "nowhere/public.json"', "", "keys_of_parties", "nowhere"),
         ('collectors = ["one", "typo"]', "", "collector typo", "take it out of collectors"),
         ("", '[collector]\nname = "one"\nauthentication = "bearer"\ntokens = "none.txt"', "authentication", "none.txt"),
-        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "make room"),
+        ("", f'[collector]\nname = "one"\njournal = "."\nleast_free_bytes = {10**15}', "disk of journal", "free some"),
     ],
 )
 @pytest.mark.long(but=('sign_with = "nowhere"--sign_with-nowhere',))
@@ -193,8 +193,8 @@ def test_reports_that_libsodium_had_to_open_are_a_problem(tmp_path: Path, monkey
     assert [check.verdict for check in found] == ["bad"] * 2
     (said,) = (check.says for check in found if f"{site.batch(1)} analyze" in check.says)
     assert said == (
-        f"{site.batch(1)} analyze: the lanes did not open {opening['rescued']} reports that libsodium then opened, so "
-        "that nothing was lost: set HUSHCOUNT_OPENING=libsodium, and report this as a bug"
+        f"{site.batch(1)} analyze: the lanes failed to open {opening['rescued']} reports; libsodium opened them, so no "
+        "report was lost: set HUSHCOUNT_OPENING=libsodium, and report this as a bug"
     )
     assert any(f"{site.batch(1)} release" in check.says for check in found)
     # Nothing else is wrong, and the results are as those of the day before.

@@ -62,7 +62,7 @@ def test_what_no_manifest_lists_is_seen_and_counted_once_it_is_listed_again(tmp_
     torn.write_bytes(torn.read_bytes()[:-1])
     (torn.parents[1] / "torn.manifest.json").unlink()
     told = refused(
-        "repair", "segments", "--config", site.config, status=1, says=[f"{torn} is no whole segment", "1 could"]
+        "repair", "segments", "--config", site.config, status=1, says=[f"{torn} is not a complete segment", "1 could"]
     )
     assert f"listed again: {lost.relative_to(site.store / 'segments')}, 60 reports" in told.out
     assert "warning" not in told.out

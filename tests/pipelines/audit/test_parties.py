@@ -134,11 +134,11 @@ DIFFERENT = [
         "stated/shuffler",
         "analyzer",
         {"streams": {"reports": {"received": 200, "accepted": 199, "rejected": {"duplicate": 1}}}},
-        "reports of analyze: 200 received, 199 forwarded; shuffle was stated elsewhere",
+        "reports of analyze: 200 received, 199 forwarded; shuffle ran elsewhere",
     ),
     ("stated/shuffler", "analyzer", {"campaign": "other"}, "is another statement than its place says"),
-    ("receipts/analyzer", "shuffler", {"taken": 199}, "says 199 taken, 200 forwarded by shuffle"),
-    ("receipts/analyzer", "shuffler", {"summary": "0" * 64}, "is for another summary than shuffle wrote"),
+    ("receipts/analyzer", "shuffler", {"taken": 199}, "says 199 taken, but shuffle forwarded 200"),
+    ("receipts/analyzer", "shuffler", {"summary": "0" * 64}, "names another summary than shuffle wrote"),
     ("receipts/analyzer", "shuffler", {"party": "aux-server"}, "is another receipt than its place says"),
 ]
 
@@ -158,7 +158,7 @@ def test_a_receipt_of_a_batch_that_the_log_does_not_know_is_a_difference(site: S
     assert run(site.of("analyzer"), clock=stopped(at(1.2))).problems == []
     shutil.rmtree(site.store / "log" / "shuffler")
     told = account(site.of("shuffler"), 1.3).differences
-    assert any("is of shuffled, of which the log of shuffler knows nothing" in one for one in told)
+    assert any("is for shuffled, but the log of shuffler has no such output" in one for one in told)
 
 
 def test_a_hand_over_without_a_receipt_is_overdue_after_a_window_and_its_grace(site: Site) -> None:

@@ -70,7 +70,7 @@ def test_it_reveals_its_value_only_where_the_operator_wants_no_cap_and_then_noth
         "job", "discover", *arguments, "--out", tmp_path / "found", says=["'none'", "--uncapped", "uncapped_discovery"]
     )
     assert not (tmp_path / "found").exists()
-    assert "binds nobody" in cli("doctor", "--config", site.config).out.replace("\n", " ")
+    assert "limits no client" in cli("doctor", "--config", site.config).out.replace("\n", " ")
 
     site.config.write_text(f"uncapped_discovery = true\n{site.config.read_text()}")
     assert ran(site).problems == []
