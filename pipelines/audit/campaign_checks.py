@@ -89,7 +89,7 @@ def signature(view: View) -> Iterator[Finding]:
             f"signature of {view.campaign}",
             "bad",
             f"epoch {parts[-1].epoch} is unsigned, but the epoch before it is signed",
-            "sign it by hushcount campaign sign, and replace collection.json by a copy so that collectors read it again",
+            "sign it by hushcount campaign sign, and replace collection.json by a copy: then collectors read it again",
         )
 
 
@@ -129,7 +129,7 @@ def volume(view: View) -> Iterator[Finding]:
         verdict: Verdict = "bad" if lost else "good" if median >= 2 * floor else "warning"
         cure = "results may wait for several windows; lengthen the window"
         if verdict == "bad":
-            cure = f"{within} windows bring too few reports for a batch, so they are dropped; lengthen window or grace"
+            cure = f"{within} windows do not fill a batch, so reports are dropped; lengthen the window, or its grace"
         says = f"{median:,} reports a window, the minimum batch is {floor:,}"
         yield Finding(f"volume of {view.campaign} {stream}", verdict, says, cure)
 

@@ -1,4 +1,4 @@
-"""The campaigns of a deployment: the files of each one's epochs, and the evaluator's keys that these name."""
+"""Read the campaigns of a deployment: their campaign files by epoch, and the evaluator's keys in these files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Epochs:
 
     @property
     def campaigns(self) -> dict[tuple[int, str], Campaign]:
-        """The campaign file of each epoch, by the same key."""
+        """The campaign file of each epoch, by number and first digits of its fingerprint, as in `files`."""
         return {key: campaign for key, (_, campaign) in self.files.items()}
 
     @property
@@ -44,7 +44,7 @@ class Epochs:
 
 
 def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
-    """Read the campaigns of a directory: return those that are valid, and the fault of each other one, by its name.
+    """Read the campaigns of a directory; return the valid ones, and the fault of each invalid one by its name.
 
     Raises:
         UsageError: the directory holds no campaign.
@@ -56,10 +56,10 @@ def read_epochs(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
 
 
 def require_campaign(directory: Path, campaign: str | None) -> Epochs:
-    """Read one campaign of a directory, by its id; without an id the only one.
+    """Read one campaign of a directory by its id, or the only campaign if no id is given.
 
     Raises:
-        UsageError: the directory has no such campaign, or several and no id is given, or it is invalid.
+        UsageError: the campaign does not exist or is invalid, or no id is given and there are several.
     """
     valid, faults = read_epochs(directory)
     known = {epochs.campaign: epochs for epochs in valid}
@@ -76,7 +76,7 @@ def require_campaign(directory: Path, campaign: str | None) -> Epochs:
 
 
 def read_published(directory: Path) -> tuple[list[Epochs], dict[str, str]]:
-    """Read campaigns as `read_epochs` does, also where nothing is published yet."""
+    """Read campaigns as `read_epochs` does, but without an error if nothing is published yet."""
     valid, faults = [], {}
     for name in campaign_names(directory):
         try:
@@ -103,19 +103,19 @@ def read_campaign(folder: Path) -> Epochs:
 
 
 def oblivious_campaigns(directory: Path) -> list[Campaign]:
-    """Return the published campaign files of a directory of campaigns that name a key of the evaluator.
+    """Return the published campaign files of oblivious campaigns: each names a key of the evaluator.
 
     Raises:
-        UsageError: a campaign cannot be read, and may name any key.
+        UsageError: a campaign cannot be read, so its evaluator's keys are unknown.
     """
     valid, faults = read_published(directory)
     for name, fault in faults.items():
         raise UsageError(
-            f"which keys of the evaluator are free cannot be told, because campaign {name} cannot be read: {fault}"
+            f"cannot tell which keys of the evaluator are unused, because campaign {name} cannot be read: {fault}"
         )
     return [campaign for epochs in valid for campaign in epochs.campaigns.values() if campaign.is_oblivious]
 
 
 def used_keys(directory: Path) -> set[str]:
-    """Return the ids of the evaluator's keys that these campaign files name; UsageError as above."""
+    """Return the ids of the evaluator's keys in these campaign files; UsageError as in `oblivious_campaigns`."""
     return {key.id for campaign in oblivious_campaigns(directory) for key in campaign.keys.evaluator}

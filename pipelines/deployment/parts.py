@@ -1,4 +1,4 @@
-"""Tables of the deployment file that say what others are asked for, how epochs follow, and who is told what changed."""
+"""The tables [next_epoch], [analyzer] and [alerts] of the deployment file."""
 
 from __future__ import annotations
 
@@ -29,44 +29,51 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class NextEpochPart(Part):
-    """What `hushcount run` may change in a campaign from one epoch to the next."""
+    """The changes that `hushcount run` may make to a campaign from one epoch to the next."""
 
     add_found: bool = Field(default=True, description="whether discovered items join the dictionary")
     review: bool = Field(
         default=True,
-        description="whether they wait until hushcount campaign review approves them; if not, anybody can add some",
+        description="whether discovered items wait until hushcount campaign review approves them; if false, whoever "
+        "can send discovery reports can add items to the dictionary",
     )
-    most_additions: int = Field(default=100, ge=1, le=100_000, description="discovered items that join in one epoch")
+    most_additions: int = Field(
+        default=100, ge=1, le=100_000, description="most discovered items that join in one epoch"
+    )
     least_length: Duration = Field(
         default=timedelta(days=30),
-        description="shortest length of an epoch: clients with a memory answer each one afresh",
+        description="shortest length of an epoch: clients with a memory spend their epsilon anew in each epoch",
     )
     unseen_windows: int = Field(
-        default=30, ge=1, le=1_000_000, description="after so many windows without it, a discovered item leaves"
+        default=30,
+        ge=1,
+        le=1_000_000,
+        description="a discovered item leaves the dictionary when it was unseen in so many windows",
     )
     target_rank: int | None = Field(
         default=None,
         ge=1,
         le=MOST_ITEMS,
-        description="plan for the share of the item of this rank in the last estimate",
+        description="plan the mechanism for items as frequent as the item of this rank in the newest results",
     )
     settings: dict[str, int | float | str] = Field(
-        default_factory=dict, description="parameters that are not planned anew, as --set"
+        default_factory=dict,
+        description="mechanism parameters to keep instead of planning them anew, as in --set of campaign new",
     )
     sign_with: str | None = Field(
         default=None,
-        description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME: new epochs "
-        "are signed; needed where the newest is",
+        description="the operator's key directory, relative to this file, env:NAME or gcp-secret://NAME, to sign new "
+        "epochs; required if the newest epoch is signed",
     )
     delegation: str | None = Field(
         default=None,
-        description="file of hushcount campaign delegate: sign_with is then the publisher's, and the operator's key "
-        "can stay offline",
+        description="file of hushcount campaign delegate: sign_with is then the publisher's key directory, and the "
+        "operator's key can stay offline",
     )
     evaluator_keys: tuple[str, ...] = Field(
         default=(),
-        description="public.json files of the evaluator, or directories with one, relative to this file: each new "
-        "epoch of an oblivious campaign takes the next key",
+        description="the evaluator's public.json files, or directories with one, relative to this file: each new "
+        "epoch of an oblivious campaign takes the next unused key",
     )
 
     @model_validator(mode="after")
@@ -77,17 +84,16 @@ class NextEpochPart(Part):
 
 
 class AnalyzerPart(Part):
-    """What the analyzer that runs here asks of others."""
+    """The evaluator and the groups of items that the analyzer here uses."""
 
     evaluator: str | None = Field(
         default=None,
-        description="who is asked to verify what an oblivious campaign released: the evaluator's address, as in "
+        description="evaluator that verifies the released values of an oblivious campaign: its address, as in "
         "https://collector.example.com; or, where its keys are, its key directory, env:NAME or gcp-secret://NAME",
     )
     evaluator_token: str | None = Field(
         default=None,
-        description="the bearer token that the evaluator at an address asks for: a private file, env:NAME or "
-        "gcp-secret://NAME",
+        description="bearer token for the evaluator's address: a private file, env:NAME or gcp-secret://NAME",
     )
     groups: Choices = Field(
         default_factory=dict,
@@ -97,61 +103,67 @@ class AnalyzerPart(Part):
     @model_validator(mode="after")
     def _check(self) -> AnalyzerPart:
         if self.evaluator_token is not None and self.evaluator is None:
-            raise ValueError("evaluator_token: needs evaluator, the address where it is shown")
+            raise ValueError("evaluator_token: needs evaluator, the address that gets this token")
         return self
 
 
 def most_epochs_a_year(least_length: timedelta) -> int:
-    """Return in how many epochs of at least this length a client can answer in 365 days; the first began earlier."""
+    """Return the most epochs of at least this length that 365 days can touch, the first begun before those days."""
     return -(-_YEAR // least_length) + 1
 
 
 SECONDS = 10.0
-"""What an attempt to hand an alert over may take."""
+"""Timeout in seconds of one attempt to deliver an alert."""
 _MOST_ITEMS, _LONGEST = 10_000, 2048
 Argument = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
 
 
 class AlertsPart(Part):
-    """Whom `hushcount run` tells what changed in the newest window of a campaign, compared with the 7 before.
+    """The receiver of alerts: `hushcount run` compares the newest window of a campaign with the 7 windows before it.
 
-    An alert carries what results say, and nothing else. Only the analyzer has results.
+    An alert contains released results only. Only the analyzer has results.
     """
 
     webhook: str | None = Field(
-        default=None, description="address that alerts are posted to, signed; https, or this machine"
+        default=None,
+        description="address to which signed alerts are posted; https, or plain http on this machine",
     )
     secret: str | None = Field(
         default=None,
-        description="what signs them, as whsec_ and base64: a private file, env:NAME or gcp-secret://NAME",
+        description="secret that signs alerts, whsec_ and base64: a private file, env:NAME or gcp-secret://NAME",
     )
     command: tuple[Argument, ...] = Field(
-        default=(), description="program and arguments instead of a webhook; it reads one alert, a text, from its input"
+        default=(),
+        description="program and arguments instead of a webhook; it reads one alert as text from standard input",
     )
-    items: tuple[str, ...] = Field(default=(), description="items that are looked at, in each campaign that has them")
+    items: tuple[str, ...] = Field(default=(), description="items to watch, in each campaign that has them")
     groups: tuple[str, ...] = Field(
-        default=(), description="groups of [analyzer.groups] that are; without items and groups, each item is"
+        default=(),
+        description="groups of [analyzer.groups] to watch; without items and groups, every item is watched",
     )
     false_alarms: float = Field(
         default=0.01,
         ge=1e-9,
         le=0.5,
-        description="probability that a window of a campaign in which nothing changed has an alert",
+        description="probability of an alert in a window of a campaign in which nothing changed",
     )
     least_change: float = Field(
-        default=0.2, ge=0.0, le=100.0, description="smaller changes are not told; 0.2: by a factor of 1.2, up or down"
+        default=0.2,
+        ge=0.0,
+        le=100.0,
+        description="smaller changes cause no alert; 0.2: a factor of 1.2, up or down",
     )
 
     @model_validator(mode="after")
     def _check(self) -> AlertsPart:
         if (self.webhook is None) == (not self.command):
-            raise ValueError("webhook and command: give one of them, the receiver of alerts")
+            raise ValueError("webhook and command: give exactly one of them, the receiver of alerts")
         if (self.webhook is None) != (self.secret is None):
-            raise ValueError("secret: goes with webhook, and signs what is posted there")
+            raise ValueError("secret: give it if and only if webhook is given, because it signs posted alerts")
         if self.secret is not None and "whsec_" in self.secret:
             raise ValueError(
-                "secret: is the secret itself, must say where it is: a private file, env:NAME or "
-                "gcp-secret://NAME; make a new one, because this file is not secret"
+                "secret: is the secret itself, must be the place of the secret: a private file, env:NAME or "
+                "gcp-secret://NAME; make a new secret, because this file is not private"
             )
         if self.webhook is not None:
             site_of(self.webhook)
@@ -165,7 +177,7 @@ class AlertsPart(Part):
 
 
 def site_of(webhook: str) -> tuple[Site, str]:
-    """Return the site of an address and the path there; ValueError without the address: it may hold a token."""
+    """Return the site of an address and the path there; ValueError does not repeat the address: it may hold a token."""
     try:
         if not webhook.isascii() or not webhook.isprintable() or set(webhook) & set("@# ") or len(webhook) > _LONGEST:
             raise ValueError
@@ -173,7 +185,7 @@ def site_of(webhook: str) -> tuple[Site, str]:
         site = Site(f"{parts.scheme}://{parts.netloc}", seconds=SECONDS)
     except ValueError:
         raise ValueError(
-            "webhook must be an address such as https://alerts.example.com/hushcount, without name, space or #, and of "
-            f"at most {_LONGEST:,} characters; results travel by TLS, and only localhost needs none"
+            "webhook must be an address such as https://alerts.example.com/hushcount, without user name, space or #, "
+            f"of at most {_LONGEST:,} characters, and https unless it is on this machine"
         ) from None
     return site, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,4 +1,4 @@
-"""Publish an epoch: its campaign file joins the campaign's folder, and the epoch before it ends when it begins."""
+"""Publish an epoch: copy its campaign file into the campaign's folder, and end the epoch before when it begins."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def publish(
     now: datetime | None = None,
     early: bool = False,
 ) -> EpochPart:
-    """Publish a campaign file: collectors accept reports under it from a moment on.
+    """Publish a campaign file: collectors accept reports under it from the moment when its epoch begins.
 
-    It writes the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
-    Collectors notice by themselves; clients fetch the newest. Killed before that step it leaves files that nobody
-    reads, and that the next try replaces.
+    This writes the campaign file, its dictionary, its signature if it has one, and then, in one step, collection.json.
+    Collectors notice the change by themselves; clients fetch the newest file. If the process is killed before that
+    step, nobody reads the files that it wrote, and the next try replaces them.
 
     Args:
         campaign_path: the campaign file; its epoch must be greater than the published ones.
-        begins: by default at once for the first epoch, at the end of the present window for a later one.
-        early: whether it may begin before the previous epoch has the deployment's least length.
+        begins: when the epoch begins; by default a first epoch at once, a later one at the end of the present window.
+        early: whether it may begin before the previous epoch has lasted its least_length.
 
     Returns:
         The published epoch; an unchanged file is not published again.
 
     Raises:
         UsageError: the file is invalid, or its epoch or `begins` is not later than the published ones, or too early; or
-            it does not name the head of what is published, or names a key of the evaluator that another
+            the file does not name the head of the published epochs, or names a key of the evaluator that another
             campaign file of the deployment names.
-        HushcountError: somebody else is publishing, and does not come to an end.
+        HushcountError: another process has been publishing for half a minute.
     """
     campaign = Campaign.read(campaign_path)
     with publishing(deployment.campaigns / campaign.id):
@@ -61,10 +61,10 @@ def publish(
 
 @contextmanager
 def publishing(folder: Path) -> Iterator[None]:
-    """Let one process at a time publish into a folder; others wait. It ends with the process, however that ends.
+    """Hold a lock so that only one process publishes into a folder; others wait. The lock ends with the process.
 
     Raises:
-        HushcountError: another process has been at it for half a minute.
+        HushcountError: another process has held the lock for half a minute.
     """
     import fcntl
 
@@ -93,7 +93,7 @@ def _lock_file(path: Path) -> int:
         # NFS locks only a file that is open for writing.
         return os.open(path, os.O_RDWR | os.O_CREAT, _LOCK_MODE)
     except PermissionError:
-        # Another user made the file: whoever may write the folder may publish, and local disks lock it like this.
+        # Another user made the file. A local disk locks a file that is open for reading too.
         return os.open(path, os.O_RDONLY | os.O_CREAT, _LOCK_MODE)
 
 
@@ -123,7 +123,7 @@ def publish_alone(
     require_follows(campaign, published[earlier[-1].epoch][1] if earlier else None)
     if not campaign.is_oblivious:
         return _published(deployment, campaign, campaign_path, published, start)
-    # Two campaigns at once would each find the other's key free.
+    # Two campaigns that are published at once with one key would each find this key unused.
     with publishing(deployment.campaigns):
         _require_fresh_key(deployment, campaign)
         return _published(deployment, campaign, campaign_path, published, start)
@@ -156,7 +156,7 @@ def _published(
 
 
 def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
-    """Refuse an evaluator's key that another campaign file names: destroying it could then never end that one."""
+    """Refuse an evaluator's key of another campaign file: a key can be destroyed only if it serves one file."""
     (key,) = campaign.keys.evaluator
     for one in oblivious_campaigns(deployment.campaigns):
         (theirs,) = one.keys.evaluator
@@ -169,14 +169,14 @@ def _require_fresh_key(deployment: Deployment, campaign: Campaign) -> None:
 
 
 def _require_length(deployment: Deployment, campaign: Campaign, start: datetime, last: EpochPart) -> None:
-    """Refuse to end an epoch before its least length: clients with a memory answer each epoch afresh."""
+    """Refuse to end an epoch before its least length: clients with a memory spend epsilon anew in each epoch."""
     part = deployment.file.next_epoch.get(campaign.id)
     if part is not None and start < last.begins + part.least_length:
         raise UsageError(
             f"epoch {campaign.epoch} would begin {start.isoformat()}, epoch {last.epoch} began "
             f"{last.begins.isoformat()} and has a least_length of {part.least_length} under "
-            f"[next_epoch.{campaign.id}], because clients with a memory answer each epoch afresh: give a later "
-            "--begins, or --early if that is wanted"
+            f"[next_epoch.{campaign.id}], because clients with a memory spend epsilon anew in each epoch: give a later "
+            "--begins, or --early to begin nevertheless"
         )
 
 
@@ -191,7 +191,7 @@ def _require_later(epoch: int, start: datetime, last: EpochPart) -> None:
 
 
 def _renew_signature(source: Path, folder: Path, part: EpochPart) -> None:
-    """Serve the signature beside the source from now on, if there is one: the first, or that of a newer key."""
+    """Publish the signature beside the source, if there is one: the first signature, or one by a newer key."""
     signed = signature_path(source)
     if not signed.exists():
         return
@@ -216,7 +216,7 @@ def _copy(campaign: Campaign, source: Path, folder: Path, name: str, served: set
     if dictionary is not None:
         kept = f"epoch-{campaign.epoch:06d}.dictionary.txt.gz"
         _put(folder / kept, dictionary.packed(), served)
-        # The path of the dictionary is no part of the fingerprint, which is that of its items.
+        # The fingerprint covers the dictionary's items, not its path.
         data["dictionary"]["path"] = kept
     changed = Campaign.model_validate(data)
     if changed.fingerprint != campaign.fingerprint:
@@ -233,4 +233,4 @@ def _put(path: Path, data: bytes, served: set[Path]) -> None:
     if path not in served:
         write_over(path, data, _FILE_MODE)
     elif path.read_bytes() != data:
-        raise UsageError(f"{path} is collected under and is another: make a campaign file of a greater epoch")
+        raise UsageError(f"{path} is published with other content: make a campaign file of a greater epoch")

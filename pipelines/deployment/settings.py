@@ -1,4 +1,4 @@
-"""The deployment file: what one operator's collector, schedule and checks have in common; TOML or JSON."""
+"""The deployment file, TOML or JSON: the settings that one operator's collector, schedule and checks share."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ FOLDERS = (
     "segments", "evaluations", "log", "orders", "attempts", "shuffled", "released", "found", "results", "estimates",
     "stated", "receipts",
 )  # fmt: skip
-"""The folders of the store; each can be another party's."""
+"""The folders of the store; each can lie elsewhere, as another party's."""
 SAID = ("stated", "receipts")
-"""Of these each party has a folder of its own, which can lie elsewhere too, as `stated/PARTY`."""
+"""Folders in which each party has its own folder; this can lie elsewhere too, as `stated/PARTY`."""
 _KEY_TEXTS = ("env:", "gcp-secret:")
 
 
 class WindowsPart(Part):
-    """When reports are counted together."""
+    """The windows, in which reports are counted together."""
 
     length: Duration = Field(
-        description="length of a window, as in 1h or 1d; from Thursday, 1970-01-01, UTC on: 7d begins on Thursdays; a "
-        "change begins where the running window ends"
+        description="length of a window, as in 1h or 1d; windows are counted from Thursday, 1970-01-01, UTC, so 7d "
+        "begins on Thursdays; a change takes effect when the running window ends"
     )
     grace: Duration = Field(
-        description="how long after its window a late segment, or a report of an earlier epoch, still counts; a change "
-        "holds for windows that end after the running one"
+        description="how long after the end of its window a late segment, or a report of an earlier epoch, still "
+        "counts; a change applies to windows that end after the running one"
     )
     patience: Duration = Field(
-        default=timedelta(minutes=10), description="how long after a window's end its manifests are waited for"
+        default=timedelta(minutes=10),
+        description="how long after a window's end hushcount run waits for the collectors' manifests",
     )
 
     @model_validator(mode="after")
@@ -60,107 +61,108 @@ class WindowsPart(Part):
 
 
 class RetentionPart(Part):
-    """How long after the end of its window something stays in the store; without a value it stays for ever.
+    """How long after the end of their window files stay in the store; files without a value stay for ever.
 
-    Nothing goes before all hops that run here have passed it. Numbers, tallies and estimates always stay.
+    No file is deleted before all hops that run here have used it. Numbers, tallies and estimates always stay.
     """
 
-    segments: Duration | None = Field(default=None, description="what collectors stored")
+    segments: Duration | None = Field(default=None, description="the segments that collectors stored")
     shuffled: Duration | None = Field(
-        default=None, description="what the shuffler handed on; it waits for the receipts of parties elsewhere"
+        default=None, description="the shuffler's output; its deletion waits for the receipts of parties elsewhere"
     )
     released: Duration | None = Field(
         default=None,
-        description="what the auxiliary server handed on; it waits for the receipts of parties elsewhere",
+        description="the auxiliary server's output; its deletion waits for the receipts of parties elsewhere",
     )
     at_most: Duration | None = Field(
         default=None,
-        description="how long what was handed on waits for the receipts of its recipients; without it, until they are "
-        "there",
+        description="longest time that shuffled and released wait for receipts; without it, until all have come",
     )
     dead_letters: Duration | None = Field(
         default=None,
-        description="what a hop kept of reports that it did not pass on; it can be replayed as long",
+        description="the rejected reports that hops kept; they can be replayed until they are deleted",
     )
 
 
 class EnginePart(Part):
-    """Where the jobs run."""
+    """The engine that runs the jobs."""
 
-    runner: str = Field(default="FnApiRunner", description="Beam runner, as in FlinkRunner")
-    options: tuple[str, ...] = Field(default=(), description="Beam options, as after a bare -- of a job")
+    runner: str = Field(default="FnApiRunner", description="Beam runner, such as FlinkRunner")
+    options: tuple[str, ...] = Field(default=(), description="Beam options, as a hushcount job takes them after --")
 
 
 class MetricsPart(Part):
-    """What `hushcount run` says in numbers at the end of each look."""
+    """The numbers that `hushcount run` writes at the end of each look."""
 
     textfile: str = Field(
-        description="file in Prometheus' text format that is written anew each time; it ends in .prom, for a collector "
-        "of text files such as node_exporter's"
+        description="file in Prometheus' text format, ending in .prom, that each look replaces; for a collector of "
+        "text files such as node_exporter's"
     )
     run: str | None = Field(
         default=None,
-        description="label `run` of each number, which must differ where one collector reads several such files; "
-        "without it the parties that run here, as in shuffler",
+        description="label `run` of each number; it must differ between files that one collector of text files reads; "
+        "by default the names of the parties that run here, as in shuffler",
         pattern=r"^[A-Za-z0-9._+-]{1,64}$",
     )
 
     @model_validator(mode="after")
     def _check(self) -> MetricsPart:
         if not self.textfile.endswith(".prom"):
-            raise ValueError(f"textfile is {self.textfile!r}, must end in .prom: collectors pass over other files")
+            raise ValueError(f"textfile is {self.textfile!r}, must end in .prom: node_exporter ignores other files")
         return self
 
 
 class DeploymentFile(Part):
-    """The file, as it is written."""
+    """The deployment file as it is written, with paths unresolved."""
 
     format: Literal[1] = Field(default=1, description="version of this format")
-    store: str = Field(description="directory, gs:// or s3://; relative to this file")
+    store: str = Field(description="directory of the store, relative to this file, or gs:// or s3://")
     campaigns: str = Field(default="campaigns", description="directory of campaigns, one folder each")
     keys: str = Field(
         default="keys", description="key directory of the parties that run here, env:NAME, or gcp-secret://NAME"
     )
-    ledger: str | None = Field(default=None, description="file where releases are charged; without it none is")
+    ledger: str | None = Field(
+        default=None, description="ledger file that charges every release; without it nothing is charged"
+    )
     sign_with: str | None = Field(
         default=None,
         description="key directory with the signing keys of the parties that run here (shuffler, aux-signer, "
-        "analyzer-signer): what they hand on and state is signed; unsigned if not given",
+        "analyzer-signer), which sign outputs, statements and receipts; without it these are unsigned",
     )
     shuffler_keys: str | None = Field(
-        default=None, description="the shuffler's public.json: what it hands on must be signed by one of its keys"
+        default=None, description="the shuffler's public.json: one of its keys must have signed the shuffler's output"
     )
     aux_server_keys: str | None = Field(
         default=None,
-        description="public.json with the auxiliary server's aux-signer keys: what it hands on must be signed by one",
+        description="public.json of aux-signer keys: one of them must have signed the auxiliary server's output",
     )
     analyzer_keys: str | None = Field(
         default=None,
-        description="public.json with the analyzer's analyzer-signer keys: its receipts must be signed by one",
+        description="public.json of analyzer-signer keys: one of them must have signed the analyzer's receipts",
     )
-    parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="whose jobs run here")
+    parties: tuple[Party, ...] = Field(default=PARTIES, min_length=1, description="the parties that run here")
     collectors: tuple[CollectorName, ...] = Field(
-        default=(), description="names of all collectors; a window is due as soon as each of them closed it"
+        default=(), description="names of all collectors; a window is due as soon as all of them have closed it"
     )
     uncapped_discovery: bool = Field(
         default=False,
-        description="discover values although clients are not told apart: any client can then reveal one",
+        description="discover values although collectors do not tell clients apart: then any client can reveal a value",
     )
     windows: WindowsPart
     retention: RetentionPart = Field(default_factory=RetentionPart)
     engine: EnginePart = Field(default_factory=EnginePart)
     paths: dict[str, str] = Field(
         default_factory=dict,
-        description="folders of the store that lie elsewhere, by name; also those of one party, as stated/shuffler",
+        description="where folders of the store lie instead, by name; also folders of one party, as stated/shuffler",
     )
     next_epoch: dict[Identifier, NextEpochPart] = Field(
-        default_factory=dict, description="by campaign; without a table of its own a campaign stays as it is"
+        default_factory=dict, description="by campaign; a campaign without a table gets no new epochs by itself"
     )
     analyzer: AnalyzerPart = Field(default_factory=AnalyzerPart)
     collector: CollectorPart | None = Field(default=None, description="the collector that runs here")
     evaluator: EvaluatorPart | None = Field(default=None, description="the evaluator that runs here")
-    alerts: AlertsPart | None = Field(default=None, description="without this table nobody is told")
-    metrics: MetricsPart | None = Field(default=None, description="without this table no file is written")
+    alerts: AlertsPart | None = Field(default=None, description="without this table nobody gets alerts")
+    metrics: MetricsPart | None = Field(default=None, description="without this table no metrics are written")
 
     @model_validator(mode="after")
     def _check(self) -> DeploymentFile:
@@ -168,7 +170,7 @@ class DeploymentFile(Part):
         if unnamed:
             raise ValueError(f"alerts.groups names {unnamed[0]!r}, must be among the groups of [analyzer.groups]")
         if self.alerts is not None and "analyzer" not in self.parties:
-            raise ValueError("alerts: tell of results, which only the analyzer has: move the table into its file")
+            raise ValueError("alerts: only the analyzer has results: move this table into the analyzer's file")
         of_one = [f"{name}/{party}" for name in SAID for party in PARTIES]
         strange = [name for name in self.paths if name not in (*FOLDERS, *of_one)]
         if strange:
@@ -177,16 +179,16 @@ class DeploymentFile(Part):
         if own is not None and self.collectors and own not in self.collectors:
             raise ValueError(
                 f"collectors names {', '.join(self.collectors)}, must name {own} too, the collector that runs here: "
-                "else windows close before it has stored what it has"
+                "otherwise windows close before this collector has stored its reports"
             )
-        # A report may come a grace period late, and its copy may be in a window that ended as long before.
+        # A report may come one grace period late, and its copy may lie in a window that ended one more grace before.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)
             if kept is not None and kept < shortest:
                 raise ValueError(
-                    f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace and "
-                    "windows.length: late reports are compared with earlier ones for so long"
+                    f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace plus "
+                    "windows.length: copies of late reports are looked for so long"
                 )
         return self
 
@@ -196,8 +198,8 @@ class Deployment:
     """A deployment with its paths resolved.
 
     Attributes:
-        sign_with: directory of the signing keys of the parties that run here, or env:NAME, or None.
-        file: the rest, as it is written.
+        sign_with: directory of the signing keys of the parties that run here, or env:NAME; None: nothing is signed.
+        file: the deployment file as it is written.
     """
 
     path: Path
@@ -216,10 +218,11 @@ class Deployment:
         """Read a deployment file.
 
         Args:
-            waits: whether a store that is something else now is waited for, as a collector does.
+            waits: accept a file in place of a directory: a collector waits until it is a directory.
 
         Raises:
-            UsageError: unreadable or invalid; every error at once, each with its field; or an option of the engine.
+            UsageError: the file is unreadable, or invalid: the message names every error with its field; or Beam
+                does not know an option of the engine.
         """
         if not path.exists():
             raise UsageError(
@@ -228,7 +231,7 @@ class Deployment:
         file = validated(DeploymentFile, read_mapping(path, "deployment file"), f"deployment file {path}")
         base = path.absolute().parent
         if file.engine.options or any(map(storage.is_remote, (file.store, *file.paths.values()))):
-            # Beam takes a second to import. Commands that only look at a store need its options too.
+            # Not at the top: Beam takes a second to import. Commands that only read a store need its options too.
             from pipelines.files.beam_options import reach_with
 
             reach_with(file.engine.options)
@@ -249,7 +252,7 @@ class Deployment:
         return found
 
     def _require_kinds(self) -> None:
-        """Refuse a file in place of a directory, and the reverse: a run would find nothing there to do."""
+        """Refuse a file in place of a directory, and the reverse: a run would silently find nothing to do there."""
         folders = {"store": self.store, **{name: self.folder(name) for name in self.file.paths}}
         for name, where in (*folders.items(), ("campaigns", str(self.campaigns))):
             if not storage.is_remote(where) and Path(where).exists() and not Path(where).is_dir():
@@ -258,7 +261,7 @@ class Deployment:
             raise UsageError(f"deployment file {self.path}: ledger is {self.ledger}, must be a file")
 
     def command(self, words: str) -> str:
-        """Return a command of this deployment as it can be pasted where this deployment was found."""
+        """Return a hushcount command for this deployment, to be pasted into the shell that this command runs in."""
         return f"hushcount {words}" + ("" if str(self.path) == DEPLOYMENT else f" -c {shlex.quote(str(self.path))}")
 
     @property
@@ -275,7 +278,7 @@ class Deployment:
         return self.file.collector
 
     def folder(self, name: str, *names: str) -> str:
-        """Return the path of something in a folder of the store."""
+        """Return the path of a folder of the store, or of `names` in it."""
         if names and (own := self.file.paths.get(f"{name}/{names[0]}")) is not None:
             root, names = _resolve(self.base, own), names[1:]
         else:
@@ -284,7 +287,7 @@ class Deployment:
         return storage.join(root, *names) if names else root
 
     def key_source(self, text: str) -> Path | str:
-        """Return a key directory that the file names, or the text where it names something else."""
+        """Return the path of a key directory that the file names; env:NAME and gcp-secret://NAME stay as they are."""
         return _key_source(self.base, text)
 
 

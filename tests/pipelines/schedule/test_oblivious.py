@@ -75,11 +75,11 @@ def test_without_an_evaluator_run_status_and_doctor_say_so(site: Site) -> None:
     assert "campaign words is oblivious, and no evaluator is named" in problem
     assert finding(site, "evaluator of words", 1.2) == (
         "bad",
-        "epoch 1 is oblivious, and no evaluator is named: no found value can be verified: set evaluator under "
-        "[analyzer], its address or its key directory",
+        "epoch 1 is oblivious, but no evaluator is set: no found value can be verified: set evaluator under "
+        "[analyzer] to its address or its key directory",
     )
     assert (
-        "warning: words: epoch 1 is oblivious, and no evaluator is named" in cli("status", "--config", site.config).err
+        "warning: words: epoch 1 is oblivious, but no evaluator is set" in cli("status", "--config", site.config).err
     )
     site.config.write_text(text.replace(NAMED, 'evaluator_token = "env:TOKEN"'))
     refused("run", "--config", site.config, says=["evaluator_token: needs evaluator"])
@@ -113,7 +113,7 @@ def test_the_doctor_says_when_a_key_is_due_and_overdue(site: Site) -> None:
     assert finding(site, one, 5) == ("good", f"key {first.id} is needed until {due}")
     cure = f"hushcount keys retire --keys {site.evaluator} --id {first.id} --early"
     for day, verdict in ((6.1, "warning"), (13.1, "bad")):
-        says = f"nothing has needed key {first.id} since {due}, and as long as it is there guesses can be tested"
+        says = f"nothing has needed key {first.id} since {due}, and until it is destroyed guesses can be tested"
         assert finding(site, one, day) == (verdict, f"{says}: {cure}")
     done("keys", "retire", "--keys", site.evaluator, "--id", first.id, "--early", "--yes")
     assert finding(site, one, 13.1) is None
@@ -130,4 +130,4 @@ def test_a_key_is_kept_for_what_waits_to_be_verified(site: Site) -> None:
     said = finding(site, "end of the evaluator key of epoch 1 of words", 13.1)
     assert said is not None
     assert said[0] == "warning"
-    assert f"but batch {site.batch(0)} is not discovered yet" in said[1]
+    assert f"but job discover has not finished {site.batch(0)}" in said[1]
