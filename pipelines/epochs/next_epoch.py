@@ -1,13 +1,13 @@
 """The next epoch: discovered items join the dictionary, unseen ones leave it, parameters are planned anew ([J] 6.2).
 
-It follows from released results, the dictionary, the shares and the active keys alone; no report is read. An epoch's
-parameters depend on the results of the one before, so a ledger must compose by plain sums (docs/adr/0009).
+It depends on released results, the dictionary, the tracked items and the active keys only; no report is read. An
+epoch's parameters depend on results of the epoch before, so a ledger must compose by plain sums (docs/adr/0009).
 
-The operator signs it, or a publisher to whom it delegates. In an oblivious campaign it takes a key of the evaluator of
-its own.
+The operator signs the campaign file, or a publisher to whom the operator delegates. In an oblivious campaign each
+epoch takes a fresh key of the evaluator.
 
-The items are written before the epoch that is made of them, and the newest epoch itself says what it was planned for:
-the next run resumes a killed one, with the same result.
+The items are written before the epoch that is made of them, with the fingerprints of the epochs that have them. So a
+run that follows a killed one goes on with the same result.
 """
 
 from __future__ import annotations
@@ -63,37 +63,37 @@ from pipelines.log.fold import Fold
 
 @dataclass(frozen=True)
 class Signer:
-    """The key that signs; with a delegation it is its publisher's. A restart is handed on with every signature."""
+    """The operator's signing key, or with a delegation the publisher's; a restart goes into every signature."""
 
     key: KeyReference
     delegation: Delegation | None
     restart: Restart | None
 
     def sign(self, campaign: Campaign) -> CampaignSignature:
-        """Sign a campaign file; SignatureError if the operator did not delegate it."""
+        """Sign a campaign file; SignatureError if the delegation does not allow this file."""
         return vouching.sign_campaign(self.key, campaign, self.delegation, self.restart)
 
     def __str__(self) -> str:
         if self.delegation is None:
             return self.key.id
-        return f"{self.key.id}, the publisher's, which may sign up to epoch {self.delegation.last_epoch}"
+        return f"{self.key.id}, a publisher's key that may sign up to epoch {self.delegation.last_epoch}"
 
 
 def signer_of(
     deployment: Deployment, path: Path, campaign: Campaign, part: NextEpochPart, now: datetime
 ) -> Signer | None:
-    """Return who signs the epoch after a campaign file, or None if that file is not signed either."""
+    """Return the signer of the epoch after a campaign file; None: no key is set, and that file is unsigned too."""
     beside = signature_path(path)
     if part.sign_with is None:
         if beside.exists():
             raise UsageError(
                 f"epoch {campaign.epoch} is signed, and clients that verify would refuse an unsigned one after it: set "
-                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or delegation too and "
-                "sign_with to a publisher's"
+                f"sign_with under [next_epoch.{campaign.id}] to the operator's key directory, or to a publisher's key "
+                "directory together with delegation"
             )
         return None
     source = deployment.key_source(part.sign_with)
-    # Clients that were offline need it as well.
+    # The restart stays in every later signature, for clients that were offline when it was made.
     restart = read_campaign_signature(beside).restart if beside.exists() else None
     if part.delegation is None:
         return Signer(active_key(source, "operator", now), None, restart)
@@ -104,11 +104,11 @@ def signer_of(
 def with_evaluator(
     deployment: Deployment, epochs: Epochs, part: NextEpochPart, keys: PublicFile, now: datetime
 ) -> tuple[PublicFile, int]:
-    """Return the keys of the next epoch with that of the evaluator, if it needs one, and how many are left after it.
+    """Return the keys of the next epoch, with a fresh evaluator key if it needs one, and how many keys follow that one.
 
     Raises:
-        UsageError: no public keys of the evaluator are named, or none is left that served no campaign file of the
-            deployment, or one of these cannot be read.
+        UsageError: the deployment file names no evaluator keys, or every key already serves a campaign file of the
+            deployment, or a campaign file cannot be read.
     """
     _, campaign = epochs.newest
     if not campaign.is_oblivious:
@@ -133,12 +133,12 @@ def follow(
 ) -> EpochPart | None:
     """Bring a campaign's items up to date with all finished batches, and publish the next epoch if anything changed.
 
-    Nothing is published before the newest epoch begins, after one with an end, or before the newest has its least
-    length. Other active keys publish earlier: only the operator changes them, and a publisher cannot sign them. If
-    found values are to be reviewed, they join when the operator has approved them.
+    Nothing is published before the newest epoch begins, nor if it has an end, nor before it has lasted its least
+    length. Only a change of active keys is published before that length; a publisher cannot sign such a change. If
+    found values are to be reviewed, each joins after the operator has approved it.
 
     Args:
-        now: the present when the run began. The epoch begins at the end of the window that is present when it is
+        now: the present when the run began. The new epoch begins at the end of the window that is open when it is
             published.
         clock: this machine's.
 
@@ -146,10 +146,10 @@ def follow(
         The published epoch, or None.
 
     Raises:
-        UsageError: the mechanism cannot be planned for the new dictionary, or the epoch cannot be signed as the newest,
-            or other keys are active and a publisher signs, or no key of the evaluator is left for it.
-        SignatureError: the operator did not delegate this epoch.
-        HushcountError: somebody else is publishing, and does not come to an end.
+        UsageError: the mechanism cannot be planned for the new dictionary; or the newest epoch is signed and no signer
+            is set; or the active keys changed and a publisher signs; or no fresh evaluator key is left.
+        SignatureError: the delegation does not allow this epoch.
+        HushcountError: another process has been publishing for half a minute.
     """
     path, campaign = epochs.newest
     dictionary = campaign.read_dictionary()
@@ -165,14 +165,14 @@ def follow(
     if tracked != before:
         with publishing(epochs.directory):
             if not _are(epochs, before):
-                # Another run of this party was here meanwhile: the next run goes on.
+                # Another run of this party changed the items or published meanwhile: the next run continues.
                 return None
             write_tracked(epochs.directory / ITEMS_FILE, tracked)
     newest = epochs.collection.epochs[-1]
     if newest.begins > now or newest.ends is not None:
         return None
     keys = _keys(deployment, campaign, now)
-    # Clients do not report listed items for discovery: without estimates nothing shows whether they are still used.
+    # Clients do not report listed items for discovery, so without estimates nothing shows that an item is unused.
     windows = () if campaign.mechanism is None else _windows(fold, deployment, tracked)
     kept = tracked.kept(windows, part.unseen_windows)
     given = [one.item for one in tracked.items if one.source == "given"]
@@ -192,15 +192,15 @@ def follow(
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        # A run takes hours: an epoch that began at its start would have ended the one before in the past.
+        # A run takes hours: computed from its start, the end of the epoch before could already be in the past.
         return publish_alone(deployment, following, made, now=max(now, clock.now()))
 
 
 def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: datetime) -> str:
-    """Plan and sign the next epoch of a campaign as it is now, without publishing it, and say what it would be.
+    """Plan and sign a next epoch with the present dictionary, without publishing it; return a sentence on it.
 
     Raises:
-        UsageError, HushcountError: what `follow` would raise when something has changed.
+        UsageError, HushcountError: as `follow` would when it makes an epoch.
     """
     path, campaign = epochs.newest
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
@@ -209,20 +209,20 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     keys, left = with_evaluator(deployment, epochs, part, _keys(deployment, campaign, now), now)
     with _made(campaign, keys, epochs.listed, part, share, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
-        evaluated = f", and {left} more after it with the evaluator's keys" if campaign.is_oblivious else ""
+        evaluated = f"; the evaluator's keys are enough for {left} more epochs" if campaign.is_oblivious else ""
         return f"epoch {following.epoch} can be planned, {signed}{evaluated}"
 
 
 def _are(epochs: Epochs, tracked: TrackedItems) -> bool:
-    """Return whether collection and items of a campaign are still these."""
+    """Return whether the files of the collection and the items are still as this run has read them."""
     there = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     return there == tracked and read_collection(epochs.directory / COLLECTION_FILE) == epochs.collection
 
 
 def _listed_before(epochs: Epochs, known: tuple[str, ...]) -> set[str]:
-    """Return what all epochs before the newest list, from the last of the `known` fingerprints on.
+    """Return the items in the dictionaries of all epochs from the last known one up to the one before the newest.
 
-    Nothing if none of them is there any more: somebody made another collection.
+    Empty if no epoch has one of the `known` fingerprints: then somebody replaced the collection.
     """
     earlier = [campaign for _, (_, campaign) in sorted(epochs.files.items())]
     last = max((place for place, one in enumerate(earlier) if one.fingerprint.hex() in known), default=len(earlier))
@@ -240,7 +240,7 @@ def _up_to_date(
     rejected: Set[str],
     settled: Set[str],
 ) -> TrackedItems:
-    """Return the items after all batches that the analyzer finished, and the share that the newest one shows."""
+    """Return the items after all batches that the analyzer finished, with the target share of the newest batch."""
     for batch in _finished(fold, epochs):
         if batch in tracked.batches:
             continue
@@ -261,7 +261,7 @@ def _up_to_date(
 
 
 def _finished(fold: Fold, epochs: Epochs) -> Iterator[str]:
-    """Yield the batches that every hop of the analyzer has passed, oldest first."""
+    """Yield the batches that all hops of the analyzer have done, oldest first."""
     for name, hops in sorted(fold.done.items()):
         batch = Batch.named(epochs.campaign, name)
         campaign = None if batch is None else epochs.campaigns.get(batch.file)
@@ -275,7 +275,7 @@ def _windows(fold: Fold, deployment: Deployment, tracked: TrackedItems) -> tuple
     if "shuffler" not in deployment.file.parties:
         batches |= {batch.name for batch, _ in outputs(deployment, "shuffled", fold.campaign)}
     unfinished = {_window(batch) for batch in batches - set(tracked.batches)}
-    # Without estimates a batch does not show that an item is unseen.
+    # A batch without estimates does not show that an item is unused.
     estimated = {one for one in tracked.batches if one not in fold.done or "reports" in fold.streams_of(one)}
     return tuple(sorted({_window(batch) for batch in estimated} - unfinished))
 
@@ -285,16 +285,16 @@ def _window(batch: str) -> str:
 
 
 def _target_share(counts: list[float], rank: int | None, reports: int) -> float | None:
-    """Return the share of the item of that rank, rounded to a power of two so that noise makes no epoch; or None."""
+    """Return the share of the item of that rank; a power of two, so that noise alone does not cause a new epoch."""
     if rank is None or not counts or not reports:
         return None
-    # A share of the reports: the counts of many rare items add up to noise.
+    # Divide by the reports: the sum of all counts is dominated by the noise of many rare items.
     count = max(sorted(counts, reverse=True)[min(rank, len(counts)) - 1], 1.0)
     return min(0.5, 2.0 ** round(math.log2(count / reports)))
 
 
 def _same_plan(campaign: Campaign, part: NextEpochPart, share: float | None) -> bool:
-    """Return whether the campaign has the parameters that would be planned for a share; true if that is None."""
+    """Return whether the campaign already has the parameters planned for a share; true if the share is None."""
     mechanism = campaign.mechanism
     if mechanism is None or share is None:
         return True
@@ -316,10 +316,10 @@ def _made(
     share: float | None,
     signer: Signer | None,
 ) -> Iterator[tuple[Campaign, Path]]:
-    """Make the next campaign, signed if there is a signer; its file is gone after the block."""
+    """Yield the next campaign and its file, signed if there is a signer; the file is deleted after the block."""
     if signer is not None and signer.delegation is not None and not _same_keys(campaign, keys):
         raise UsageError(
-            f"the parties' active keys are not those of epoch {campaign.epoch} of campaign {campaign.id}, and a "
+            f"the parties' active keys differ from those of epoch {campaign.epoch} of campaign {campaign.id}, and a "
             "publisher cannot change keys: the operator must make the next epoch with hushcount campaign new --after, "
             "sign it, publish it, and delegate anew"
         )
@@ -358,7 +358,7 @@ def _same_keys(campaign: Campaign, keys: PublicFile) -> bool:
 
 
 def _keys(deployment: Deployment, campaign: Campaign, now: datetime) -> PublicFile:
-    """Return the active keys of the parties whose listing is here, and the campaign's keys of the others."""
+    """Return the active keys of the parties in public.json here, and the campaign's keys of the other parties."""
     listed = PublicFile()
     directory = Path(deployment.keys)
     if (directory / PUBLIC_FILE).exists():

@@ -1,9 +1,9 @@
-"""Which items a campaign follows from epoch to epoch, when each was seen, and what the operator decided about them.
+"""The items that a campaign follows from epoch to epoch, when each was seen, and the operator's decisions on them.
 
-Found values wait until an operator approves them: whoever can send discovery reports can have any sentence found. A
-value that joins a dictionary goes to every client, and makes a new epoch, which every client answers afresh. The
-decisions lie in a file that only `hushcount campaign review` writes; a rejected value stays rejected, however often it
-is found again.
+Found values wait until an operator approves them, because whoever can send discovery reports can make any text be
+found. A value that joins a dictionary goes to every client. It also makes a new epoch, in which clients with a memory
+spend their epsilon anew. Only `hushcount campaign review` writes the file of decisions; a rejected value stays
+rejected, however often discovery finds it again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ALL = "all"
 _ID_BYTES = 6
 ITEMS_FILE = "items.json"
 MOST_FOUND = 10_000
-"""How many undecided found items are followed: strangers decide what is found."""
+"""The most undecided found items that are followed: strangers decide what is found, so the list needs a limit."""
 
 
 def _item(value: str) -> str:
@@ -46,7 +46,7 @@ def _item(value: str) -> str:
 
 
 class TrackedItem(Part):
-    """One item. Windows are named by their start; `last_seen` is the last one in which it was found or detected."""
+    """One item. Windows are named by their start; `last_seen` is the last window in which it was found or detected."""
 
     item: Annotated[str, AfterValidator(_item)]
     source: Literal["given", "discovered"]
@@ -55,16 +55,18 @@ class TrackedItem(Part):
 
 
 class TrackedItems(Part):
-    """The items of a campaign, the batches that they include, and the epochs that have them.
+    """The items of a campaign, the batches whose results they include, and the epochs that were made of them.
 
-    `epochs` holds fingerprints: of the newest epoch, and of the one made after it, which may not be published yet.
+    `epochs` holds the fingerprint of the newest epoch, and of the next epoch, which may not be published yet.
     """
 
     format: Literal[1] = 1
     items: tuple[TrackedItem, ...]
     batches: tuple[str, ...] = ()
     epochs: tuple[str, ...] = ()
-    target_share: float | None = Field(default=None, description="share to plan for, of the newest batch that shows it")
+    target_share: float | None = Field(
+        default=None, description="share to plan for, from the newest batch that has one"
+    )
 
     @property
     def discovered(self) -> tuple[TrackedItem, ...]:
@@ -72,13 +74,16 @@ class TrackedItems(Part):
         return tuple(one for one in self.items if one.source == "discovered")
 
     def taken_over(self, epoch: str, listed: tuple[str, ...], before: Set[str]) -> TrackedItems:
-        """Return the items after an epoch that was published by hand: its dictionary's new items are given.
+        """Return the items after an epoch that an operator published by hand.
 
-        So is a discovered item that had aged out and that the operator put back. Given items that the dictionary lacks
-        are dropped; when an item was seen is kept.
+        New items of its dictionary become "given": an operator listed them. So does a discovered item that had aged
+        out and that the operator put back. "given" items that the dictionary lacks are dropped. The windows in which
+        items were seen are kept.
 
         Args:
-            epoch: fingerprint of its campaign file; one of `epochs` changes nothing.
+            epoch: fingerprint of the epoch's campaign file; one of `epochs` changes nothing.
+            listed: items of the epoch's dictionary.
+            before: items that every dictionary since the last known epoch had.
         """
         if epoch in self.epochs:
             return self
@@ -89,15 +94,15 @@ class TrackedItems(Part):
         return self.model_copy(update={"items": tuple(items), "epochs": (epoch,)})
 
     def without(self, rejected: Set[str]) -> TrackedItems:
-        """Return the items without discovered ones that were rejected."""
+        """Return the items without the rejected discovered items."""
         items = tuple(one for one in self.items if one.source == "given" or one.item not in rejected)
         return self.model_copy(update={"items": items})
 
     def kept(self, windows: tuple[str, ...], unseen: int) -> tuple[str, ...]:
-        """Return the items to collect next: those given, and those discovered that were seen in the last windows.
+        """Return the items to collect next: the operator's, and discovered items that were seen in the last windows.
 
         Args:
-            windows: those with results that could show an item, ascending.
+            windows: the windows with results that could show an item, ascending.
             unseen: a discovered item ages out after so many windows in which it was neither found nor detected.
         """
         oldest = windows[-unseen] if len(windows) >= unseen else ""
@@ -105,7 +110,7 @@ class TrackedItems(Part):
 
 
 def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
-    """Read the items of a campaign; without a file, those of its first dictionary. FormatError: it is damaged."""
+    """Read the items of a campaign; without a file, take `given`, the items of its dictionary. FormatError: damaged."""
     if not path.exists():
         return TrackedItems(items=tuple(TrackedItem(item=item, source="given") for item in given))
     return parse_model(TrackedItems, read_file(path, "tracked items", TABLE_BYTES), str(path))
@@ -113,7 +118,7 @@ def read_tracked(path: Path, given: tuple[str, ...]) -> TrackedItems:
 
 def write_tracked(path: Path, tracked: TrackedItems) -> None:
     """Write the items of a campaign, in one step."""
-    # Found items are for those who read results, though the file lies among files that everybody may read.
+    # Only readers of results may see found items, though the file lies among files that everybody may read.
     write_over(path, tracked.model_dump_json(indent=1) + "\n", mode_in(path.parent))
 
 
@@ -123,10 +128,10 @@ def updated(
     """Return the items after one batch; a batch that they include already changes nothing.
 
     Args:
-        found: what discovery revealed. Of the items that are not settled, the MOST_FOUND seen last are followed: who
-            has many values found at once cannot shut out later ones.
-        detected: items of the dictionary whose estimate says that somebody holds them.
-        settled: items that an operator approved, or that clients have been given.
+        found: values that discovery revealed. Of the items that are not settled, only the MOST_FOUND seen last are
+            followed: so an attacker who makes many values be found cannot shut out later values.
+        detected: items of the dictionary with an estimate that is significantly above 0.
+        settled: items that an operator approved, or that a dictionary already lists.
     """
     if batch in tracked.batches:
         return tracked
@@ -147,7 +152,7 @@ def updated(
 
 
 def has_results(found: str | None, results: str | None) -> bool:
-    """Return whether the analyzer opened a batch; one with a retired key has summaries and no other file."""
+    """Return whether the analyzer opened a batch; a batch with a retired key has summaries only."""
     return all(
         storage.exists(storage.join(directory, SUMMARY)) and storage.exists(storage.join(folder_of(directory), name))
         for directory, name in ((found, FOUND), (results, TALLY))
@@ -156,14 +161,14 @@ def has_results(found: str | None, results: str | None) -> bool:
 
 
 def found_items(directory: str) -> list[str]:
-    """Return what hushcount job discover revealed into a directory."""
+    """Return the values that hushcount job discover wrote into a directory."""
     return read_found_items(storage.join(folder_of(directory), FOUND))
 
 
 def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]:
-    """Return item, count and whether it was detected, of what hushcount job analyze wrote, and the number of reports.
+    """Return the items that hushcount job analyze estimated, with count and detection, and the number of reports.
 
-    Where it wrote a tally only, there are no items.
+    If the job wrote a tally only, there are no items.
     """
     path = storage.join(folder_of(directory), ESTIMATES)
     rows = read_csv_rows(path, ("item", "count", "detected")) if storage.exists(path) else []
@@ -177,14 +182,14 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
 
 
 class Decisions(Part):
-    """What the operator decided about found values."""
+    """The operator's decisions on found values."""
 
     format: int = 1
     approved: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
 
     def waiting(self, tracked: TrackedItems, listed: Collection[str]) -> tuple[TrackedItem, ...]:
-        """Return the found values without a decision that no client has been given yet."""
+        """Return the found values that have no decision and are in no dictionary yet."""
         decided = {*self.approved, *self.rejected, *listed}
         return tuple(one for one in tracked.discovered if one.item not in decided)
 
@@ -194,9 +199,11 @@ class Decisions(Part):
         """Return the items of the next epoch.
 
         Args:
-            kept: what may be collected, in its order.
-            given: which of it an operator listed.
-            unseen: whether values without a decision join.
+            kept: the items that may be collected, in their order.
+            given: the items among `kept` that an operator listed.
+            listed: the items of the newest dictionary.
+            most: the most items that join.
+            unseen: whether values without a decision join too.
         """
         here, rejected, approved = {*given, *listed}, set(self.rejected).difference(given), set(self.approved)
         able = [item for item in kept if item not in rejected and (item in here or unseen or item in approved)]
@@ -205,7 +212,7 @@ class Decisions(Part):
 
 
 def read_decisions(folder: Path) -> Decisions:
-    """Read the decisions about a campaign's found values; none without a file. FormatError: the file is damaged."""
+    """Read the decisions on a campaign's found values; without a file there are none. FormatError: it is damaged."""
     path = folder / REVIEW_FILE
     if not path.exists():
         return Decisions()
@@ -219,11 +226,11 @@ def waiting(epochs: Epochs) -> tuple[TrackedItem, ...]:
 
 
 def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Decisions:
-    """Approve and reject found values, by id or "all" that wait; this replaces earlier decisions about them.
+    """Approve and reject found values by id, or by "all" every waiting value; earlier decisions on them are replaced.
 
     Raises:
-        UsageError: an id names no found value, or is to be both approved and rejected.
-        HushcountError: somebody is publishing, and does not come to an end.
+        UsageError: an id names no found value, or is in both lists.
+        HushcountError: another process has been publishing for half a minute.
     """
     with publishing(epochs.directory):
         tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
@@ -233,7 +240,7 @@ def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Dec
         undecided = [one.item for one in before.waiting(tracked, epochs.listed)]
         yes, no = (_chosen(ids, known, undecided) for ids in (approve, reject))
         if both := yes & no:
-            raise UsageError(f"{id_of(min(both))} is to be both approved and rejected: give it once")
+            raise UsageError(f"{id_of(min(both))} is in both --approve and --reject: give it in one of them")
         after = Decisions(
             approved=tuple(sorted((set(before.approved) - no) | yes)),
             rejected=tuple(sorted((set(before.rejected) - yes) | no)),
@@ -255,12 +262,12 @@ def _chosen(ids: Sequence[str], known: dict[str, str], undecided: Sequence[str])
 
 
 def id_of(item: str) -> str:
-    """Return the id by which an operator names a value: it is not safe to type or paste what a stranger chose."""
+    """Return the id by which an operator names a value: pasting a text that a stranger chose is not safe."""
     return hashlib.blake2b(item.encode(), digest_size=_ID_BYTES, person=b"review").hexdigest()
 
 
 def shown(item: str) -> str:
-    """Return a value for a terminal: characters that do not print, turn the text or take no room become codes."""
+    """Return a value for a terminal: characters without a printed form, and those that reverse text, become codes."""
     return "".join(letter if letter.isprintable() and letter != "\\" else _code(letter) for letter in item)
 
 

@@ -156,7 +156,7 @@ def test_campaign_files_that_clients_who_verify_would_refuse_are_bad(tmp_path: P
     done("campaign", "sign", "--campaign", site.campaign, "--keys", tmp_path / "operator")
     assert "set sign_with" in bad(site)["next epoch of words"].says
     site.publish(2)
-    assert "epoch 2 has none" in bad(site)["signature of words"].says
+    assert "epoch 2 is unsigned" in bad(site)["signature of words"].says
 
 
 def test_the_next_epoch_is_planned_and_signed_before_run_does_it(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     late = bad(site, 2.1)
     assert late.keys() == {"runs of words", "numbers of words"}
     assert f"no run has closed window {window_text(window_name(1))}" in late["runs of words"].says
-    assert "60 reports are stored and in no batch" in late["runs of words"].says
+    assert "60 stored reports are in no batch" in late["runs of words"].says
     assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: see that hushcount run is" in late["runs of words"].says
     (says,) = account_at(site, 2.1).differences
     assert says == late["runs of words"].says

@@ -116,7 +116,7 @@ def test_a_line_that_does_not_add_up_is_a_difference(site: Site) -> None:
     silent = replace(hops["analyze"], counts=HopCounts.of("analyze", {}))
     view.__dict__["fold"] = replace(view.fold, done={batch: {**hops, "analyze": silent}})
     (difference,) = account_of(view).differences
-    assert difference.startswith("reports at shuffler, analyzer: 200 received, 0 of them went on")
+    assert difference.startswith("reports at shuffler, analyzer: 200 reports received, but 0 went on")
 
 
 def changed(path: Path, **fields: Any) -> None:
@@ -205,7 +205,7 @@ def test_what_was_deleted_without_a_receipt_is_red_for_ever(site: Site) -> None:
         found = account(shuffler, day)
         (difference,) = found.differences
         assert difference.startswith(f"{batch}: retention deleted {site.store / 'shuffled' / 'words' / batch} without")
-        assert "whether 200 reports of it" in difference
+        assert "whether its 200 reports" in difference
         line = lines(found)["shuffler", "reports"]
         assert (line.went_on, line.dropped, line.on_its_way) == (0, {"deleted_unreceived": 200}, 0)
     (problem,) = run(analyzer, clock=stopped(at(22.1)), vouched=SURE).problems

@@ -78,9 +78,7 @@ def test_without_an_evaluator_run_status_and_doctor_say_so(site: Site) -> None:
         "epoch 1 is oblivious, but no evaluator is set: no found value can be verified: set evaluator under "
         "[analyzer] to its address or its key directory",
     )
-    assert (
-        "warning: words: epoch 1 is oblivious, but no evaluator is set" in cli("status", "--config", site.config).err
-    )
+    assert "warning: words: epoch 1 is oblivious, but no evaluator is set" in cli("status", "--config", site.config).err
     site.config.write_text(text.replace(NAMED, 'evaluator_token = "env:TOKEN"'))
     refused("run", "--config", site.config, says=["evaluator_token: needs evaluator"])
 
