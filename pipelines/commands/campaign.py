@@ -25,20 +25,20 @@ FileOption = Annotated[Path, Option("--out", help="Campaign file to write, .json
 
 
 def new_campaign(
-    keys: Annotated[list[Path], Option(help="Directory with public.json of hushcount keys new; once for each party.")],
+    keys: Annotated[list[Path], Option(help="Directory with a party's public.json; give it once for each party.")],
     out: FileOption,
     id: Annotated[
         str | None,
-        Option(help="Name of the campaign: lower case letters, digits, dot, dash.", show_default="that of --after"),
+        Option(help="Id of the campaign: lower case letters, digits, dot, dash.", show_default="that of --after"),
     ] = None,
     mechanism: Annotated[str | None, Option(help=f"{', '.join(CATALOGUE)}; leave it out for discovery only.")] = None,
     epsilon: Annotated[float | None, Option(help="Local budget of one report.")] = None,
     dictionary: Annotated[
-        Path | None, Option(help="File of known items, one a line; the campaign gets its own.")
+        Path | None, Option(help="File of known items, one a line; it is copied beside the campaign file.")
     ] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     set_: options.Settings = None,
-    cap: Annotated[int | None, Option(help="Reports of one client that are forwarded.", show_default="1")] = None,
+    cap: Annotated[int | None, Option(help="Most reports of one client that count.", show_default="1")] = None,
     min_batch: Annotated[
         int | None, Option(help="Fewest reports in a release.", max=options.MOST_REPORTS, show_default="1000")
     ] = None,
@@ -47,17 +47,17 @@ def new_campaign(
     ] = None,
     memory: Annotated[
         bool | None,
-        Option("--memory/--no-memory", help="Clients repeat their answer to a value all epoch.", show_default="no"),
+        Option("--memory/--no-memory", help="Clients give a value the same answer all epoch.", show_default="no"),
     ] = None,
     memory_values: Annotated[
-        int | None, Option(help="With --memory: values that a client answers in an epoch; default 1.")
+        int | None, Option(help="With --memory: most values of one client in an epoch; default 1.")
     ] = None,
     epoch: Annotated[
-        int | None, Option(help="Number of the collection period; default 1, or one after --after.")
+        int | None, Option(help="Number of the epoch; default 1, or one more than that of --after.")
     ] = None,
     after: Annotated[
         Path | None,
-        Option(help="The campaign's file of the epoch before, which this one follows: what you leave out is as there."),
+        Option(help="Campaign file of the epoch before: the new file follows it, and takes options you leave out."),
     ] = None,
     begins: options.Begins = None,
     discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
@@ -68,17 +68,17 @@ def new_campaign(
         bool | None,
         Option(
             "--discovery-counts/--no-discovery-counts",
-            help="Reveal with each value how many sent it, with noise.",
+            help="Reveal a noisy count with each found value.",
             show_default="no",
         ),
     ] = None,
     no_discovery: Annotated[bool, Option("--no-discovery", help="With --after: turns discovery off.")] = False,
     max_value_bytes: Annotated[
-        int | None, Option(help="Longest value to discover, in UTF-8 bytes; default 64.")
+        int | None, Option(help="Length of the longest value to discover, in UTF-8 bytes; default 64.")
     ] = None,
     hash_: Annotated[
         Literal["keyed", "oblivious"] | None,
-        Option("--hash", help="Of discovered values: keyed (default), or oblivious, which needs an evaluator's key."),
+        Option("--hash", help="Hash for discovery: keyed (default), or oblivious, which needs an evaluator's key."),
     ] = None,
     config: Annotated[
         Path | None,
@@ -86,13 +86,13 @@ def new_campaign(
             "--config",
             "-c",
             envvar="HUSHCOUNT_CONFIG",
-            help="With --hash oblivious: deployment file whose campaigns' keys are not taken again.",
+            help="With --hash oblivious: deployment file; keys of its campaigns are not used again.",
         ),
     ] = None,
 ) -> Answer:
-    """Use it when you have the keys and a dictionary: clients and parties must agree on this file.
+    """Use it when you have the keys and a dictionary: clients and parties must all use this file.
 
-    It takes the keys that are active at --begins. hushcount plan helps to choose the mechanism.
+    It takes the keys that are active at --begins. hushcount plan helps to choose a mechanism.
 
     Example: hushcount campaign new --id w --mechanism ais --epsilon 1 --dictionary w.txt --keys keys --out w.json
     """
@@ -109,7 +109,7 @@ def new_campaign(
         if dictionary is None and not open_domain:
             dictionary, open_domain = _domain(before)
     if id is None:
-        raise UsageError("give --id NAME, or --after FILE for a campaign's next epoch")
+        raise UsageError("give --id NAME, or --after FILE to make a campaign's next epoch")
     if mechanism is not None and dictionary is None and not open_domain:
         raise UsageError("give --dictionary FILE, or --open-domain for any string")
     if memory_values is not None and not (memory and memory_values > 0):
@@ -126,9 +126,9 @@ def new_campaign(
     }
     discovery = _over(None if before is None or no_discovery else before.discovery, **given)
     if discovery and no_discovery:
-        raise UsageError(f"no-discovery is given with {', '.join(discovery)} of discovery: leave one of them out")
+        raise UsageError(f"--no-discovery contradicts {', '.join(discovery)} of discovery: leave one of them out")
     if discovery and "epsilon" not in discovery:
-        raise UsageError(f"discovery is off without --discovery-epsilon, but has {', '.join(discovery)}: give both")
+        raise UsageError(f"{', '.join(discovery)} of discovery needs --discovery-epsilon: give it too")
     following = 1 if before is None else before.epoch + 1
     start = options.begins_at(begins)
     public = directories.read_public(keys, start)
@@ -155,7 +155,7 @@ def new_campaign(
     if epsilon is not None and epsilon > _HIGH_EPSILON:
         note(
             f"warning: epsilon is {epsilon:g}, above {_HIGH_EPSILON:g}: one report multiplies the odds between two "
-            f"values by up to {math.exp(epsilon):,.0f}, so it all but tells the value to anyone who opens it"
+            f"values by up to {math.exp(epsilon):,.0f}, so whoever opens a report nearly always knows the value"
         )
     return _described(campaign, out)
 
@@ -164,7 +164,7 @@ def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
     """Read the file of the epoch before."""
     before = Campaign.read(path)
     if id not in (None, before.id):
-        raise UsageError(f"after is a file of campaign {before.id}, must be of {id}: leave --id out")
+        raise UsageError(f"after is a file of campaign {before.id}, must be of {id}, as --id says: leave --id out")
     if epoch is not None and epoch <= before.epoch:
         raise UsageError(f"epoch is {epoch}, must be above {before.epoch}, the epoch of {path}")
     return before
@@ -178,14 +178,14 @@ def _domain(before: Campaign) -> tuple[Path | None, bool]:
 
 
 def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[str, object]:
-    """Return what is given, over the same section of the epoch before; each campaign file has a hash key of its own."""
+    """Return the section of the epoch before, changed by options; without its hash key: each file has its own."""
     fresh = {"hash_key", "hash_key_commitment"}
     kept = {} if before is None else before.model_dump(exclude=fresh)
     return kept | {name: value for name, value in given.items() if value is not None}
 
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
-    """Return the evaluator's keys that the epoch before and all campaigns of a deployment have."""
+    """Return the ids of the evaluator's keys of the epoch before, and of all campaigns of a deployment."""
     # Not at the top: no other command of this module needs a deployment.
     from pipelines.deployment.campaigns import used_keys
     from pipelines.deployment.settings import Deployment
@@ -200,7 +200,7 @@ def show_campaign(
     ] = None,
     config: options.Config = options.HERE,
 ) -> Answer:
-    """Use it to check a campaign file that you got, and to see its error and guarantees.
+    """Use it to check a campaign file, and to see its errors and guarantees.
 
     Example: hushcount campaign show --campaign words.json
     """
@@ -213,9 +213,9 @@ def show_campaign(
 
 
 def redact_campaign(campaign: options.CampaignFile, out: FileOption) -> Answer:
-    """Use it for the parties that must not hash values: the file for the shuffler and the auxiliary server.
+    """Use it to make the file for the shuffler and the auxiliary server, which must not be able to hash values.
 
-    With an oblivious hash nobody can hash values alone, and all parties have the same file.
+    An oblivious campaign needs no redacted file: without the evaluator nobody can hash a value.
 
     Example: hushcount campaign redact --campaign words.json --out parties.json
     """

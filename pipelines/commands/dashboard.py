@@ -1,4 +1,4 @@
-"""hushcount dashboard: one page with what the campaigns of a deployment counted, and how they fare."""
+"""hushcount dashboard: one page with the results of a deployment's campaigns, and the state of their jobs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from pipelines.console import options
 from pipelines.console.answer import Answer, note
 
 _FILE_MODE = 0o600
-"""Results are for those who read results."""
+"""Only the user that makes the page may read it: it shows results."""
 
 
 def dashboard(
     config: options.Config = options.HERE,
     out: Annotated[Path | None, Option(help="Page to write, .html; an older one is replaced.")] = None,
-    serve: Annotated[bool, Option("--serve", help="Serve it on this machine; a reload makes it anew.")] = False,
-    port: Annotated[int, Option(help="Of --serve; 0: any free one.", min=0, max=65535)] = 8765,
-    last: Annotated[int, Option("--last", help="Windows of each campaign.", min=1, max=10_000)] = 100,
+    serve: Annotated[bool, Option("--serve", help="Serve the page on this machine; each reload updates it.")] = False,
+    port: Annotated[int, Option(help="Port for --serve; 0: any free port.", min=0, max=65535)] = 8765,
+    last: Annotated[int, Option("--last", help="Number of newest windows of each campaign.", min=1, max=10_000)] = 100,
 ) -> Answer:
-    """Use it to look: items over windows, what rose and fell, groups, found values, hops, budget. It loads nothing.
+    """Use it to see items over windows, rises and falls, groups, found values, hops and budget on one page.
+
+    The page loads nothing from the network.
 
     Example: hushcount dashboard --out page.html
     """
@@ -33,7 +35,7 @@ def dashboard(
     from pipelines.monitoring.dashboard import page_of
 
     if (out is None) == (not serve):
-        raise UsageError("give one of --out FILE and --serve")
+        raise UsageError("give either --out FILE or --serve")
     deployment = Deployment.read(config)
 
     def made() -> str:
@@ -50,7 +52,7 @@ def dashboard(
     try:
         server = PageServer(port, made)
     except OSError as error:
-        raise UsageError(f"port {port} cannot be served: {error.strerror}; give another, or 0") from None
+        raise UsageError(f"cannot serve on port {port}: {error.strerror}; give another --port, or 0") from None
     with server:
         note(f"serving {server.address} for this machine; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""hushcount demo: the whole system on real input, and what each party did, saw and could not see."""
+"""hushcount demo: run all parties on real data, and show for each what it did, saw and could not see."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def demo(
     out: Annotated[Path, Option(help="Output directory.")],
     data: Annotated[Path | None, Option(help="Directory of the example data.", show_default="the checkout's")] = None,
     hash_: Annotated[
-        Hash, Option("--hash", help="How words are named for discovery: oblivious shows an evaluator too.")
+        Hash, Option("--hash", help="How clients name words for discovery; oblivious adds an evaluator.")
     ] = "keyed",
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Use it to see what Hushcount does: it compares the estimates with the truth, and writes a page of results.
+    """Use it to see all of Hushcount at work: it compares estimates with the truth, and writes a page of results.
 
     Example: hushcount demo --out demo-output
     """
@@ -108,7 +108,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
     encoded, shuffled = str(directory / "encoded"), str(directory / "shuffled")
     values = list(read_items(source / scene.values))
     with tempfile.TemporaryDirectory(prefix="hushcount-demo-") as scratch:
-        # Each line is another client's.
+        # Each line is from a client of its own.
         named = Path(scratch) / "values.txt"
         named.write_text("".join(f"{client}\t{value}\n" for client, value in enumerate(values)), encoding="utf-8")
         job = plan_encode(path, named, encoded, clients=True, evaluator=evaluator)
@@ -124,7 +124,7 @@ def _play(scene: Scene, source: Path, directory: Path, shown: Path, console: Con
         result["discovery"] = _tell_discovery(console, campaign, discovered, found, truth)
     results = directory / "results"
     analyzed = run(plan_analyze(path, shuffled, keys, str(results), found=found), console=progress)
-    # As the retention of a deployment does: nobody needs a report that is counted.
+    # Delete counted reports, as the retention of a deployment does.
     for reports in (encoded, shuffled):
         shutil.rmtree(reports)
     result |= _tell_analyzer(console, campaign, analyzed, results, truth)
@@ -143,7 +143,7 @@ def _make_campaign(scene: Scene, source: Path, path: Path, keys: Path) -> Evalua
 
     evaluator, public, directory = None, directories.create(keys, days=30), path.parent
     if (scene.discovery or {}).get("hash") == "oblivious":
-        # On a machine of its own, in production.
+        # In production the evaluator runs on a machine of its own.
         evaluator = Evaluator(str(directory / "evaluator-keys"))
         public = public.model_copy(
             update={"evaluator": directories.create(directory / "evaluator-keys", 30, ("evaluator",)).evaluator}
@@ -182,8 +182,8 @@ def _tell_clients(console: Console, campaign: Campaign, scene: Scene, sent: HopS
 
 
 def _tell_evaluator(console: Console, evaluations: int) -> None:
-    did = f"made {evaluations:,} evaluations, one for each client whatever its value, with a proof of its one key"
-    saw = "who asked and when: random points of a curve"
+    did = f"made {evaluations:,} evaluations, one for each client whatever its value, each with a proof of its key"
+    saw = "who asked and when, and random points of a curve"
     _tell(console, "Evaluator", did, saw, "any value, any report, or whether there was a value to discover")
 
 
@@ -194,7 +194,7 @@ def _tell_shuffler(console: Console, campaign: Campaign, mixed: HopSummary) -> N
         f"{mixed.accepted:,} reports"
     )
     saw = "who sent something and when: a client token, an address, a time"
-    _tell(console, "Shuffler", did, saw, "what: it holds no key that opens a report")
+    _tell(console, "Shuffler", did, saw, "any value: it holds no key that opens a report")
 
 
 def _tell_discovery(
@@ -214,7 +214,7 @@ def _tell_discovery(
     known = campaign.read_dictionary() or ()
     chances = [rule.keep_probability(count) for word, count in truth.items() if word not in known]
     expected, spread = sum(chances), math.sqrt(sum(chance * (1.0 - chance) for chance in chances))
-    said = f" that no list held, {expected:.1f} ± {spread:.1f} expected; the largest of them:"
+    said = f" that the dictionary lacks, {expected:.1f} ± {spread:.1f} expected; the most frequent of them:"
     text = Text.assemble((f"{len(revealed.items)} words found", "bold"), said)
     console.print(Padding(text, (0, 0, 0, 2)))
     counts = {} if law is None else _tell_counts(console, revealed, truth, law)
@@ -222,7 +222,7 @@ def _tell_discovery(
 
 
 def _tell_counts(console: Console, found: Found, truth: Counter[str], law: CountLaw) -> dict[str, Any]:
-    """Show counts of discovered values beside the truth, and their errors beside the predicted ones."""
+    """Show the counts of discovered values beside the truth, and their errors beside the predicted errors."""
     import numpy as np
 
     from hushcount.discovery.found_counts import kept_bias
@@ -242,7 +242,7 @@ def _tell_counts(console: Console, found: Found, truth: Counter[str], law: Count
     within = int(((low <= true) & (true <= high)).sum())
     line = (
         f"  {within} of {len(rows)} intervals hold the truth; their error is {error:.2f} (root mean square), predicted "
-        f"{predicted:.2f}; on average {bias:+.2f}, predicted {expected:+.2f}: kept words near the threshold show more"
+        f"{predicted:.2f}; mean error {bias:+.2f}, predicted {expected:+.2f}: counts near the threshold are too high"
     )
     show((Table("", ("word", "truth", "count", "95 % interval", "error"), cells, words=("word",)), line), console)
     return {

@@ -1,4 +1,4 @@
-"""What is collected, epoch after epoch: campaign publish and review."""
+"""hushcount campaign publish and campaign review: begin an epoch, and decide on found values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def publish_epoch(
     begins: Annotated[
         str | None, Option(help="Start, as in 2026-12-01T00:00:00Z.", show_default="the end of this window")
     ] = None,
-    early: Annotated[bool, Option("--early", help="Even if [next_epoch.ID] wants the present epoch longer.")] = False,
+    early: Annotated[bool, Option("--early", help="Begin before the present epoch reaches its least_length.")] = False,
 ) -> Answer:
-    """Use it to begin a campaign, and for each new campaign file: the epoch before ends when this one begins.
+    """Use it to begin a campaign, and for each new campaign file. The epoch before ends when the new epoch begins.
 
-    Put the dictionary and the signature beside the campaign file. To renew a signature, publish the file again.
+    Dictionary and signature must lie beside the campaign file. To renew a signature, publish the file again.
 
     Example: hushcount campaign publish --campaign settings.json
     """
@@ -34,19 +34,19 @@ def publish_epoch(
     part = publish(Deployment.read(config), campaign, options.begins_at(begins), early=early)
     line = f"epoch {part.epoch} begins {part.begins.isoformat()}: {part.file}"
     discovery = Campaign.read(campaign).discovery
-    # Clients get no redacted file.
+    # A redacted file is not for clients, so it needs no signature.
     if not signature_path(campaign).exists() and (discovery is None or discovery.hash_key_commitment is None):
-        note(f"warning: {campaign} is unsigned, clients refuse it: hushcount campaign sign, and publish it again")
+        note(f"warning: {campaign} is unsigned, so clients refuse it: hushcount campaign sign, then publish it again")
     return Answer(part.model_dump(mode="json"), [line])
 
 
 def review(
     config: options.Config = options.HERE,
     campaign: options.CampaignId = None,
-    approve: Annotated[list[str] | None, Option(help="Add a value to the next epoch: its id, or all.")] = None,
-    reject: Annotated[list[str] | None, Option(help="Never show a value again: its id, or all.")] = None,
+    approve: Annotated[list[str] | None, Option(help="Id of a value for the next epoch, or all.")] = None,
+    reject: Annotated[list[str] | None, Option(help="Id of a value never to show again, or all.")] = None,
 ) -> Answer:
-    """Use it if discovery finds values. Anybody may have sent them: it prints unprintable characters as their codes.
+    """Use it if discovery finds values. Strangers may have sent them, so unprintable characters appear as codes.
 
     Example: hushcount campaign review --approve 0c5f1e9a2b3d --reject all
     """
@@ -66,13 +66,13 @@ def review(
     if values:
         cells = [(id_of(one.item), shown(one.item), one.first_seen or "", one.last_seen or "") for one in values]
         heads = ("id", "value", "first seen", "last seen")
-        people.append(Table(f"{epochs.campaign}: found values that wait", heads, cells, words=("value",)))
+        people.append(Table(f"{epochs.campaign}: found values to decide on", heads, cells, words=("value",)))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     people.append(f"{len(values):,} wait, {approved:,} approved, {rejected:,} rejected")
     if len(values) >= tracked_items.MOST_FOUND:
         people.append(
-            f"the list is full: it keeps the {tracked_items.MOST_FOUND:,} values found last; reject those that you do "
-            "not want, and see found.csv of each batch for all"
+            f"the list is full: it keeps the {tracked_items.MOST_FOUND:,} values found last; reject unwanted values; "
+            "found.csv of each batch has all values"
         )
     decided = decisions.model_dump(mode="json", exclude={"format"})
     return Answer({"campaign": epochs.campaign, "waiting": listed, **decided}, people)

@@ -1,4 +1,4 @@
-"""The jobs by hand: encode, shuffle, analyze, discover, estimate, and what a job did not pass on."""
+"""The jobs run by hand: encode, shuffle, analyze, discover, estimate; and the dead letters of a job."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def encode(
     values: Annotated[Path, Option(help="One value a line, text or .gz.")],
     out: options.Out,
     clients: Annotated[
-        bool, Option("--clients", help="Lines are client<TAB>value; without it, clients are unknown.")
+        bool, Option("--clients", help="Lines are client<TAB>value; without it, the cap cannot count.")
     ] = False,
     evaluator: Annotated[
-        str | None, Option(help="Of an oblivious campaign: the evaluator's key directory, or env:NAME.")
+        str | None, Option(help="For an oblivious campaign: the evaluator's key directory, or env:NAME.")
     ] = None,
     overwrite: options.Overwrite = False,
     runner: options.Runner = "FnApiRunner",
@@ -77,7 +77,7 @@ def analyze(
     out: options.Out,
     items: options.Items = None,
     found: Annotated[
-        Path | None, Option(help="Output directory of hushcount job discover, to show its values.")
+        Path | None, Option(help="Output directory of hushcount job discover: show its values too.")
     ] = None,
     confidence: options.Confidence = 0.95,
     false_positives: options.FalsePositives = 0.001,
@@ -118,11 +118,11 @@ def discover(
     out: options.Out,
     party: options.Party = "both",
     uncapped: Annotated[
-        bool, Option("--uncapped", help="Even without client tokens: one sender can reveal a value.")
+        bool, Option("--uncapped", help="Discover without client tokens: any client can then reveal a value.")
     ] = False,
     evaluator: Annotated[
         str | None,
-        Option(help="Of an oblivious campaign: the evaluator's address, or its key directory where that is."),
+        Option(help="For an oblivious campaign: the evaluator's address, or its key directory if that is here."),
     ] = None,
     evaluator_token: Annotated[
         str | None, Option(help="Bearer token for that address: a private file, env:NAME, or gcp-secret://...")
@@ -167,7 +167,7 @@ def estimate(
     false_positives: options.FalsePositives = 0.001,
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Use it when you think of new items after analyze: it reads no report and costs no privacy.
+    """Use it to estimate further items after analyze: it reads no report and costs no privacy.
 
     Example: hushcount job estimate --campaign words.json --tally results/tally.npz --items new.txt --out more
     """
@@ -181,7 +181,7 @@ def estimate(
 def list_dead_letters(
     input: LettersOption, reason: Annotated[str | None, Option(help="Only reports of this reason.")] = None
 ) -> Answer:
-    """Use it when a summary counts rejected reports: it says what each reason means. It shows no report's content.
+    """Use it when a summary counts rejected reports: it explains each reason. It shows no report's content.
 
     Example: hushcount repair dead-letters --input results
     """
@@ -194,7 +194,7 @@ def list_dead_letters(
         (one.hop, one.stream, one.reason, f"{one.records:,}", f"{one.record_bytes:,}", CURES.get(one.reason, ""))
         for one in letters
     ]
-    # A reason has a file for each length.
+    # Each reason has one file for each length of reports, so count its lost reports once.
     lost = sum({(one.stream, one.reason): one.not_kept for one in letters}.values())
     warning = f"{lost:,} reports were not kept: summary.json counts them, and they cannot be replayed"
     table = Table("dead letters", heads, rows, words=("what it means",))
@@ -203,13 +203,13 @@ def list_dead_letters(
 
 def replay(
     input: LettersOption,
-    campaign: Annotated[Path, Option(help="Campaign file that clients made the reports with.")],
+    campaign: Annotated[Path, Option(help="Campaign file with which clients made the reports.")],
     reason: Annotated[str, Option(help="wrong_campaign or not_opened.")],
     out: Annotated[str, Option(help="Output directory, for analyze or discover to read.")],
     stream: Annotated[Stream, Option(help="Which stream.")] = "reports",
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Use it when you have the right campaign file or key, then analyze or discover its output.
+    """Use it when you have the right campaign file or key. Then run analyze or discover on its output.
 
     Example: hushcount repair replay --input results --campaign c.json --reason not_opened --out again
     """

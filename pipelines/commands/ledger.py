@@ -1,4 +1,4 @@
-"""hushcount ledger: what releases have cost, and what they may cost."""
+"""hushcount ledger: the privacy cost of releases, and its limit."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from pipelines.outputs.account import Account, Spent
 
 _JOINT = (
-    "  joint: for one client with as many reports in each release as that is charged for, its values against any "
-    "others (replace-one), if the shuffler was honest in all of them, no report is in two, and no parameter, no number "
-    "of reports and no number of windows followed from a result"
+    "  joint: for one client with at most as many reports in each release as the charge assumes, any of its values "
+    "against any others (replace-one); it holds if the shuffler was honest in all releases, no report is in two of "
+    "them, and no parameter, no number of reports and no number of windows depended on a result"
 )
 FileOption = Annotated[Path | None, Option("--ledger", help="Ledger file.", show_default="the deployment's")]
 
 
 def set_limit(
-    epsilon: Annotated[float, Option(help="Largest total of all releases, for one client.", max=1e6)],
+    epsilon: Annotated[float, Option(help="Largest total epsilon of all releases, for one client.", max=1e6)],
     delta: Annotated[float, Option(help="Delta of that total; 0 for local guarantees only.")],
     campaign: options.CampaignId = None,
     ledger: FileOption = None,
     config: options.Config = options.HERE,
     renew_days: Annotated[
         int | None,
-        Option("--renew-days", metavar="N", help="Days until the whole budget is back.", show_default="never"),
+        Option("--renew-days", metavar="N", help="Days after which the budget begins anew.", show_default="never"),
     ] = None,
     fixed: Annotated[
         bool,
         Option(
             "--fixed-parameters",
             help="Promise that no parameter and no number of reports of a release depends on results. Charges then "
-            "compose to less than their sum, but a second campaign file, as from [next_epoch] or new keys, is refused "
-            "until the limit renews.",
+            "add up to less than their sum, but releases of a second campaign file, made by [next_epoch] or for new "
+            "keys, are refused until the budget renews.",
         ),
     ] = False,
 ) -> Answer:
-    """Use it before the first release. The limit is for all epochs; a release over it is refused before it reads data.
+    """Use it before the first release. A release over the limit is refused before it reads data. It covers all epochs.
 
     Example: hushcount ledger set --epsilon 1 --delta 1e-6 --renew-days 365
     """
@@ -68,7 +68,7 @@ def show(
     config: options.Config = options.HERE,
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
 ) -> Answer:
-    """Use it to see what remains, and to find a stale reservation.
+    """Use it to see the remaining budget, and to find reservations of releases that never ended.
 
     Example: hushcount ledger show
     """
@@ -108,11 +108,11 @@ def check(ledger: FileOption = None, config: options.Config = options.HERE) -> A
 
 
 def confirm(
-    date: Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Today, by another clock than this machine's.")],
+    date: Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Today, from another clock than this machine's.")],
     ledger: FileOption = None,
     config: options.Config = options.HERE,
 ) -> Answer:
-    """Use it if a ledger does not renew because this clock is two days ahead of its last use: the clock may be wrong.
+    """Use it if a budget does not renew because this clock is over two days ahead of the ledger's time.
 
     Example: hushcount ledger confirm --date 2026-11-22
     """
@@ -138,7 +138,7 @@ def export(
 
 
 def _file(ledger: Path | None, config: Path) -> Path:
-    """Return the ledger that is named, or that of the deployment; UsageError if neither is."""
+    """Return the ledger of the option, or else the deployment's; UsageError if there is neither."""
     if ledger is not None:
         return ledger
     from pipelines.deployment.settings import Deployment
@@ -167,5 +167,5 @@ def _accounts(accounts: Mapping[str, Account]) -> Table:
 
 
 def _unit(cost: Charge | Spent) -> str:
-    """Return what to add to a name if a cost is one report's, and not a client's as it should be."""
+    """Return the text to add to a name if a cost covers one report only, instead of one client."""
     return ", of one report" if cost.per == "report" else ""

@@ -1,4 +1,4 @@
-"""hushcount plan: the mechanism to choose before collecting, by exact errors, under one privacy limit or two."""
+"""hushcount plan: choose the mechanism before collecting, by exact errors, under one or two limits of privacy."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from pipelines.console.answer import Answer, note
 from pipelines.console.tables import Table
 
 _FALSE_POSITIVES = 0.05
-"""For all items of a dictionary together, as results show them."""
+"""Of all items of a dictionary together, the rate that results use."""
 _FALSE_POSITIVES_OF_ONE = 0.001
-"""For one item of an open domain."""
+"""Of one item in an open domain."""
 
 
 def plan(
     epsilon: Annotated[
-        float | None, Option(help="Local budget of one report; with --shuffled-epsilon, the most.")
+        float | None, Option(help="Local budget of one report; with --shuffled-epsilon, its upper limit.")
     ] = None,
     reports: Annotated[
         int | None,
         Option(
-            help="Number of reports that you expect, as 1e6; with --shuffled-epsilon, the fewest.",
+            help="Expected number of reports, as 1e6; with --shuffled-epsilon, the fewest.",
             parser=options.number_of_reports,
             metavar="INTEGER",
         ),
     ] = None,
     shuffled_epsilon: Annotated[
-        float | None, Option(help="Budget of one report after shuffling: plans the local one too.")
+        float | None, Option(help="Budget of one report after shuffling; plans its local epsilon too.")
     ] = None,
     delta: Annotated[
         float | None, Option(help="Delta of --shuffled-epsilon, far below 1/reports.", show_default="1e-8")
@@ -51,25 +51,27 @@ def plan(
     dictionary: Annotated[Path | None, Option(help="File of known items, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any string is an item.")] = False,
     objective: Annotated[
-        str | None, Option(help="l2 (default): all items; mse: the worst item; target: one share.")
+        str | None, Option(help="Error to minimise: l2 (default): of all items; mse: the worst; target: of one share.")
     ] = None,
     target_share: Annotated[float | None, Option(help="Share of the item with --objective target.")] = None,
     want_error: Annotated[
         float | None,
-        Option(help="Standard error in users: solves for the least epsilon or the most reports.", min=1e-6, max=1e12),
+        Option(help="Standard error in users: computes the least epsilon or the most reports.", min=1e-6, max=1e12),
     ] = None,
-    want_share: Annotated[float | None, Option(help="Share to detect: solves for reports or epsilon.")] = None,
-    power: Annotated[float, Option(help="Probability to detect it, with --want-share.")] = 0.95,
+    want_share: Annotated[float | None, Option(help="Share to detect: computes reports or epsilon.")] = None,
+    power: Annotated[float, Option(help="Probability to detect the share of --want-share.")] = 0.95,
     mechanism: Annotated[list[str] | None, Option(help="Compare only this mechanism; may be repeated.")] = None,
-    max_report_bytes: Annotated[int | None, Option(help="Longest report before sealing.", min=1, max=1 << 20)] = None,
+    max_report_bytes: Annotated[
+        int | None, Option(help="Most bytes of a report before sealing.", min=1, max=1 << 20)
+    ] = None,
     max_tally_mib: Annotated[float | None, Option(help="Largest tally, in MiB.", min=0.0, max=2.0**20)] = None,
     out: Annotated[Path | None, Option(help="Campaign file to write with the best mechanism.")] = None,
-    id: Annotated[str | None, Option(help="Name of the campaign, with --out.")] = None,
+    id: Annotated[str | None, Option(help="Id of the campaign, with --out.")] = None,
     keys: Annotated[list[Path] | None, Option(help="Directory with public.json, with --out; may be repeated.")] = None,
 ) -> Answer:
     """Use it before campaign new. Give --epsilon and --reports, or one of them with --want-error or --want-share.
 
-    With --shuffled-epsilon, --delta and --reports it finds the largest local epsilon that shuffling makes so small.
+    With --shuffled-epsilon, --delta and --reports it finds the largest local epsilon that shuffling reduces to that.
 
     Example: hushcount plan --epsilon 1 --dictionary-size 26000 --reports 100000
     """
@@ -91,13 +93,13 @@ def plan(
             both = _shuffled(task, Limits(shuffled_epsilon, 1e-8 if delta is None else delta, local), reports)
             result = both.plan
         elif delta is not None:
-            raise UsageError("give --delta with --shuffled-epsilon: a local guarantee has none")
+            raise UsageError("give --delta with --shuffled-epsilon only: a local guarantee has no delta")
         elif want_share is None:
             result = _solve(task, epsilon, reports, want_error)
         else:
             if want_error is not None or (epsilon is None) == (reports is None):
                 raise UsageError(
-                    "give --want-share with --epsilon, to solve for reports, or with --reports, for epsilon"
+                    "give --want-share with --epsilon, to compute reports, or with --reports, to compute epsilon"
                 )
             rate = _FALSE_POSITIVES_OF_ONE if domain is None else _FALSE_POSITIVES / domain
             result, reached = planner.to_detect(task, planner.Detection(want_share, power, rate), epsilon, reports)
@@ -138,7 +140,7 @@ def _solve(task: Task, epsilon: float | None, reports: int | None, error: float 
         return planner.least_epsilon(task, reports, error)
     if epsilon is not None and reports is None:
         return planner.most_reports(task, epsilon, error)
-    raise UsageError("give --want-error with --reports, to solve for epsilon, or with --epsilon, to solve for them")
+    raise UsageError("give --want-error with --reports, to compute epsilon, or with --epsilon, to compute reports")
 
 
 def _write(
@@ -166,7 +168,7 @@ def _write(
         epsilon=result.epsilon,
         dictionary=dictionary,
         settings=best.parameters,
-        # The shuffled limit was met with so many reports: nothing is released with fewer.
+        # The shuffled limit holds for so many reports: the minimum batch prevents releases with fewer.
         shuffle=None if both is None else {"minimum_batch": result.reports, "delta": both.limits.delta},
     ).write(out)
 
@@ -187,7 +189,7 @@ def _shown(
     heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s", *(["local"] if both else []))
     yield Table(title, heads, rows, words=("mechanism",))
     said = "; local: local epsilon" if both else ""
-    yield f"  error: standard error in users; bias: the largest by collisions; MiB: tally; s: decoding{said}"
+    yield f"  error: standard error in users; bias: largest, by collisions; MiB: of the tally; s: to decode{said}"
     yield f"  {result.reason}"
     for line in () if both is None else both.words():
         yield f"  {line}"
@@ -203,7 +205,7 @@ def _shown(
             f"{result.reports:,} reports at epsilon {result.epsilon:g}; false detections: {rate:g} at most, of {looked}"
         )
     if out is not None:
-        floor = "" if both is None else f", with a minimum batch of {result.reports:,}: with fewer nothing is released"
+        floor = "" if both is None else f", with a minimum batch of {result.reports:,}: fewer reports are not released"
         yield f"  campaign file {out}{floor}"
 
 

@@ -1,4 +1,4 @@
-"""hushcount privacy: what shuffling makes of a local epsilon, and how many clients it takes to discover an item."""
+"""hushcount privacy: the epsilon after shuffling, and the number of clients that discovery of an item takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pipelines.console.tables import Table
 
 @dataclass(frozen=True)
 class _Subject:
-    """A local epsilon, or a mechanism of it, or a campaign's."""
+    """The subject of an answer: a local epsilon, with its mechanism and its campaign if these are known."""
 
     epsilon: float
     mechanism: Mechanism | None = None
@@ -48,29 +48,34 @@ class _Subject:
 
 
 def privacy(
-    epsilon: Annotated[float | None, Option(help="Local budget of one report; with --discovery, its own.")] = None,
+    epsilon: Annotated[
+        float | None, Option(help="Local budget of one report; with --discovery, epsilon of discovery.")
+    ] = None,
     reports: Annotated[
         int | None,
         Option(help="Number of reports in one shuffle, as 1e6.", parser=options.number_of_reports, metavar="INTEGER"),
     ] = None,
     delta: Annotated[float | None, Option(help="In (0, 1), far below 1/reports.")] = None,
-    mechanism: Annotated[str | None, Option(help="Add this mechanism's own bound to that of any mechanism.")] = None,
+    mechanism: Annotated[
+        str | None, Option(help="Show this mechanism's bound beside the bound of any mechanism.")
+    ] = None,
     dictionary_size: Annotated[int | None, Option(help="Items, including 'other'; default: any string.")] = None,
     set_: options.Settings = None,
     campaign: Annotated[Path | None, Option(help="Campaign file, instead of --mechanism and --epsilon.")] = None,
     windows: Annotated[
         int | None,
-        Option(help="Windows in which a client has a report: their sum, and jointly.", min=1, max=MOST_PARTS),
+        Option(help="Windows in which a client reports: adds their total cost.", min=1, max=MOST_PARTS),
     ] = None,
     discovery: Annotated[bool, Option("--discovery", help="Answer for discovery, not for shuffling.")] = False,
-    cap: Annotated[int | None, Option(help="Discovery: reports of one client.", show_default="1")] = None,
+    cap: Annotated[int | None, Option(help="Discovery: most reports of one client.", show_default="1")] = None,
     relation: Annotated[str | None, Option(help="Discovery: replace-one (default) or add-remove.")] = None,
     rule: Annotated[str | None, Option(help="Discovery: optimal (default) or laplace.")] = None,
     counts: Annotated[bool, Option("--counts", help="Discovery: values are revealed with noisy counts.")] = False,
 ) -> Answer:
     """Use it before you fix epsilon and the minimum batch, or to explain a campaign's guarantee.
 
-    With --windows it says what a client that reports in each of them pays: the sum, and less for fixed parameters.
+    --windows N adds the cost for a client that reports in N windows: the sum, and the lower joint cost that holds if
+    parameters are fixed.
 
     Example: hushcount privacy --epsilon 1 --reports 100000 --delta 1e-8 --mechanism ais --dictionary-size 26000
     """
@@ -97,7 +102,7 @@ def privacy(
 def _refuse(options: dict[str, Any], where: str) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise UsageError(f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} of no use {where}: leave it out")
+        raise UsageError(f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} not allowed {where}: leave it out")
 
 
 def _of_campaign(campaign: Campaign) -> _Subject:
@@ -106,14 +111,14 @@ def _of_campaign(campaign: Campaign) -> _Subject:
     if repeats > 1:
         raise UsageError(
             f"a client may send {repeats} reports a batch, and its equal answers link them: shuffling gains nothing, "
-            f"and all its reports of an epoch have local epsilon {rounded_up(campaign.epoch_epsilon or 0.0)} together"
+            f"and all its reports of an epoch together have local epsilon {rounded_up(campaign.epoch_epsilon or 0.0)}"
         )
     return _Subject(mechanism.epsilon, mechanism, campaign)
 
 
 def _of_options(epsilon: float | None, name: str | None, domain: int | None, pairs: list[str]) -> _Subject:
     if epsilon is None:
-        raise UsageError("give --epsilon, or --campaign FILE; hushcount plan --shuffled-epsilon solves for it")
+        raise UsageError("give --epsilon, or --campaign FILE; hushcount plan --shuffled-epsilon computes an epsilon")
     require_epsilon(epsilon)
     if name is None:
         _refuse({"--dictionary-size": domain, "--set": pairs or None}, "without --mechanism")
@@ -143,11 +148,11 @@ def _answer(subject: _Subject, reports: int | None, delta: float | None, windows
     if windows is not None:
         if lasting is not None:
             raise UsageError(
-                "windows are given, but clients repeat their answers, which links the windows: all reports of an epoch "
-                f"have local epsilon {rounded_up(lasting)} together, however many windows"
+                "leave --windows out: clients repeat their answers, which links windows, so all reports of an epoch "
+                f"together have local epsilon {rounded_up(lasting)}, however many windows there are"
             )
         if reports < subject.floor:
-            raise UsageError(f"reports is {reports}, must be at least the minimum batch of {subject.floor}: see above")
+            raise UsageError(f"reports is {reports}, must be at least the minimum batch, {subject.floor}")
         answer |= queries.windows_answer(gained, windows)
         for sentence in queries.windows_notes(windows):
             note(f"note: {sentence}")
@@ -175,10 +180,10 @@ def _shown(answer: dict[str, Any]) -> Iterator[RenderableType]:
         return
     yield ""
     rows = [(f"{count:,}", f"{probability:.3g}") for count, probability in kept.items()]
-    yield Table("", ("clients with the item", "it is found with probability"), rows)
+    yield Table("", ("clients with the item", "probability that it is found"), rows)
     even, sure = answer["clients_for_even_chance"], answer["clients_for_95_percent"]
     yield f"  an item needs about {even:,} clients to be found with probability 50 %, {sure:,} with 95 %"
     if answer["counts"]:
         spread = f"{answer['count_deviation']:.3g}"
         yield f"  its count is shown with a standard deviation of {spread}; near the threshold it is mostly too high"
-    yield "  in a batch of one window at one collector; a batch of several needs more, for a client has its cap in each"
+    yield "  for a batch of one window at one collector; with several, a client has its cap in each, so more are needed"

@@ -1,4 +1,4 @@
-"""hushcount simulate: collections of a user's own values, compared with theory."""
+"""hushcount simulate: simulate collections of the user's own values, and compare their errors with theory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pipelines.console.tables import facts
 
 
 def simulate(
-    mechanism: Annotated[str, Option(help="Name of the mechanism; a wrong one lists all.")],
+    mechanism: Annotated[str, Option(help="Name of the mechanism; an unknown name lists all.")],
     epsilon: Annotated[float, Option(help="Local budget of one report.")],
     values: Annotated[Path, Option(help="One value a line, text or .gz; or .csv with item and count.")],
     dictionary: Annotated[Path | None, Option(help="Known items, one a line.", show_default="those that occur")] = None,
     runs: Annotated[int, Option(help="Number of collections.", max=1_000_000)] = 10,
-    seed: Annotated[int | None, Option(help="Only to repeat a simulation.", min=0, max=options.MOST_SEED)] = None,
+    seed: Annotated[int | None, Option(help="Seed, to repeat a simulation.", min=0, max=options.MOST_SEED)] = None,
     set_: options.Settings = None,
 ) -> Answer:
-    """Use it to see the errors of a mechanism on your own values before you collect.
+    """Use it before you collect, to see a mechanism's errors on your own values.
 
     Example: hushcount simulate --mechanism ais --epsilon 1 --values words.txt --runs 100
     """

@@ -1,4 +1,4 @@
-"""hushcount job stream: a job that stays up and carries out what runs decide."""
+"""hushcount job stream: a job that never ends and does the work that hushcount run decides on."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pipelines.console.answer import note
 
 def stream(
     config: options.Config = options.HERE,
-    every: Annotated[str, Option(help="Time between two looks for an order, as in 2s.")] = "2s",
+    every: Annotated[str, Option(help="Time between two looks for new work, as in 2s.")] = "2s",
     run_for: Annotated[str | None, Option("--for", help="Time to run, as in 1h; then it ends as by Ctrl-C.")] = None,
     places: Annotated[
-        int, Option(help="Parts of all that waits; each must fit in memory.", min=1, max=MOST_PLACES)
+        int, Option(help="Parts into which the work is split; each must fit in memory.", min=1, max=MOST_PLACES)
     ] = 16,
 ) -> None:
-    """Run it beside hushcount run --watch where an engine starts a job slowly; Ctrl-C ends it, and run goes on alone.
+    """Run it beside hushcount run --watch if the engine is slow to start jobs. After Ctrl-C, run works without it.
 
-    It carries out what run decides, on the deployment's engine, for the campaign files that are there when it starts.
+    It does the work that run decides on, on the deployment's engine, for the campaign files that exist at its start.
 
     Example: hushcount job stream
     """
@@ -38,6 +38,6 @@ def stream(
     carried, left = carried_by(deployment)
     for line in left:
         note(f"  left to hushcount run: {line}", "yellow")
-    # Ctrl-C and SIGTERM end it in order: the engine cancels its job.
+    # Ctrl-C and SIGTERM end it cleanly: the engine cancels its job.
     with suppress(KeyboardInterrupt):
         job(deployment, carried, every=pause, places=places)

@@ -30,7 +30,7 @@ PrivateKeys = Annotated[str, Option("--keys", help="Directory with the operator'
 Serial = Annotated[
     int,
     Option(
-        help="1 for the campaign's first delegation or restart, then one more each time: what has less ends.",
+        help="1 for the campaign's first delegation or restart, then one more each time; smaller ones then end.",
         min=1,
         max=GREATEST_EPOCH,
     ),
@@ -41,9 +41,9 @@ def sign_campaign(
     campaign: options.CampaignFile,
     keys: Annotated[str, Option(help="Directory with the signer's private key, or env:NAME.")],
     delegation: Annotated[Path | None, Option(help="Sign as the publisher that this file names.")] = None,
-    restart: Annotated[Path | None, Option(help="Hand on this file of hushcount campaign restart.")] = None,
+    restart: Annotated[Path | None, Option(help="Include this file of hushcount campaign restart.")] = None,
 ) -> Answer:
-    """Use it so that clients accept the file. The signature goes beside it, and serves the redacted file too.
+    """Use it so that clients accept the file. It writes the signature beside it, also valid for the redacted file.
 
     Example: hushcount campaign sign --campaign words.json --keys operator-keys
     """
@@ -58,14 +58,14 @@ def sign_campaign(
 def delegate(
     campaign: options.CampaignFile,
     keys: PrivateKeys,
-    publisher: Annotated[Path, Option(help="The publisher's public.json or its directory; its newest key is taken.")],
+    publisher: Annotated[Path, Option(help="The publisher's public.json or its directory; its newest key counts.")],
     last_epoch: Annotated[int, Option(help="Last epoch that the publisher may sign.", min=1, max=GREATEST_EPOCH)],
     serial: Serial,
     out: Annotated[Path, Option(help="Delegation file to write.")],
     evaluator_keys: Annotated[
         list[Path] | None,
         Option(
-            help="The evaluator's public.json or its directory: the keys that the publisher may name, one an epoch."
+            help="The evaluator's public.json or its directory: the publisher may use its keys, one for each epoch."
         ),
     ] = None,
 ) -> Answer:
@@ -76,8 +76,8 @@ def delegate(
     operator, newest = directories.active_key(keys, "operator"), directories.verify_keys(publisher, "publisher")[-1]
     file, named = Campaign.read(campaign), listed_keys(evaluator_keys or ())
     if file.is_oblivious != bool(named):
-        needs = "is oblivious: give --evaluator-keys" if file.is_oblivious else "has no evaluator: leave its keys out"
-        raise UsageError(f"campaign {file.id} {needs}, the public.json with keys for the epochs to come")
+        needs = "is oblivious: give" if file.is_oblivious else "has no evaluator: leave out"
+        raise UsageError(f"campaign {file.id} {needs} --evaluator-keys, the evaluator's keys for later epochs")
     made = vouching.delegate(operator, file, newest, last_epoch, serial, named)
     _write(out, "delegation", made.model_dump_json(indent=2) + "\n")
     data = {"publisher": newest.id, "operator": operator.id, "serial": serial, "terms": made.terms}
@@ -93,9 +93,10 @@ def restart(
     serial: Serial,
     out: Annotated[Path, Option(help="Restart file to write.")],
 ) -> Answer:
-    """Use it when a publisher's key was stolen: clients go on from this campaign file, whatever they accepted since.
+    """Use it when a publisher's key was stolen: clients then follow this campaign file, whatever they accepted later.
 
-    It ends all delegations of a smaller serial. Give it to `hushcount campaign sign` with the next file.
+    It ends all delegations with a smaller serial. Give its file to `hushcount campaign sign` with the next campaign
+    file.
 
     Example: hushcount campaign restart --campaign words.json --keys operator --serial 2 --out restart.json
     """
@@ -127,7 +128,7 @@ def write_policy(
     keys: OperatorKeys,
     out: Annotated[Path, Option(help="Policy file to write, for apps.")] = Path("policy.json"),
 ) -> Answer:
-    """Use it to begin an app. The file allows what this campaign costs and no more: read it, and ship it with the app.
+    """Use it to begin an app. The policy allows the cost of this campaign and no more: read it, ship it with the app.
 
     Example: hushcount campaign policy --campaign words.json --keys operator/public.json --out policy.json
     """

@@ -35,44 +35,45 @@ _HOST = re.compile(r"[A-Za-z0-9.:-]{1,255}")
 
 def init(
     directory: Annotated[Path, Argument(help="Directory to make: it must be missing, or empty.", show_default=False)],
-    id: Annotated[str | None, Option(help="Name of the campaign.", show_default="the directory's name")] = None,
+    id: Annotated[str | None, Option(help="Id of the campaign.", show_default="the directory's name")] = None,
     dictionary: Annotated[Path | None, Option(help="File of the values that you expect, one a line.")] = None,
     open_domain: Annotated[bool, Option("--open-domain", help="Any text is a value.")] = False,
     clients: Annotated[
         int | None,
         Option(
-            help="Clients that report in a window, at least, as 1e5: the mechanism is planned for so many.",
+            help="Least number of clients in a window, as 1e5; the mechanism is planned for it.",
             parser=options.number_of_reports,
             metavar="INTEGER",
             show_default="10000",
         ),
     ] = None,
     epsilon: Annotated[
-        float | None, Option(help="Local budget of one report: less tells less of a person.", show_default="2")
+        float | None, Option(help="Local budget of one report; lower means more privacy.", show_default="2")
     ] = None,
     discovery_epsilon: Annotated[
         float | None,
-        Option(help="Epsilon of finding values that are not listed.", show_default="none; 1 with --open-domain"),
+        Option(help="Epsilon for finding unlisted values.", show_default="none; 1 with --open-domain"),
     ] = None,
-    no_discovery: Annotated[bool, Option("--no-discovery", help="Find no values that are not listed.")] = False,
+    no_discovery: Annotated[bool, Option("--no-discovery", help="Do not look for unlisted values.")] = False,
     window: Annotated[
-        str | None, Option(help="Reports of so long are counted together, as 1h.", show_default="1d")
+        str | None, Option(help="Length of a window: its reports are counted together, as 1h.", show_default="1d")
     ] = None,
-    yes: Annotated[bool, Option("--yes", help="Ask nothing: take the defaults of what is not given.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Ask nothing: take the default of each missing option.")] = False,
     min_batch: Annotated[int, Option(help="Fewest reports in a release.", min=1, max=options.MOST_REPORTS)] = 1000,
     host: Annotated[str, Option(help="Address that the collector listens on.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port that the collector listens on.", min=1, max=65535)] = 8080,
     user: Annotated[
-        str | None, Option(help="User whose services these are; root may name another.", show_default="you")
+        str | None, Option(help="User that the services run as; root may name another.", show_default="you")
     ] = None,
 ) -> Answer:
     """Use it to begin: it asks at most six questions, plans, and writes keys, campaign, policy, ledger and services.
 
-    It asks what no option answers, at a terminal only. One operator has all keys then: see deploy/README.md for more.
+    It asks only at a terminal, and only for missing options. One operator then holds all keys: deploy/README.md shows
+    how to share them out.
 
     Example: hushcount init usage --dictionary settings.txt --clients 20000 --epsilon 2 --window 1d
     """
-    # Planning takes longer to import than --help may take.
+    # Not at the top: these imports are slow, and --help must be fast.
     from pipelines.commands.init import planned, wizard
     from pipelines.commands.init.units import service_user
     from pipelines.commands.init.write import Choice, Place, require_new, write
@@ -123,18 +124,18 @@ def init(
 
 
 def _test_value(answers: Answers) -> str:
-    """Return a value for a report that is a test: a short one that no command takes for an option."""
+    """Return a value for a test report: a short value that no command takes for an option."""
     items = () if answers.known is None else answers.known.items
     return min((item for item in items if item[0] != "-"), key=lambda item: (len(item), item), default="test")
 
 
 def _trust(campaign: Campaign) -> list[str]:
-    """Return whom the guarantee trusts, in sentences."""
+    """Return sentences on the parties that the guarantees trust."""
     odds = odds_of(campaign.require_frequency().epsilon)
     sentences = [
         "You hold all keys, so against you only the local guarantee holds: a report changes the odds that a person "
         f"sent one value rather than another by {odds}, whoever sees it.",
-        "The shuffled epsilon holds against those who see results only, as long as you keep to the rules.",
+        "The shuffled epsilon holds against people who see only results, as long as you keep to the rules.",
     ]
     if campaign.discovery is not None:
         sentences.append("You can read every value that is sent for discovery: it is sealed, but not randomised.")
@@ -142,10 +143,10 @@ def _trust(campaign: Campaign) -> list[str]:
 
 
 def _commands(place: Place, answers: Answers, value: str) -> list[str]:
-    """Return the commands to go on with: take reports, count them, send one, and see what became of it."""
+    """Return the next commands: take reports, count them, send one report, and show what became of it."""
     config = shlex.quote(str(place.directory / "deployment.toml"))
     policy = shlex.quote(str(place.directory / "policy.json"))
-    # What the services' user does not own, it could not use.
+    # Run as the services' user, so that this user owns all files.
     own = "" if place.user.is_caller else f"sudo -u {place.user.name} "
     plain = "" if place.is_near else " --plain-http"
     send = f"hushcount send --site {place.site}{plain} --policy {policy}"
@@ -158,7 +159,7 @@ def _commands(place: Place, answers: Answers, value: str) -> list[str]:
 
 
 def _services(place: Place) -> str:
-    """Return the command that starts collector and schedule now and with the machine."""
+    """Return the command that starts collector and schedule, now and at each boot."""
     units = shlex.quote(str(place.directory / "systemd"))
     return (
         f"sudo cp {units}/hushcount-* /etc/systemd/system/ && "
@@ -177,12 +178,12 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
         else f"{len(answers.known.items):,} listed, and 'other': {answers.known.sizes}"
     )
     lines = {
-        "campaign": f"{answers.id}, epoch 1, signed, published: reports are taken from now on",
+        "campaign": f"{answers.id}, epoch 1, signed and published: collectors accept reports from now on",
         "values": listed,
         "mechanism": f"{best.mechanism}, the least error for {answers.clients:,} clients in a window",
         "error": f"{users(best.standard_error_users)} users of {answers.clients:,}, the standard error of a count",
-        "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)}; "
-        f"kept for {duration_text(spans.kept)}",
+        "window": f"{duration_text(spans.window)}; late reports count for {duration_text(spans.grace)} more; reports "
+        f"are kept for {duration_text(spans.kept)}",
         **({"begins": begins} if begins else {}),
         "discovery": "none"
         if found is None
@@ -193,17 +194,17 @@ def _shown(answers: Answers, best: Candidate, data: dict[str, Any]) -> Iterator[
     }
     yield facts(f"deployment {data['directory']}", lines)
     yield ""
-    yield guarantee("what clients are promised, as hushcount privacy says it", data["guarantee"])
+    yield guarantee("guarantee for each client, as hushcount privacy shows it", data["guarantee"])
     yield ""
-    # Wrapped between words, which commands must not be.
+    # This text wraps between words; commands below must not wrap.
     yield Padding(Text(" ".join(data["trust"])), 0)
     yield ""
     collect, run, send, status = data["commands"]
-    yield "Take reports, and count each window when it has ended, in two terminals:"
+    yield "Take reports, and count each window after its end, in two terminals:"
     yield from (f"  {command}" for command in (collect, run))
     yield "or as services:"
     yield f"  {data['services']}"
     if data["user"] == "root":
-        yield Padding(Text("(They run as root. With --user they run as a user who may do less.)"), (0, 0, 0, 2))
-    yield "Send one report to try it, and see what becomes of it:"
+        yield Padding(Text("(The services run as root. Give --user NAME for a user with fewer rights.)"), (0, 0, 0, 2))
+    yield "Send one report to try the deployment, and see what becomes of this report:"
     yield from (f"  {command}" for command in (send, status))

@@ -1,4 +1,4 @@
-"""What follows from the answers: the mechanism, the spans of time, and the limit of the ledger."""
+"""Derive from the answers the mechanism, the spans of time, and the limit of the ledger."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Spans:
     """How long reports are collected, waited for and kept.
 
     Attributes:
-        grace: so long a stream below its minimum batch waits for later windows, two of them at least.
-        kept: what retention keeps: late reports are compared with earlier ones for twice the grace period and a window.
+        grace: how long a stream below its minimum batch waits for later windows; at least two windows.
+        kept: how long retention keeps files; at least two grace periods and a window, in which copies are looked for.
     """
 
     window: timedelta
@@ -42,14 +42,14 @@ class Spans:
 
     @classmethod
     def of(cls, window: timedelta) -> Spans:
-        """Return those that fit a window."""
+        """Return the spans for a length of windows."""
         grace = max(_LEAST_GRACE, 2 * window)
         return cls(window, grace, max(_KEPT, 2 * grace + window))
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the ledger lets all releases of some days cost one client."""
+    """The most that all releases within `renew_days` may cost one client."""
 
     epsilon: float
     delta: float
@@ -57,10 +57,10 @@ class Budget:
 
 
 def mechanism_for(answers: Answers) -> Candidate:
-    """Return the mechanism of the least error for these answers; UsageError if none is possible.
+    """Return the mechanism with the least error for these answers; UsageError if no mechanism fits.
 
-    In an open domain it is one with a sketch: a batch in which discovery found nothing is counted all the same, and
-    values that are found later can be asked of its tally.
+    In an open domain it is a mechanism with a sketch: its tally of a batch can be asked later for values that
+    discovery finds only in later batches.
     """
     task = Task(None, max_tally_mib=_SKETCH_MIB, mechanisms=_SKETCHES)
     if answers.known is not None:
@@ -72,16 +72,16 @@ def mechanism_for(answers: Answers) -> Candidate:
 
 
 def budget_for(campaign: Campaign, window: timedelta) -> Budget:
-    """Return a budget for a tenth more than the windows of its days, each with the fewest reports: at its dearest.
+    """Return a budget for all windows of its days and a tenth more, each with the fewest reports, at the highest cost.
 
-    It bounds what a fault may cost, and promises nobody much.
+    It limits the damage of a fault; as a guarantee to clients it is weak.
     """
     days = max(_RENEWED, math.ceil(window / _DAY))
-    # A change of epochs makes two batches of one window.
+    # In a window with a change of epochs there are two batches.
     windows = math.ceil(1.1 * (timedelta(days=days) / window)) + 1
     stated = statement(campaign, campaign.shuffle.minimum_batch, Senders("client-token"))
     counts = cost_of(stated, "analyze")
-    # Where shuffling so few gains nothing it costs no delta either; shuffling more may.
+    # If shuffling the minimum batch gains nothing, it costs no delta; a larger batch may gain and cost delta.
     each = [Loss(counts.epsilon, max(counts.delta, campaign.shuffle.delta))]
     if campaign.discovery is not None:
         each.append(cost_of(stated, "discover"))
@@ -90,17 +90,17 @@ def budget_for(campaign: Campaign, window: timedelta) -> Budget:
 
 
 def shuffled_guarantee(campaign: Campaign, clients: int) -> dict[str, Any]:
-    """Return what hushcount privacy --campaign answers for so many reports."""
+    """Return the answer of hushcount privacy --campaign for so many reports."""
     gained = amplify(campaign.require_frequency(), clients, campaign.shuffle.delta)
     return shuffled_answer(gained, campaign.shuffle.minimum_batch)
 
 
 def discovery_guarantee(campaign: Campaign) -> dict[str, Any] | None:
-    """Return what hushcount privacy --campaign --discovery answers; None without discovery."""
+    """Return the answer of hushcount privacy --campaign --discovery; None without discovery."""
     return None if campaign.keep_rule is None else discovery_answer(campaign.keep_rule)
 
 
 def _upward(value: float) -> float:
-    """Return a number in three digits that is more than the value by more than what sums are rounded by."""
+    """Round a value up to three digits, by more than the rounding error of sums."""
     scale = 10.0 ** (2 - math.floor(math.log10(value)))
     return float(f"{math.ceil(value * (1.0 + 1e-9) * scale) / scale:.6g}")

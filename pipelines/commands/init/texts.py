@@ -1,4 +1,4 @@
-"""The texts of a new deployment: its file, and an app that reports to it."""
+"""The texts that `hushcount init` writes: the deployment file, and an app that reports to the deployment."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from pipelines.commands.init.planned import Spans
 
 _FILE = """\
 # One machine and one operator, made by hushcount init. Paths are relative to this file.
-# Every key of it: docs/deployment-file.md
-store = "store"  # segments, batches, results, and the log of what was decided
+# All its keys: docs/deployment-file.md
+store = "store"  # segments, batches, results, and the logs of the parties' decisions
 ledger = "ledger.db"  # charges every release: copy it after every run
-collectors = ["one"]  # a window is due as soon as each of them closed it
+collectors = ["one"]  # a window is due as soon as all of them have closed it
 
 [windows]
 length = {window}  # counted from Thursday, 1970-01-01, 00:00 UTC: windows of 7d begin on Thursdays
-grace = {grace}  # late reports count so long; too few of them wait so long for more
+grace = {grace}  # how long late reports still count, and too few reports wait for more
 
-[retention]  # what is older is deleted, once every step has used it
-segments = {kept}  # what clients sent
-shuffled = {kept}  # the same without senders
+[retention]  # older files are deleted, once every job has used them
+segments = {kept}  # reports as clients sent them
+shuffled = {kept}  # the same reports without their senders
 released = {kept}  # sealed values that enough clients sent
-dead_letters = {kept}  # what was rejected
+dead_letters = {kept}  # rejected reports
 
 [collector]
 name = "one"
-host = {host}  # put a proxy with TLS before it, which forwards /v1/ only
+host = {host}  # put a proxy with TLS in front, which forwards /v1/ only
 port = {port}
-authentication = "client-token"  # the cap counts by the token
+authentication = "client-token"  # the cap counts reports by this token
 
 [metrics]
 textfile = "run.prom"  # numbers of each run, for Prometheus' node_exporter
 
 [next_epoch.{id}]
-sign_with = "operator-keys"  # after a signed campaign file none is published unsigned
+sign_with = "operator-keys"  # after a signed campaign file, an unsigned one is refused
 {joins}
 """
 _LISTED = "review = true  # found values join the dictionary when hushcount campaign review approves them"
-_OPEN = "review = false  # any text is a value: what is found is followed, and there is no dictionary that it joins"
+_OPEN = "review = false  # any text is a value: found values join the items to follow, there is no dictionary"
 _APP = '''\
-"""An app reports a value: it needs `pip install ./hushcount` and policy.json, and keeps what it must in a folder."""
+"""An app that reports a value. It needs `pip install ./hushcount` and policy.json, and keeps its state in a folder."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -50,14 +50,14 @@ from hushcount.delivery import Sender
 
 policy, window = Path(__file__).with_name("policy.json"), timedelta(seconds={seconds})
 with Sender({site!r}, policy, folder="app-state", window=window) as sender:
-    sender.report({value!r})  # on disk when it returns; a thread sends it within minutes
+    sender.report({value!r})  # saves the report on disk; a thread sends it within minutes
 '''
 
 
 def deployment_text(id: str, spans: Spans, host: str, port: int, *, listed: bool) -> str:
     """Return the deployment file of a campaign; `listed`: it has a dictionary."""
     quoted = {name: f'"{duration_text(span)}"' for name, span in vars(spans).items()}
-    # A dot would begin a table in the table.
+    # In TOML an unquoted dot in the id would begin another table.
     name, joins = f'"{id}"' if "." in id else id, _LISTED if listed else _OPEN
     lines = _FILE.format(**quoted, host=f'"{host}"', port=port, id=name, joins=joins)
     return "".join(f"{_aligned(line)}\n" for line in lines.splitlines())
@@ -80,6 +80,6 @@ def app_text(site: str, value: str, window: timedelta) -> str:
 
 
 def _aligned(line: str) -> str:
-    """Put the comment after a value where the others of the file are."""
+    """Align the comment after a value with the other comments of the file."""
     value, mark, comment = line.partition("  #")
     return f"{value.rstrip():<31}{mark}{comment}" if mark else line

@@ -1,4 +1,4 @@
-"""systemd's units of a deployment: those of deploy/systemd, with its paths and its user."""
+"""The systemd units of a deployment: those in this folder, with its paths and its user."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pathlib import Path
 from hushcount.errors import UsageError
 
 _HOMES = ("/home", "/root", "/run/user")
-"""What ProtectHome=yes empties."""
+"""Directories that ProtectHome=yes hides."""
 _STATE = ("StateDirectory", "StateDirectoryMode")
 
 
 @dataclass(frozen=True)
 class User:
-    """Whose processes the services are."""
+    """The user that the services run as."""
 
     name: str
     group: str
@@ -29,30 +29,30 @@ class User:
 
     @property
     def is_caller(self) -> bool:
-        """Whether it is who runs this process."""
+        """Whether this process runs as this user."""
         return self.uid == os.geteuid()
 
 
 def service_user(name: str | None) -> User:
-    """Return the user of that name, by default who runs this process.
+    """Return the user of that name, by default the user of this process.
 
     Raises:
-        UsageError: there is no such user, or only root could give it files.
+        UsageError: there is no such user, or only root could give files to that user.
     """
     try:
         entry = pwd.getpwuid(os.geteuid()) if name is None else pwd.getpwnam(name)
         user = User(entry.pw_name, getgrgid(entry.pw_gid).gr_name, entry.pw_uid, entry.pw_gid)
     except (KeyError, ValueError):
         raise UsageError(
-            f"user is {name or os.geteuid()!r}, must be one of this machine: sudo useradd --system NAME makes one"
+            f"user is {name or os.geteuid()!r}, must be a user of this machine: sudo useradd --system NAME makes one"
         ) from None
     if not user.is_caller and os.geteuid() != 0:
-        raise UsageError(f"user is {name!r}, must be who runs this: only root can give files to another user")
+        raise UsageError(f"user is {name!r}, must be you: only root can give files to another user")
     return user
 
 
 def program() -> tuple[str, ...]:
-    """Return the words that run this command as a service does, by an absolute path."""
+    """Return the words with which a service runs this program, by an absolute path."""
     beside = Path(sys.executable).with_name("hushcount")
     return (str(beside),) if beside.exists() else (sys.executable, "-m", "pipelines")
 
@@ -61,7 +61,7 @@ def units(directory: Path, user: User) -> dict[str, str]:
     """Return the text of each unit by its name, for a deployment in a directory with an absolute path."""
     keys = [directory / name for name in ("keys", "operator-keys")]
     config, words = directory / "deployment.toml", program()
-    # An environment below a home may lead to a Python in another one.
+    # A virtual environment may use a Python that lies below another user's home.
     at_home = any(_is_below_home(path) for path in (directory, Path(words[0]), Path(sys.base_prefix)))
     common: dict[str, str | None] = {"User": user.name, "Group": user.group, **dict.fromkeys(_STATE)}
     if at_home:
@@ -87,9 +87,9 @@ def units(directory: Path, user: User) -> dict[str, str]:
 
 
 def _changed(text: str, settings: Mapping[str, str | None]) -> str:
-    """Return a unit with other values of some settings; None takes one out, with the comment above it.
+    """Return a unit with other values of some settings; None removes a setting and the comment above it.
 
-    What the unit does not have yet goes below Group.
+    Settings that the unit lacks are added below Group.
     """
     lines: list[str] = []
     missing = {name: value for name, value in settings.items() if value and f"\n{name}=" not in text}
@@ -122,6 +122,6 @@ def _paths(before: str, *paths: Path) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as systemd reads it: %, quotes and backslashes mean something to it."""
+    """Return a word quoted for systemd, in whose files %, quotes and backslashes have a meaning."""
     safe = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{safe}"' if not all(letter.isalnum() or letter in "/._-=%+:@$" for letter in safe) else safe

@@ -1,4 +1,4 @@
-"""What `hushcount init` must know: six prompts, each with an option, mostly a default, and a check of its answer."""
+"""The six prompts of `hushcount init`: each has an option, a check of its answer, and mostly a default."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from pipelines.console.prompts import prompt, repeated
 
 Name = Literal["id", "values", "clients", "epsilon", "discovery", "window"]
 OPEN = "open"
-"""The answer of who has no list of values."""
+"""The answer for "no list of values"."""
 NONE = "no"
-"""The answer of who looks for no values that are not listed."""
+"""The answer for "no discovery"."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What the six prompts were about.
+    """The answers to the six prompts.
 
     Attributes:
-        id: of the campaign.
-        dictionary: file of the values that are listed.
-        known: these; both are None for an open domain.
-        clients: how many report in a window, at least.
-        epsilon: local, of one report.
-        discovery: epsilon of discovery; None for none.
+        id: id of the campaign.
+        dictionary: file of the listed values; None for an open domain.
+        known: the listed values; None for an open domain.
+        clients: the least number of clients that report in a window.
+        epsilon: local epsilon of one report.
+        discovery: epsilon of discovery; None: no discovery.
         window: length of a window.
     """
 
@@ -53,7 +53,7 @@ class Answers:
 
     @property
     def delta(self) -> float:
-        """Of the shuffled guarantee and of discovery: far below one report in all."""
+        """Delta of the shuffled guarantee and of discovery: far below 1 / clients."""
         return min(1e-8, 0.01 / self.clients)
 
 
@@ -62,10 +62,10 @@ class Prompt:
     """One prompt.
 
     Attributes:
-        text: in a line of a narrow terminal.
-        option: what answers it on the command line.
-        read: from a text and the earlier answers to the value; UsageError, with a sentence, if it cannot be.
-        default: from the earlier answers; None: there is none.
+        text: the text, which fits in one line of a narrow terminal.
+        option: the option that answers it on the command line.
+        read: turns a text and the earlier answers into the value; UsageError says why the text is invalid.
+        default: returns the default, from the earlier answers; None: the prompt has no default.
     """
 
     text: str
@@ -75,13 +75,13 @@ class Prompt:
 
 
 def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
-    """Return the prompts, in their order; the directory's name is the default id."""
+    """Return the prompts in their order; the directory's name is the default of the id."""
     return {
         "id": Prompt(
             "What is the campaign called, in files and commands?", "--id", _id, lambda _: _proposed(directory)
         ),
         "values": Prompt(
-            f"Which file has the values that you expect, one a line? ('{OPEN}': any text)",
+            f"Which file lists the values that you expect, one a line? ('{OPEN}': any text)",
             "--dictionary FILE, or --open-domain for any text",
             _values,
             lambda _: None,
@@ -93,13 +93,13 @@ def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
             lambda _: f"{max(10_000, minimum_batch)}",
         ),
         "epsilon": Prompt(
-            "Epsilon of a report? (less tells less of a person, more is more exact)",
+            "Epsilon of a report? (lower: more privacy; higher: smaller errors)",
             "--epsilon",
             _epsilon,
             lambda _: "2",
         ),
         "discovery": Prompt(
-            f"Epsilon for finding values that are not listed? (as 1; '{NONE}': find none)",
+            f"Epsilon for finding unlisted values? (as 1; '{NONE}': find none)",
             "--discovery-epsilon, or --no-discovery",
             _discovery,
             lambda known: "1" if known["values"] is None else NONE,
@@ -114,10 +114,10 @@ def prompts(directory: Path, minimum_batch: int) -> dict[Name, Prompt]:
 
 
 def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None], *, asks: bool) -> Answers:
-    """Return the answers: those given, and of the others what a person types, or the defaults.
+    """Return the answers: from options first, else from a person if `asks`, else the defaults.
 
     Raises:
-        UsageError: an answer cannot be; or a prompt without a default has none, and nobody is asked.
+        UsageError: an answer is invalid, or a prompt without option and default cannot be asked.
     """
     known: dict[Name, Any] = {}
     for name, one in prompts(directory, minimum_batch).items():
@@ -127,7 +127,7 @@ def answers(directory: Path, minimum_batch: int, given: Mapping[Name, str | None
             if asks:
                 text = prompt(one.text, one.option, partial(_check, one, known), text)
             elif text is None:
-                raise UsageError(f"{name} must be given, for nobody is asked: give {one.option}")
+                raise UsageError(f"{name} is missing and has no default, and init cannot ask here: give {one.option}")
         known[name] = one.read(text, known)
     path, listed = known["values"] or (None, None)
     return Answers(known["id"], path, listed, known["clients"], known["epsilon"], known["discovery"], known["window"])
@@ -157,7 +157,7 @@ def _values(text: str, _: Mapping[Name, Any]) -> tuple[Path, Dictionary] | None:
     if not text.isprintable():
         raise UsageError(f"dictionary is {repeated(text)}, must be the path of a file, in printable characters")
     try:
-        # A shell does it on the command line, and nobody for what is typed at a one.
+        # On a command line the shell expands ~; at a prompt we must.
         path = Path(text).expanduser()
     except RuntimeError:
         path = Path(text)
@@ -171,8 +171,8 @@ def _clients(minimum_batch: int, text: str, _: Mapping[Name, Any]) -> int:
         number = -1
     if number < minimum_batch:
         raise UsageError(
-            f"clients is {repeated(text)}, must be a whole number from {minimum_batch}, the minimum batch, on: fewer "
-            f"reports are never released, so choose a window in which more come"
+            f"clients is {repeated(text)}, must be a whole number of at least {minimum_batch}, the minimum batch: "
+            f"fewer reports are never released, so choose a longer window"
         )
     return number
 

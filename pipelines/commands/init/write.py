@@ -1,4 +1,4 @@
-"""Write a deployment into a new directory, whole or not at all."""
+"""Write a deployment into a new directory, completely or not at all."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _PRIVATE = 0o077
 
 @dataclass(frozen=True)
 class Place:
-    """Where and as whom the services run.
+    """The directory, the address and the user of the services.
 
     Attributes:
-        directory: of the deployment, an absolute path.
-        host, port: where the collector listens.
-        user: whose processes they are.
+        directory: directory of the deployment, an absolute path.
+        host, port: address on which the collector listens.
+        user: user that the services run as.
     """
 
     directory: Path
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def is_near(self) -> bool:
-        """Whether no other machine reaches it, so that clients take plain http."""
+        """Whether only this machine reaches the address, so that clients accept plain http."""
         try:
             Site(self.site)
         except UsageError:
@@ -76,29 +76,29 @@ def require_new(directory: Path) -> None:
     """Check that a directory can be made, or is empty.
 
     Raises:
-        UsageError: it cannot be named in a unit, or something is there, or the directory that it is to be in is not.
+        UsageError: its name cannot stand in a unit, or it exists and is not empty, or its parent does not exist.
     """
     if not str(directory).isprintable():
         raise UsageError(f"directory is {str(directory)!r}, must have a name of printable characters")
     if not directory.parent.is_dir():
-        raise UsageError(f"directory is {directory}, but {directory.parent} is no directory: make it first")
+        raise UsageError(f"directory is {directory}, but {directory.parent} is not a directory: make it first")
     if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"directory {directory} is not empty: hushcount init writes a new one, give another name")
+        raise UsageError(f"directory is {directory}, must be missing or empty: give another name")
 
 
 def write(place: Place, answers: Answers, choice: Choice, test_value: str) -> tuple[Campaign, Budget]:
     """Write all files of a deployment, publish its first epoch, and set the limit of its ledger.
 
-    The directory appears with its last file; if this ends before, by an exception or a signal that can be caught,
-    nothing is left of it. What a killed process left goes with the next try. All is for its user alone.
+    The directory appears when all its files are written. After an exception, or a signal that can be caught, no file
+    is left; the next try removes the files of a killed process. Only the services' user can read the directory.
 
     Returns:
-        The campaign, and what its ledger allows.
+        The campaign, and the budget of its ledger.
 
     Raises:
-        UsageError: it cannot be written, or appeared meanwhile.
+        UsageError: the directory cannot be written, or somebody else made it meanwhile.
     """
-    # Directories of keys, campaigns and the ledger are made by what makes them for everybody.
+    # The functions below create files that everybody may read; this mask keeps them private.
     mask = os.umask(_PRIVATE)
     try:
         with _whole(place.directory) as partial:
@@ -137,7 +137,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
         "app.py": app_text(place.site if place.is_near else f"https://{place.host}", test_value, answers.window),
         **{f"systemd/{name}": text for name, text in units(place.directory, place.user).items()},
     }
-    # A service may write there only if they are there when it starts.
+    # systemd lets a service write to these directories only if they exist when it starts.
     for name in ("systemd", "store", "journal"):
         (folder / name).mkdir()
     for name, text in texts.items():
@@ -149,7 +149,7 @@ def _written(folder: Path, place: Place, answers: Answers, choice: Choice, test_
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """Yield a hidden directory beside the target, which gets its name if the block ends without an exception."""
+    """Yield a hidden directory beside the target; rename it to the target if the block ends without an exception."""
     try:
         _sweep(target)
         partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.init")
@@ -158,11 +158,11 @@ def _whole(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"cannot make {target} in {target.parent}: {error.strerror}") from None
     try:
-        # Nobody sweeps away what is locked.
+        # `_sweep` leaves locked directories alone.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield partial
         try:
-            # Fails, as a whole, if anything has been put there.
+            # Fails without a change if the target has got files meanwhile.
             os.rename(partial, target)
         except OSError as error:
             raise UsageError(f"cannot make {target}: {error.strerror}; nothing was written") from None
@@ -172,7 +172,7 @@ def _whole(target: Path) -> Iterator[Path]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed processes left of the same directory: it holds keys that nobody uses."""
+    """Remove hidden directories that killed processes left for the same target: they hold unused keys."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.init"):
         with suppress(OSError):
             descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
