@@ -1,4 +1,4 @@
-"""hushcount ask: what results say of items and of groups of items, what changed, and how sure that is."""
+"""hushcount ask: query results for items and groups of items, their changes, and the errors of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def top(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to see what is used most: the most frequent detected items of the newest window.
+    """Use it to see the most frequent detected items of the newest window.
 
     Example: hushcount ask top
     """
@@ -58,7 +58,7 @@ def item(
     out: options.OutTable = None,
     plot: options.Plot = None,
 ) -> Answer:
-    """Use it to follow items over windows; without --item, those that are detected in a window.
+    """Use it to follow items over windows; without --item, the items that are detected in any of them.
 
     Example: hushcount ask item --item dark-mode --plot dark-mode.png
     """
@@ -99,7 +99,7 @@ def sum_(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it for items that count as one thing: those of several --item are added up. The error is that of the sum.
+    """Use it for items that count as one thing: it adds up all --item, and shows the error of the sum.
 
     Example: hushcount ask sum --item dark-mode --item night-mode
     """
@@ -115,7 +115,7 @@ def sum_(
     groups = read_groups([source], chosen, together=True)
     table = sums_table(source.counted, groups)
     chief = set(largest_groups(table)[:show])
-    # Of a tree, the largest nodes in the order of the tree.
+    # Of a tree of paths, show the largest nodes in the order of the tree.
     names = [one.name for one in groups if by_prefix is None or one.name in chief][:show]
     says = [
         *sentences.of_sums(table, len(groups), len(names), of_paths=by_prefix is not None),
@@ -143,7 +143,7 @@ def total(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it for a month: the total over windows with the error of the total; without a choice, of each item.
+    """Use it for a month: the total over windows, with its error; of each item if you choose none.
 
     Example: hushcount ask total --last 30 --item dark-mode
     """
@@ -171,7 +171,7 @@ def new(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to see what discovery found, when, and how often it was counted since. Anybody may have sent a value.
+    """Use it to see found values, when each was found, and its counts since then. Strangers may have sent them.
 
     Example: hushcount ask new
     """
@@ -206,9 +206,9 @@ def change(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to learn what rose and what fell, and whether chance explains it; without a choice, of all items.
+    """Use it to see rises and falls, and whether chance explains them; of all items if you choose none.
 
-    Of two --result the first one is before.
+    With two --result, the first is the side before.
 
     Example: hushcount ask change --last 7
     """
@@ -244,7 +244,7 @@ def compare(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it for two campaigns, such as platforms, or two results: where do items differ that both know?
+    """Use it to compare two campaigns, such as platforms, or two results, in the items that both know.
 
     Example: hushcount ask compare --config deployment.toml --campaign ios --campaign android
     """

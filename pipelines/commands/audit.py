@@ -1,4 +1,4 @@
-"""hushcount campaign audit: compare what several places were shown of a campaign's history."""
+"""hushcount campaign audit: compare the histories of a campaign that several places were shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipelines.console.tables import Table
 
 def audit_campaign(
     places: Annotated[
-        list[str], Argument(help="Collectors, as in https://a.example.com; saved logs; campaign files that apps got.")
+        list[str], Argument(help="Collectors, as https://a.example.com; saved logs; campaign files of apps.")
     ],
     campaign: options.CampaignId = None,
     config: options.Config = options.HERE,
@@ -36,14 +36,14 @@ def audit_campaign(
     ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
-    """Use it to see whether everybody was shown one history. Exit status 1: a fork, or a file that nobody vouches for.
+    """Use it to check that everybody was shown the same history. Exit status 1: a fork, or no valid signature.
 
-    Run it from several networks: save what each collector serves as /v1/campaigns/ID/log, and compare all of it here.
+    Run it from several networks: save /v1/campaigns/ID/log of each collector there, and compare all files here.
 
     Example: hushcount campaign audit --campaign settings https://a.example.com https://b.example.com log-at-home.json
     """
     if campaign is None:
-        # Not at the top: whoever audits from elsewhere names the campaign, and has no deployment.
+        # Not at the top: an auditor elsewhere names the campaign and has no deployment.
         from pipelines.deployment.campaigns import require_campaign
         from pipelines.deployment.settings import Deployment
 
@@ -62,12 +62,12 @@ def audit_campaign(
                 seen.append(seen_in_file(f"campaign file of {place}", one))
                 unsigned += _fault(trusted, one, signature, place)
     if len(places) == 1:
-        note("one place shows no fork: give also what others were shown, such as a log that was saved elsewhere")
+        note("one place alone cannot show a fork: give other places too, such as a log that was saved elsewhere")
     return _answer(seen, unsigned)
 
 
 def _of_site(site: Site, campaign: str) -> Iterator[tuple[Campaign | CampaignLog, CampaignSignature | None]]:
-    """Yield what a client is shown by a collector."""
+    """Yield the newest campaign file and the log of epochs that a collector shows to clients."""
     shown = read_publication(fetch_documents(site, campaign, {}, MACHINE.seconds()), campaign)
     if shown.log is None:
         raise UsageError(f"{site.address} serves no log of campaign {campaign}: ask its operator")
@@ -113,5 +113,5 @@ def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
     faults = list(unsigned)
     if found:
         first = min(found, key=lambda fork: fork.epoch)
-        faults.insert(0, f"{first}: somebody was shown another campaign, report nothing to it and ask the operator")
+        faults.insert(0, f"{first}: somebody was shown another history; send no report to it, and ask the operator")
     return Answer(data, [table, pairs] if found else [table], "; ".join(faults))

@@ -155,7 +155,7 @@ def new_campaign(
     if epsilon is not None and epsilon > _HIGH_EPSILON:
         note(
             f"warning: epsilon is {epsilon:g}, above {_HIGH_EPSILON:g}: one report multiplies the odds between two "
-            f"values by up to {math.exp(epsilon):,.0f}, so whoever opens a report nearly always knows the value"
+            f"values by up to {math.exp(epsilon):,.0f}, so a report nearly reveals its value to whoever opens it"
         )
     return _described(campaign, out)
 

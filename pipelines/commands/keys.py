@@ -33,9 +33,9 @@ _ROLES: dict[RoleName, tuple[Role, ...]] = {
     "handing-on": ("shuffler", "aux_signer", "analyzer_signer"),
 }
 KeysOption = Annotated[Path, Option("--keys", help="Key directory of hushcount keys new.")]
-DaysOption = Annotated[int, Option(help="Days that clients may seal to these keys.", max=36_500)]
+DaysOption = Annotated[int, Option(help="Days for which the keys are valid.", max=36_500)]
 NumberOption = Annotated[
-    int, Option("--number", help="With the role evaluator: keys to make, one for each epoch to come.", min=1, max=1000)
+    int, Option("--number", help="With the role evaluator: number of keys, one for each epoch.", min=1, max=1000)
 ]
 WrapOption = Annotated[
     str | None, Option(help="Key service to wrap the private keys: gcp-kms://projects/... or aws-kms://arn:aws:kms:...")
@@ -49,8 +49,9 @@ def new_keys(
         RoleName,
         Option(
             metavar="ROLE",
-            help="Who the keys are for. analyzer and aux-server (both) open reports; evaluator evaluates for clients; "
-            "operator, publisher, shuffler, aux-signer and analyzer-signer sign. handing-on means the last three.",
+            help="Role of the keys. Keys of analyzer and aux-server (both) open reports; evaluator keys make "
+            "evaluations; operator, publisher, shuffler, aux-signer and analyzer-signer keys sign. handing-on means "
+            "the last three.",
         ),
     ] = "both",
     number: NumberOption = 1,
@@ -65,7 +66,7 @@ def new_keys(
 
 
 def list_keys(keys: KeysOption) -> Answer:
-    """Use it to see which keys may be retired, and to give others a public key. It never shows a private key.
+    """Use it to see which keys may be retired, and to copy public keys. It never shows a private key.
 
     Example: hushcount keys list --keys keys
     """
@@ -74,16 +75,16 @@ def list_keys(keys: KeysOption) -> Answer:
 
 def rotate_keys(
     keys: KeysOption,
-    overlap: Annotated[str, Option(help="Time that the old keys still open reports, as in 7d.")],
+    overlap: Annotated[str, Option(help="Time for which the old keys still open reports, as in 7d.")],
     role: Annotated[
-        RoleName | None, Option(metavar="ROLE", help="As of hushcount keys new.", show_default="all in the directory")
+        RoleName | None, Option(metavar="ROLE", help="As for keys new.", show_default="all roles in the directory")
     ] = None,
     begins: options.Begins = None,
     days: DaysOption = 365,
     number: NumberOption = 1,
     wrap: WrapOption = None,
 ) -> Answer:
-    """Use it before the campaign file of the next epoch. The old keys stay until you retire them.
+    """Use it before you make the campaign file of the next epoch. The old keys stay until you retire them.
 
     Example: hushcount keys rotate --keys keys --overlap 7d
     """
@@ -98,21 +99,21 @@ def retire_key(
     keys: KeysOption,
     id: Annotated[str, Option(help="Id of the key, from hushcount keys list.")],
     early: Annotated[
-        bool, Option("--early", help="Even during its overlap with the next key; an evaluator's key at any time.")
+        bool, Option("--early", help="Also during the overlap with the next key; an evaluator's key at any time.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> Answer:
     """Use it when keys list says that a key may be retired: its reports count as retired_key from then on.
 
-    While an evaluator's key is valid, give --early: the directory does not know when its epoch is over, and hushcount
-    doctor says when the key may go.
+    Give --early to retire an evaluator's key that is still valid: the key directory does not know when its epoch is
+    over. hushcount doctor says when to retire such a key.
 
-    It overwrites and removes the file; an SSD, a snapshot or a backup may still keep the old bytes.
+    This overwrites and removes the key file; an SSD, a snapshot or a backup may still keep the old bytes.
 
     Example: hushcount keys retire --keys keys --id 0123456789abcdef
     """
     key = rotation.require_retirable(keys, read_listing(keys), id, MACHINE.now(), early)
-    lost = "verify what was released of its epoch" if key.role == "evaluator" else "open its reports"
+    lost = "verify released values of its epoch" if key.role == "evaluator" else "open its reports"
     question = f"Destroy the {key.role} key {id}? Nobody can ever {lost} again"
     if not yes and not confirm(question, err=True):
         note("nothing was done")
@@ -126,9 +127,9 @@ def rehearse_keys(
     keys: Annotated[list[str], Option(help="Key directory or env:NAME; once for each party.")],
     party: options.Party = "both",
 ) -> Answer:
-    """Use it before you publish an epoch. Exit status 1: a party cannot open what clients will send.
+    """Use it before you publish an epoch. Exit status 1: a party cannot open the reports that clients will send.
 
-    It sends made-up reports through the jobs in a temporary directory; it keeps, charges and sends nothing.
+    It runs the jobs on made-up reports in a temporary directory; it keeps, charges and sends nothing.
 
     Example: hushcount keys rehearse --campaign next.json --keys keys
     """

@@ -1,4 +1,4 @@
-"""What an operator's machine runs: collect, evaluate, run, doctor, and repair segments."""
+"""The commands of an operator's machine: collect, evaluate, run, doctor, and repair segments."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pipelines.schedule.work import Say
 
 _LOOK_SECONDS = 900.0
-"""A watch looks at alerts and numbers when something was done, and at least so often."""
+"""A watch computes alerts and metrics after a look that did work, and at least once in so many seconds."""
 
 
 def collect(config: options.Config = options.HERE) -> None:
-    """Run it on the collector's machine until SIGTERM or Ctrl-C: it then uploads all reports that it acknowledged.
+    """Run it on the collector's machine. At SIGTERM or Ctrl-C it uploads all reports that it acknowledged, and ends.
 
     Example: hushcount collect
     """
@@ -59,21 +59,21 @@ def evaluate(config: options.Config = options.HERE) -> None:
 
 def run(
     config: options.Config = options.HERE,
-    watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only what was due.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Repeat until stopped; print only work and problems.")] = False,
     every: Annotated[str, Option(help="With --watch: time between two looks, as in 30s or 5m.")] = "30s",
     wait: Annotated[bool, Option("--wait", help="Wait until another run of the same parties ends.")] = False,
     clock_is_right: Annotated[
-        bool, Option("--clock-is-right", help="Trust this clock, though it is far ahead.")
+        bool, Option("--clock-is-right", help="Trust this machine's clock although it is far ahead.")
     ] = False,
     log_was_restored: Annotated[
-        bool, Option("--log-was-restored", help="Begin a new log where one was lost; give up what is not known.")
+        bool, Option("--log-was-restored", help="Replace a lost log by a new one; give up unknown reports.")
     ] = False,
     ledger_was_lost: Annotated[
-        bool, Option("--ledger-was-lost", help="Charge in this ledger, though the log names another.")
+        bool, Option("--ledger-was-lost", help="Charge this ledger although the log names another one.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Call it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
+    """Run it from a schedule, or once with --watch. Each step is done once; the next run resumes a killed one.
 
     Example: hushcount run
     """
@@ -87,8 +87,8 @@ def run(
     vouched = Vouched(clock_is_right, log_was_restored, ledger_was_lost)
     if watch and vouched != Vouched():
         raise UsageError(
-            "options --clock-is-right, --log-was-restored and --ledger-was-lost are for one run, and --watch would "
-            "believe them forever: give one or the other"
+            "options --clock-is-right, --log-was-restored and --ledger-was-lost are for one run, but --watch repeats "
+            "runs forever: leave --watch out, run once with the option, then start --watch again"
         )
     console = progress_console()
     look = partial(once, vouched=vouched, console=console)
@@ -106,7 +106,7 @@ def run(
 def _watch(
     config: Path, look: Callable[..., Done], say: Say, pause: timedelta, console: Console, as_json: bool
 ) -> None:
-    """Look again and again, until a signal comes; a look that fails is told, and the next one follows."""
+    """Look again and again until a signal comes; if a look fails, print the error and go on with the next look."""
     from pipelines.deployment.settings import Deployment
     from pipelines.files.storage_errors import told
     from pipelines.log.log import Logs
@@ -122,16 +122,16 @@ def _watch(
             if kept is None or kept[0] != deployment:
                 kept = deployment, Logs(deployment)
             unless_stopped = partial(_say_unless_stopped, stop, say)
-            # No wait for another run: no signal could interrupt it.
+            # Do not wait for another run: no signal could interrupt that wait.
             work = partial(look, deployment, wait=False, say=unless_stopped, logs=kept[1])
             done = _look(deployment, kept[1], numbers, work, pace.is_due)
         except _Stopped:
             return
         except Exception as error:
-            # The next look may find the store back, or the campaign file mended.
+            # By the next look the store may be back, or the campaign file corrected.
             _print(console, "bold red", f"error: {told(error)}")
         else:
-            # It says once that something waits, not at every look.
+            # Print each waiting thing once, not at every look.
             news = [line for line in done.waiting if line not in waited]
             if news or not done.is_quiet:
                 _show_done(done, as_json, news)
@@ -141,14 +141,14 @@ def _watch(
 
 
 class _Pace:
-    """When a watch looks at alerts and numbers: they need all that status reads."""
+    """Decides when a watch computes alerts and metrics, which are as expensive as `status`."""
 
     def __init__(self) -> None:
         self._last = -math.inf
         self._before: Done | None = None
 
     def is_due(self, done: Done) -> bool:
-        # A problem of the look before, such as an alert that reached nobody, lasts until a look finds it gone.
+        # Compute them again after a look with a problem, such as an undelivered alert, to see whether it is cured.
         failed = self._before is not None and bool(self._before.problems)
         self._before = done
         if done.is_quiet and not failed and MACHINE.steady() - self._last < _LOOK_SECONDS:
@@ -160,7 +160,7 @@ class _Pace:
 def _look(
     deployment: Deployment, logs: Logs, numbers: Looks, work: Callable[[], Done], is_due: Callable[[Done], bool]
 ) -> Done:
-    """Take one look: do what is due, tell whom it concerns, and record the numbers, also of a look that failed."""
+    """Take one look: do the due work, send alerts, and record the metrics, also those of a failed look."""
     from pipelines.files.storage_errors import told
     from pipelines.monitoring.telling import tell
     from pipelines.schedule.done import Done
@@ -169,7 +169,7 @@ def _look(
     try:
         done = work()
     except AnotherRun:
-        # It records its own look.
+        # The other run records its own look.
         raise
     except Exception as error:
         failed = Done(problems=[told(error)])
@@ -185,23 +185,23 @@ def _look(
 
 
 def _print(console: Console, style: str, line: str) -> None:
-    """Print a line with the time: a run may take hours, and a watch years."""
+    """Print a line with the time: a run may last hours, and a watch years."""
     console.print(f"{stamp(MACHINE.now())} {line}", style=style, soft_wrap=True)
 
 
 class _Stopped(BaseException):
-    """The run was told to stop, and its next step has not begun."""
+    """Raised between two steps of a run after a signal told it to stop."""
 
 
 def _say_unless_stopped(stop: threading.Event, say: Say, line: str) -> None:
-    """Say which step begins, or end the run before it: all that is due may take hours."""
+    """Say which step begins, or end the run before this step if a signal came: all due steps may take hours."""
     if stop.is_set():
         raise _Stopped
     say(line)
 
 
 def _on_signals() -> threading.Event:
-    """Return an event that SIGTERM sets: a watching run then ends after its present step."""
+    """Return an event that SIGTERM sets, so that a watch ends after its present step."""
     stop = threading.Event()
 
     def heard(_number: int, _frame: FrameType | None) -> None:
@@ -249,9 +249,9 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
 
 def doctor(
     config: options.Config = options.HERE,
-    test_alert: Annotated[bool, Option("--test-alert", help="Send the receiver of [alerts] a test.")] = False,
+    test_alert: Annotated[bool, Option("--test-alert", help="Send a test alert to the receiver of [alerts].")] = False,
 ) -> Answer:
-    """Use it after a change of the deployment, or when a run fails. Exit status 1: at least one check is bad.
+    """Use it after you change the deployment, or when a run fails. Exit status 1: at least one check is bad.
 
     Example: hushcount doctor
     """
@@ -272,10 +272,10 @@ def doctor(
 
 
 def relist_segments(config: options.Config = options.HERE) -> Answer:
-    """Use it after a collector lost its disk, or a manifest was lost: the next run then counts these segments.
+    """Use it after a collector lost its disk, or a manifest was lost: the next run then counts the listed segments.
 
-    A running collector lists its own. If a segment's name does not say how senders were told apart, it counts as
-    authentication none.
+    A running collector lists its own segments. If a segment's name does not say how clients were told apart, the
+    segment counts as authentication none.
 
     Example: hushcount repair segments
     """
@@ -294,13 +294,13 @@ def relist_segments(config: options.Config = options.HERE) -> Answer:
     listed = {path: reports for one in done.values() for path, reports in one.segments.items()}
     lines = [f"listed again: {path}, {reports:,} reports" for path, reports in listed.items()]
     lines += [
-        f"warning: nothing says how the senders of {path} were told apart: it counts as authentication none, and so "
-        "does every batch that it joins"
+        f"warning: the name of {path} does not say how clients were told apart: it counts as authentication none, and "
+        "so does every batch that it joins"
         for one in done.values()
         for path in one.unsaid
     ]
     return Answer(
         {campaign: asdict(one) for campaign, one in done.items()},
-        lines if listed else [*lines, "every segment of a window that is over is in a manifest"],
+        lines if listed else [*lines, "every segment of past windows is in a manifest"],
         f"{len(problems)} could not be read or listed: see above" if problems else "",
     )

@@ -1,4 +1,4 @@
-"""hushcount send: an app in one line, for shells."""
+"""hushcount send: report values from a shell, as an app does."""
 
 from __future__ import annotations
 
@@ -30,27 +30,26 @@ def send(
         list[str] | None, Argument(help="Values of one person; - reads them from standard input, one a line.")
     ] = None,
     folder: Annotated[
-        Path | None, Option(help="Directory of this person alone: budget, memory, token, and what waits.")
+        Path | None, Option(help="Directory of this person only: budget, memory, token, and unsent reports.")
     ] = None,
     window: Annotated[str, Option(help="Length of the operator's windows, as in 1d or 15m.")] = "1d",
-    keep_values: Annotated[
-        bool, Option("--keep-values", help="Keep plain values in the folder until they are sent.")
-    ] = False,
+    keep_values: Annotated[bool, Option("--keep-values", help="Keep unsent values unencrypted in the folder.")] = False,
     evaluator: Annotated[
-        str | None, Option(help="Address of the evaluator of a campaign that has one, if not the collector's.")
+        str | None, Option(help="Address of the evaluator, if the campaign has one elsewhere than the collector.")
     ] = None,
     plain_http: Annotated[bool, Option("--plain-http", help="Permit http:// to another machine.")] = False,
 ) -> Answer:
-    """Use it to report from a script, as one person: at once, without an app's random delay.
+    """Use it to report from a script as one person: it sends at once, without an app's random delay.
 
-    Give a folder, or caps and budgets begin anew each time. Other users of the machine see values on a command line: -
-    hides them. Without values it sends what waits in the folder. Exit status 3: reports wait there, run it again later.
+    Give a folder, or caps and budgets begin anew each time. Other users of the machine can see values on a command
+    line; - hides them. Without values it sends the unsent reports in the folder. Exit status 3: reports are still
+    unsent, run it again later.
 
     Example: hushcount send --site https://collector.example.com --policy policy.json dark-mode
     """
     demands = Policy.read(policy, Newest())
     if not values and folder is None:
-        raise UsageError("values are missing: give one or more, - for standard input, or --folder to send what waits")
+        raise UsageError("no value is given: give values, - for standard input, or --folder to send waiting reports")
     sender = Sender(
         Site(site, plain=plain_http),
         demands,
@@ -62,7 +61,7 @@ def send(
         most_queued=100_000,
     )
     reported = 0
-    # A report never fetches a newer campaign file; sending does, when that is due.
+    # Send first: only sending fetches a newer campaign file, and the reports below should use it.
     before = sender.deliver(early=True) if folder and values else Delivery()
     try:
         for value in _given(values or []):
@@ -70,7 +69,7 @@ def send(
             reported += 1
     except HushcountError:
         done = before.then(sender.deliver(early=True))
-        note(f"values before this one: {reported}; reports sent: {done.sent}, waiting: {done.waiting}")
+        note(f"values reported before the error: {reported}; reports sent: {done.sent}, waiting: {done.waiting}")
         raise
     return _answer(reported, before.then(sender.deliver(early=True)), folder)
 
@@ -97,6 +96,6 @@ def _answer(reported: int, done: Delivery, folder: Path | None) -> Answer:
     if done.dropped:
         failure = f"{sum(done.dropped.values())} reports were given up: {by_reason(done.dropped)}"
     elif done.waiting and folder is None:
-        failure = f"the collector did not take {done.waiting} reports, and they are lost: give --folder to keep them"
+        failure = f"the collector did not take {done.waiting} reports, so they are lost: give --folder to keep them"
     data = {"values": reported, **asdict(done), "held_until": until}
     return Answer(data, [facts("", shown)], failure, status=3 if done.waiting else 0)

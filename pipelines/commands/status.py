@@ -1,4 +1,4 @@
-"""hushcount status: what became of every report, by number."""
+"""hushcount status: account for every report in numbers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def status(
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
     last: options.Last = 7,
     digests: Annotated[
-        bool, Option("--digests", help="Compare files of all windows, and read every handed-on file again.")
+        bool, Option("--digests", help="Check the files of all windows, and read all outputs again.")
     ] = False,
 ) -> Answer:
-    """Use it to see that no report was lost or counted twice: it checks all windows. Exit status 1: two numbers differ.
+    """Use it to check that no report was lost or counted twice in any window. Exit status 1: two numbers differ.
 
     Example: hushcount status
     """
@@ -86,7 +86,7 @@ def status(
 
 
 def _collecting_facts(now: Collecting) -> dict[str, Any]:
-    """Return the open window for machines; `held` is null if this machine cannot see it."""
+    """Return the open window for machines; `held` is null if this machine cannot read the collector's journals."""
     held = [{"window": one.window.name, "stream": one.stream, "reports": one.reports} for one in now.held or ()]
     return {
         "window": now.window.name,
@@ -121,7 +121,7 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
     for said in now.notes:
         yield f"  {said}"
     if now.held is None:
-        yield f"  this machine cannot see what collectors hold of it: {now.why}\n"
+        yield f"  this machine cannot see the reports that collectors hold: {now.why}\n"
     elif now.held:
         short = window_names(one.window.name for one in now.held)
         rows = [(short[one.window.name], one.stream, f"{one.reports:,}", stamp(one.window.end)) for one in now.held]
@@ -131,7 +131,7 @@ def _collecting_shown(campaign: str, now: Collecting) -> Iterator[RenderableType
 
 
 def _evaluations_shown(campaign: str, asked: Evaluations) -> Iterator[RenderableType]:
-    """Show how much evaluators were asked, in one row."""
+    """Show the number of evaluations, in one row."""
     heads = ("windows", "of clients", "of the verifier", "refused")
     row = (f"{len(asked.windows)}", f"{asked.clients:,}", f"{asked.verifier:,}", _sorted(asked.refused))
     yield Table(f"{campaign}: evaluations", heads, [row], words=("refused",))
@@ -146,7 +146,7 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
     short = window_names(windows)
     rows: list[tuple[str, ...]] = []
     received = {counts.window for counts in account.windows if counts.stream == "reports"}
-    # A window may have brought refusals and nothing else.
+    # A window may have refused requests and no reports.
     empty = [WindowCounts(window, "reports", 0, {}) for window in account.refused if window not in received]
     for counts in sorted((*account.windows, *empty), key=lambda counts: (counts.window, counts.stream)):
         if counts.window in windows:
@@ -172,36 +172,36 @@ def _account_shown(account: Account, last: int, digests: str) -> Iterator[Render
     if account.stored:
         latest = account.latest and stamp(datetime.fromisoformat(account.latest))
         log = f"the newest entry of its log is of {latest}" if latest else "its log is empty"
-        yield Text(f"WAITS {account.stored:,} reports are stored, and no run has taken them in: {log}", "yellow")
+        yield Text(f"WAITS {account.stored:,} reports are stored, but no run has taken them in: {log}", "yellow")
     for one in account.waiting:
         yield Text(f"WAITS {one.says}", "yellow" if one.verdict == "warning" else "bold red")
     if not account.differences:
         yield Text(f"{account.campaign}: all numbers agree", "green")
     if account.listed_from:
         yield (
-            f"  files that came late for windows before {window_text(account.listed_from)} were not looked for: "
-            f"hushcount run does, and {digests}"
+            f"  late files of windows before {window_text(account.listed_from)} were not looked for: hushcount run "
+            f"looks for them, and so does {digests}"
         )
 
 
 def _parties_shown(account: Account) -> Table:
-    """Show the lines of all parties; those elsewhere with the time of the newest that they said."""
+    """Show the lines of all parties; a party elsewhere with the time of its newest statement or receipt."""
     rows = []
     for one in account.parties:
         by = "the log here" if one.source == "log" else "it has said nothing yet"
         if one.said is not None:
             by = f"{one.source}, {stamp(datetime.fromisoformat(one.said))}"
-        numbers = ("not said",) * 4
+        numbers = ("unknown",) * 4
         if one.went_on is not None:
             numbers = (
                 f"{one.went_on:,}",
                 _sorted(one.rejected),
                 _sorted(one.dropped),
-                f"{one.on_its_way:,}" if one.source == "log" else "not said",
+                f"{one.on_its_way:,}" if one.source == "log" else "unknown",
             )
         rows.append((", ".join(one.parties), one.stream, f"{one.received:,}", *numbers, by))
     heads = ("party", "stream", "received", "went on", "rejected", "dropped", "on its way", "by")
-    title = f"{account.campaign}: all reports; received is the sum of what follows it"
+    title = f"{account.campaign}: all reports; received is the sum of the four columns after it"
     return Table(title, heads, rows, words=("party", "rejected", "dropped", "by"))
 
 

@@ -1,4 +1,4 @@
-"""What a command answers: printed for people or as JSON, and the exit status that it ends with."""
+"""The answer of a command: print it for people or as JSON, and end with its exit status."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _STOPPED = 130
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found.
+    """The result of a command.
 
     Attributes:
-        data: for machines, printed with --json; or what makes it, if it is long.
-        people: lines and tables for people; --json never asks for them.
-        failure: sentence that ends the command with exit status 1; empty if all is well.
-        status: exit status without a failure sentence.
+        data: data for machines, printed with --json; or a function that returns them, if they take long to make.
+        people: lines and tables for people; they are not computed with --json.
+        failure: sentence that ends the command with exit status 1; empty if there is no failure.
+        status: exit status if there is no failure.
     """
 
     data: Any
@@ -44,7 +44,7 @@ class Answer:
 
 def out_console() -> Console:
     """Return the console for results; it respects NO_COLOR, plain pipes, and COLUMNS."""
-    # A pipe or a file is wider than a terminal of unknown width.
+    # For a pipe or a file, take more than the 80 columns that the library assumes.
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
     return _console(width=None if narrow else _PIPE_COLUMNS)
 
@@ -55,7 +55,7 @@ def progress_console() -> Console:
 
 
 def _console(**options: Any) -> Console:
-    # Text in brackets is no markup, and a word between colons no emoji.
+    # Print text in brackets and words between colons as they are, not as markup or emoji.
     return Console(highlight=False, markup=False, emoji=False, **options)
 
 
@@ -65,7 +65,7 @@ def note(line: str, style: str = "") -> None:
 
 
 def show(parts: Iterable[RenderableType], console: Console | None = None) -> None:
-    """Print lines and tables on standard output, an empty line after each table that more follows."""
+    """Print lines and tables on standard output, with an empty line after each table except the last part."""
     console, after_table = console or out_console(), False
     for part in parts:
         if after_table:
@@ -92,9 +92,9 @@ def fail(message: str, status: int) -> NoReturn:
 
 
 def answering(command: Callable[..., Answer | None]) -> Callable[..., None]:
-    """Return a command for the parser: it prints the answer, or one sentence on an error.
+    """Wrap a command for the parser: the wrapper prints its answer, or one sentence on an error.
 
-    With an answer comes the option --json; a command that returns None prints by itself.
+    A command that returns an Answer also gets the option --json; a command that returns None prints by itself.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters = list(signature.parameters.values())

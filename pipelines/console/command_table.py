@@ -1,4 +1,4 @@
-"""A command line as a table of functions; a function's module is imported when its command is called."""
+"""A command line as a table of functions; the module of a function is imported only when its command is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.main import get_command
 from pipelines.console.loading import loading
 
 _WIDTH = 74
-"""Of an example: with the parser's two columns before it and a backslash behind it, it fits into 80."""
+"""Width of an example: with the parser's two columns before it and a backslash after it, a line fits into 80."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,11 @@ class Row:
 
     Attributes:
         name: the word on the command line.
-        line: the first line of its help, so that the list of commands needs no import.
-        target: module of pipelines.commands and function, as in jobs:shuffle; for a group, its rows. A function that
-            takes a context takes Beam's options after a bare --.
-        example: for a group, what follows its name in the example of its help; a function's docstring has its own.
+        line: the first line of its help; it stands here so that the list of commands needs no import.
+        target: module of pipelines.commands and function, as in jobs:shuffle; for a group, its rows. A function with
+            the parameter `context` accepts Beam's options after a bare --.
+        example: for a group, the words after its name in the example of its help; a command's example is in the
+            docstring of its function.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Unloaded(TyperCommand):
         self.row = row
 
     def load(self) -> Any:
-        """Return the command or group itself; its module is imported."""
+        """Import the module of the command or group, and return the command or group."""
         row = self.row
         if isinstance(row.target, tuple):
             example = f"Example: hushcount {row.name} {row.example}"
@@ -70,7 +71,7 @@ class Unloaded(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Tables of commands under their titles; without a word it prints them. It words the parser's errors as ours."""
+    """Tables of commands under their titles, printed if no command is given; rewords the parser's errors."""
 
     sections: ClassVar[Mapping[str, tuple[Row, ...]]] = {}
 
@@ -85,7 +86,7 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # the parser's
-        # All lines of a page begin at one column, and none is cut.
+        # Start the texts of all tables at the same column, without cutting any.
         width = max(map(len, self.commands))
         for title, rows in self._sections.items():
             with formatter.section(title):
@@ -106,12 +107,12 @@ def new_app(
     options: Callable[..., None] = lambda: None,
     more: str = "",
 ) -> typer.Typer:
-    """Return the app of tables by their titles.
+    """Return the app with these tables of commands, by their titles.
 
     Args:
-        text: its help.
-        options: takes those before the command.
-        more: what ends its help; without it an example of the first command.
+        text: the help of the app.
+        options: function that takes the options before the command.
+        more: the last paragraph of the help; without it an example of the first command.
     """
     (first, *_), *_ = tables.values()
 
@@ -128,14 +129,14 @@ def _app(*, add_completion: bool = False, **settings: Any) -> typer.Typer:
         add_completion=add_completion,
         name="hushcount",
         pretty_exceptions_enable=False,
-        # As markup, help would lose its text in brackets.
+        # With markup, help texts would lose words in brackets.
         rich_markup_mode=None,
         **settings,
     )
 
 
 def _pasted(text: str) -> str:
-    """Break the example at the end of a docstring so that its lines can be pasted, and let the parser keep them."""
+    """Break the example at the end of a docstring into lines that can be pasted, and stop the parser joining them."""
     before, begin, example = text.rpartition("Example: ")
     return f"{before}\b\n" + " \\\n  ".join(wrap(begin + example, _WIDTH, break_on_hyphens=False))
 
@@ -150,7 +151,7 @@ def _in_our_words() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # The parser's errors have no public type; all have this method.
+        # The parser's errors have no public type, but all have this method.
         if not hasattr(error, "format_message"):
             raise
         from pipelines.console.answer import fail

@@ -1,4 +1,4 @@
-"""What `hushcount privacy` answers, as lines for people."""
+"""Show the answer of `hushcount privacy` as lines for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.console.tables import facts
 
 
 def guarantee(title: str, answer: Mapping[str, object]) -> RenderableType:
-    """Return an answer of `hushcount.privacy.queries`, a line for each figure, rounded up."""
+    """Return an answer of `hushcount.privacy.queries` with one line for each figure, rounded up."""
     return facts(title, {name: _text(value) for name, value in answer.items()})
 
 

@@ -1,4 +1,4 @@
-"""A job's result as an answer: its counts and privacy statement, the largest estimates, what the ledger charged."""
+"""Show a job's result as an answer: its counts, privacy statement and largest estimates, and the ledger's charge."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def hop_answer(summary: HopSummary, out: str, *lines: str, stated: bool = True) 
     """Return a hop's summary as an answer.
 
     Args:
-        summary: the hop's.
-        out: the directory that it wrote.
-        lines: for people, about its main result.
-        stated: whether to show people the privacy statement.
+        summary: summary of the hop.
+        out: the output directory of the hop.
+        lines: lines for people about the main result of the hop.
+        stated: whether to show the privacy statement to people.
     """
     return Answer({**summary.data(), "out": out}, _shown(summary, out, lines, stated))
 
@@ -43,8 +43,8 @@ def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) 
     yield Table(f"{summary.hop}: {summary.campaign}", heads, rows, words=("rejected",))
     for stream, counts in summary.left_out.items():
         yield Text(
-            f"left out: of {counts.received:,} {stream} {counts.accepted:,} can be forwarded, fewer than the minimum "
-            "batch: none was released; shuffle them again with later ones, but without the stream that was forwarded",
+            f"left out: only {counts.accepted:,} of {counts.received:,} {stream} can be forwarded, fewer than the "
+            "minimum batch, so none was; shuffle them again with later reports, but without the forwarded stream",
             "yellow",
         )
     if stated:
@@ -55,16 +55,17 @@ def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) 
 
 
 def sentences(summary: HopSummary) -> Iterator[RenderableType]:
-    """Give the sentences of a hop's privacy statement."""
+    """Yield the sentences of a hop's privacy statement."""
     yield Padding(Text(" ".join(summary.stated.plain), style="bold"), (0, 0, 1, 2))
     for sentence in summary.stated.sentences:
         yield Padding(Text(sentence), (0, 0, 0, 2))
 
 
 def largest(summary: HopSummary) -> list[str]:
-    """Return lines with the largest counts of detected items, and how many were detected; or how to get any.
+    """Return lines with the largest counts of detected items and the number of detected items.
 
-    With counts of discovered values also how much of "other" they are.
+    In an open domain without estimates, the line says how to get estimates. If discovered values have counts, a line
+    says how much of "other" they are.
     """
     estimates = summary.estimates
     if estimates is None or (table := estimates.table) is None:
@@ -82,21 +83,21 @@ def largest(summary: HopSummary) -> list[str]:
 
 
 def other_explained(explained: Explained) -> str:
-    """Return how much of "other" was discovered, in sentences."""
+    """Return a sentence on the part of "other" that was discovered."""
     counts = f"{explained.count:,.0f} \u00b1 {explained.standard_error:,.0f}"
     rest = f"{explained.rest:,.0f} \u00b1 {explained.rest_error:,.0f}"
     bias = f" (about {explained.bias:,.0f} too many, or more: see bias in found.csv)" if explained.bias >= 1.0 else ""
     values = f"{explained.values:,} discovered value{'' if explained.values == 1 else 's'}"
     if explained.lower_bound:
         return (
-            f"{counts} of \u201cother\u201d are reports of {values} whose evaluation came{bias}, a lower bound "
-            f"of those that have them; the other {rest} hold values that were not found, or had no answer."
+            f"{counts} of \u201cother\u201d are reports of {values}{bias}, a lower bound: reports whose evaluation did "
+            f"not come are missing; the other {rest} hold values that were not found, or got no evaluation."
         )
     return f"{counts} of \u201cother\u201d hold {values}{bias}; {rest} hold values that were not found."
 
 
 def found_lines(summary: HopSummary) -> list[str]:
-    """Return lines about discovered values: how many, and how far their counts can be trusted."""
+    """Return lines about discovered values: their number, and the error of their counts."""
     if summary.bins is None:
         return []
     counted = summary.counts_of_values
@@ -104,24 +105,24 @@ def found_lines(summary: HopSummary) -> list[str]:
 
 
 def detection(table: TableFacts) -> str:
-    """Return what it means that items are shown as detected."""
+    """Return the meaning of "detected", to stand after a number of items."""
     return (
-        f"detected among {table.items:,}: any of them wrongly with a probability of "
+        f"detected among {table.items:,}: the probability that even one of them is wrong is "
         f"{100 * (1 - table.confidence):.3g} % at most, for all items looked at together (Bonferroni)."
     )
 
 
 def charged(summary: HopSummary) -> list[str]:
-    """Return a line about what the ledger charged; no line without a ledger."""
+    """Return a line on the ledger's charge; no line without a ledger."""
     charge = summary.ledger
     if charge is None or charge == "no ledger":
         return []
-    line = f"charged {pair(charge)} for one {charge.per}{'' if charge.new else ' before, not again'}"
+    line = f"charged {pair(charge)} for one {charge.per}{'' if charge.new else ' in an earlier run, not again'}"
     return [line if charge.account.remaining is None else f"{line}; {remaining(charge.account)} remain in the ledger"]
 
 
 def remaining(account: Account) -> str:
-    """Return what further releases are sure to fit; where charges compose jointly, larger ones may fit too."""
+    """Return the cost of releases that certainly still fit; if charges compose jointly, larger releases may fit too."""
     least = "at least " if account.limit is not None and account.limit.composition == "joint" else ""
     left = account.remaining
     return least + (pair(left) if left is None else f"({rounded_down(left.epsilon)}, {rounded_down(left.delta)})")

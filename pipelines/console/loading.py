@@ -1,4 +1,4 @@
-"""While a command is loaded: a signal ends it at once, and a missing library is one sentence."""
+"""Load a command: meanwhile a signal ends the process at once, and a missing library is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the process silently while a block imports and parses: nothing is half done yet.
+    """Let Ctrl-C and SIGTERM end the process silently while a block imports and parses: no work has begun yet.
 
     A process that a shell started in the background still ignores Ctrl-C.
 

@@ -1,4 +1,4 @@
-"""Options that several commands take, their limits, and what reads their text."""
+"""Options that several commands share, their limits, and the functions that read their texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONFIG = ("--config", "-c")
 _VARIABLE = "HUSHCOUNT_CONFIG"
 Config = Annotated[Path, Option(*_CONFIG, envvar=_VARIABLE, help="Deployment file, .toml or .json.")]
 HERE = Path(DEPLOYMENT)
-"""The deployment of the working directory, where neither --config nor the variable is given."""
+"""The deployment of the working directory, taken if neither --config nor the variable is given."""
 CampaignFile = Annotated[Path, Option("--campaign", help="Campaign file.")]
 CampaignId = Annotated[
     str | None, Option("--campaign", help="Id of the campaign.", show_default="the deployment's, if it has one only")
@@ -44,7 +44,7 @@ Keys = Annotated[
 PartyName = Literal["both", "aux-server", "analyzer"]
 Party = Annotated[PartyName, Option("--party", help="Which party to act for.")]
 Items = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
-Confidence = Annotated[float, Option(help="Of the intervals, each and all together.", min=0.5, max=0.999999)]
+Confidence = Annotated[float, Option(help="Of each interval, and of all of them together.", min=0.5, max=0.999999)]
 FalsePositives = Annotated[
     float, Option(metavar="RATE", help="Share of absent items that count as detected.", min=1e-15, max=0.499999)
 ]
@@ -62,7 +62,7 @@ SignWith = Annotated[
     str | None, Option("--sign-with", help="Sign the output: the signing key's directory, or env:NAME.")
 ]
 
-# Of hushcount ask: where results are, which items are meant, and what is written.
+# Options of hushcount ask: the results to query, the items, and the output.
 Campaigns = Annotated[
     list[str] | None,
     Option(
@@ -74,29 +74,31 @@ Campaigns = Annotated[
 Results = Annotated[
     list[str] | None, Option("--result", help="Folder that hushcount job analyze wrote; may be repeated.")
 ]
-Window = Annotated[str | None, Option("--window", help="Only this one, as 2026-12-24 or 2026-12-24T13:00Z.")]
-Last = Annotated[int, Option("--last", help="Newest windows.", min=1, max=_MOST_WINDOWS)]
-LastTogether = Annotated[int, Option("--last", help="Newest windows, added up.", min=1, max=_MOST_WINDOWS)]
+Window = Annotated[str | None, Option("--window", help="Only this window, as 2026-12-24 or 2026-12-24T13:00Z.")]
+Last = Annotated[int, Option("--last", help="Number of newest windows.", min=1, max=_MOST_WINDOWS)]
+LastTogether = Annotated[int, Option("--last", help="Number of newest windows to add up.", min=1, max=_MOST_WINDOWS)]
 Against = Annotated[
     int | None,
-    Option("--against", help="Windows before these, added up.", min=1, max=_MOST_WINDOWS, show_default="as --last"),
+    Option("--against", help="Number of windows before those.", min=1, max=_MOST_WINDOWS, show_default="as --last"),
 ]
-From = Annotated[str | None, Option("--from", help="Window before, as 2026-12-24.", show_default="the one before --to")]
-To = Annotated[str | None, Option("--to", help="Window after.", show_default="the newest")]
+From = Annotated[
+    str | None, Option("--from", help="First window to compare, as 2026-12-24.", show_default="the one before --to")
+]
+To = Annotated[str | None, Option("--to", help="Second window to compare.", show_default="the newest")]
 Item = Annotated[list[str] | None, Option("--item", help="An item; may be repeated.")]
 Declared = Annotated[
     list[str] | None, Option("--group", help="A group of [analyzer.groups] in the deployment; may be repeated.")
 ]
-Glob = Annotated[str | None, Option("--glob", help="The sum of listed items that match, as 'shop-*'.")]
-Prefix = Annotated[str | None, Option("--prefix", help="The sum of listed items that begin so, as fr/.")]
+Glob = Annotated[str | None, Option("--glob", help="The sum of dictionary items that match, as 'shop-*'.")]
+Prefix = Annotated[str | None, Option("--prefix", help="The sum of dictionary items that begin with this, as fr/.")]
 ItemFile = Annotated[str | None, Option("--file", help="The sum of a file's items: one a line, or a .csv with item.")]
-All = Annotated[bool, Option("--all", help='The sum of all listed items: what is not "other".')]
+All = Annotated[bool, Option("--all", help='The sum of all dictionary items, that is, all but "other".')]
 ByPrefix = Annotated[
     str | None,
     Option("--by-prefix", metavar="SEPARATOR", help="Items are paths: a sum for each node, as of a/ and a/b/."),
 ]
 Depth = Annotated[int, Option("--depth", help="Levels of --by-prefix.", min=1, max=_MOST_DEPTH)]
-FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as of domains.")]
+FromRight = Annotated[bool, Option("--from-right", help="The last part of a path is the top, as in domain names.")]
 Show = Annotated[int, Option("--show", help="Rows to show; --json and --out have all.", min=1, max=MOST_ITEMS)]
 OutTable = Annotated[str | None, Option("--out", help="Table to write, .csv or .parquet.")]
 Plot = Annotated[Path | None, Option("--plot", help="Chart to write, .png or .svg, with error bands.")]
@@ -108,7 +110,7 @@ def number_of_reports(text: str | int) -> int:
         number = Decimal(text)
     except InvalidOperation:
         raise BadParameter(f"{text!r} is not a valid integer.") from None
-    # A comparison with no number is an error.
+    # Test for NaN first: Decimal raises if NaN is compared.
     if number.is_nan() or not 0 <= number <= MOST_REPORTS or number != int(number):
         raise BadParameter(f"{text} is not a whole number in the range 0<=x<={MOST_REPORTS}.")
     return int(number)
@@ -151,7 +153,7 @@ def parse_settings(pairs: list[str] | None) -> tuple[dict[str, Value], Objective
 
 
 def objective_of(name: Value | None, target_share: float | None) -> Objective:
-    """Return what to plan for: l2 if neither is given.
+    """Return the objective to plan for: l2 if neither argument is given.
 
     Raises:
         UsageError: the two do not fit together, or one is out of its range.
@@ -159,7 +161,7 @@ def objective_of(name: Value | None, target_share: float | None) -> Objective:
     from hushcount.maths.objectives import Objective
 
     if target_share is not None and name not in (None, "target"):
-        raise UsageError(f"objective is {name!r} with a target_share: give one of the two")
+        raise UsageError(f"objective is {name!r} with a target_share, must be 'target': leave one of them out")
     try:
         kind = name or ("l2" if target_share is None else "target")
         return Objective(kind, float(target_share or 0.0))  # type: ignore[arg-type]  # Objective checks it
@@ -180,12 +182,12 @@ def begins_at(text: str | None) -> datetime | None:
     """Return the time that a text like 2026-12-01T00:00:00Z names.
 
     Raises:
-        UsageError: the text is no time, or has no time zone.
+        UsageError: the text is not a time, or has no time zone.
     """
     if text is None:
         return None
     try:
-        # Python 3.10 reads offsets, but no Z.
+        # Python 3.10 cannot read the ending Z.
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     except ValueError:
         time = None
@@ -198,7 +200,7 @@ def span(name: str, text: str) -> timedelta:
     """Return the duration that an option's text like 15m or 7d names.
 
     Raises:
-        UsageError: the text is no duration.
+        UsageError: the text is not a duration.
     """
     try:
         return duration(text)

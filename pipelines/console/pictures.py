@@ -1,4 +1,4 @@
-"""Whether pictures can be drawn here: one option draws, so that what draws is an extra."""
+"""Check that pictures can be drawn here: only one option draws, so matplotlib is an optional dependency."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def require_pictures(what: str) -> None:
     """
     if find_spec("matplotlib") is None:
         raise UsageError(
-            f"{what} draws a picture, and matplotlib is missing: pip install 'hushcount-server[plots]', or leave it out"
+            f"{what} needs matplotlib, which is not installed: pip install 'hushcount-server[plots]', or leave it out"
         )

@@ -1,4 +1,4 @@
-"""Prompts for a person, or for the lines of a pipe: on standard error, so that standard output is the answer."""
+"""Prompts for a person or the lines of a pipe, on standard error: standard output is for the command's answer."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def is_person() -> bool:
 def prompt(text: str, option: str, check: Callable[[str], None], default: str | None = None) -> str:
     """Return the answer to a prompt.
 
-    A person may try again; the lines of a pipe are taken as they are.
+    After an invalid answer a person may try again; an invalid line of a pipe is an error.
 
     Args:
-        text: one line.
-        option: what gives the answer without a prompt, for the error.
-        check: raises UsageError if an answer cannot be.
-        default: what an empty line stands for.
+        text: the text of the prompt, one line.
+        option: the option that answers without a prompt, for the error message.
+        check: raises UsageError if an answer is invalid.
+        default: the answer that an empty line stands for.
 
     Raises:
-        UsageError: standard input has ended; or the answer cannot be.
+        UsageError: standard input has ended; or the answer is invalid.
     """
-    none = f"no answer on standard input to the question: {text} Type one, or give {option}"
+    none = f"standard input has no answer to the prompt: {text} Type an answer, or give {option}"
     for left in range(_TRIES - 1, -1, -1):
         note(text if default is None else f"{text} [{default}]")
         try:
@@ -52,7 +52,7 @@ def prompt(text: str, option: str, check: Callable[[str], None], default: str | 
 
 
 def repeated(answer: str) -> str:
-    """Return an answer as an error repeats it: in quotes, shortened, and without characters that do something."""
+    """Return an answer as an error message repeats it: in quotes, shortened, with control characters escaped."""
     return repr(answer) if len(answer) <= _LONGEST_REPEATED else f"{answer[:_LONGEST_REPEATED]!r}..."
 
 
@@ -61,11 +61,11 @@ def _line() -> str:
     try:
         line = sys.stdin.readline(_LONGEST)
         if len(line) == _LONGEST and line[-1] != "\n":
-            # The rest of it is no answer to the next prompt.
+            # Discard the rest of the line: it must not answer the next prompt.
             while (rest := sys.stdin.readline(_LONGEST)) and rest[-1] != "\n":
                 pass
             raise UsageError(f"the answer is longer than {_LONGEST:,} characters: type a shorter one")
-        # An encoding that lets everything pass marks what it could not read.
+        # A lenient decoder leaves surrogates in place of invalid bytes; encoding finds them.
         line.encode()
     except UnicodeError:
         raise UsageError("the answer is not UTF-8: type it in that encoding") from None

@@ -1,4 +1,4 @@
-"""Tables of any terminal's width: words wrap between words, and no number, window or date is ever cut."""
+"""Tables that fit any terminal: text wraps between words, and no number, window or date is ever cut."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rich.text import Text
 Cell = str | Text
 _NUMBER = re.compile(r"[-+~<]?[0-9][0-9,.e+-]*( ± [0-9][0-9,.]*)?( -?[0-9.]+%)?( [*%+])?|")
 _LONGEST_WORD = 26
-"""Cells: a time with its zone is whole; a longer word, such as a path or a digest, may be folded."""
+"""Width up to which no word is folded, enough for a time with its zone; a path or a digest may be folded."""
 _GAP = 2
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under their heads; too wide for the terminal, each row becomes a block of lines, one for each column.
+    """Rows under their heads; if the terminal is too narrow, each row becomes a block with one line for each column.
 
     Attributes:
-        title: above the heads.
-        heads: of the columns.
-        rows: a cell for each column.
-        words: heads of the columns with cells that may wrap between words; all others stay on one line.
+        title: text above the heads.
+        heads: heads of the columns.
+        rows: rows, each with a cell for each column.
+        words: heads of the columns in which cells may wrap between words; in all others each cell stays on one line.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Table:
 
 
 def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
-    """Return names and values under a title, a line each."""
+    """Return names and values under a title, one line for each name."""
     return Group(
         Text(title, "bold", end="\n" if title else ""),
         _blocks([name.replace("_", " ") for name in values], [[Text(_of_fact(value)) for value in values.values()]]),
@@ -69,17 +69,17 @@ def facts(title: str, values: Mapping[str, Any]) -> RenderableType:
 
 
 def by_reason(numbers: Mapping[str, int]) -> str:
-    """Return what was rejected, by reason, in one cell."""
+    """Return numbers by reason as the text of one cell."""
     return ", ".join(f"{reason} {number:,}" for reason, number in numbers.items()) or "none"
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as it stands before a line and in tables."""
+    """Return a time as text for tables and for the beginning of a line."""
     return f"{moment:%Y-%m-%d %H:%M:%SZ}"
 
 
 def _widths(least: Sequence[int], most: Sequence[int], room: int) -> list[int] | None:
-    """Return the columns' widths: what is left over their least goes to those first that need the least of it."""
+    """Return the widths of columns: room beyond their least widths goes first to columns that need the least more."""
     left = room - sum(least)
     if left < 0:
         return None
@@ -107,7 +107,7 @@ def _of_fact(value: Any) -> str:
 
 
 def _blocks(heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> RenderableType:
-    """Return a line for each column of each row, empty cells left out, and an empty line between rows."""
+    """Return one line for each non-empty cell of each row, with an empty line between rows."""
     grid = table.Table(table.Column(no_wrap=True), table.Column(overflow="fold"), box=None, show_header=False)
     for number, row in enumerate(rows):
         if number:

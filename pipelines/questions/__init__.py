@@ -1,1 +1,1 @@
-"""Questions to results as people ask them: which results each is of, and its answer as tables and sentences."""
+"""The questions of `hushcount ask`: read the results, and answer in tables and sentences."""

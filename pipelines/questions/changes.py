@@ -1,4 +1,4 @@
-"""What differs between two sides, and what would have been seen: for hushcount ask, the page and alerts."""
+"""The changes between two sides, and the changes that would have been noticed: for hushcount ask, page and alerts."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from hushcount.questions.counted import Counted, Group
 from hushcount.questions.power import least_of, level_of, power_of
 
 CONFIDENCE = 0.95
-"""Of each interval; significant changes have false ones among them at a rate of 1 less it."""
+"""Confidence of each interval; among significant changes the expected share of false ones is at most 1 - CONFIDENCE."""
 RATIO = 1.2
-"""A change of 20 %: how likely it would have been seen is told of each row."""
+"""A change of 20 %: for each row an answer says how probably such a change would have been significant."""
 _TYPES: dict[Any, pa.DataType] = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
 @dataclass(frozen=True)
 class Change:
-    """How the share of a group differs between two sides.
+    """The change of a group's share between two sides.
 
-    Shares are of reports, and unbiased, so that one may lie outside 0..1.
+    Shares are of reports. They are unbiased, so a share may lie outside 0..1.
 
     Attributes:
-        group, items: its name, and how many items it has.
+        group, items: name of the group, and its number of items.
         difference: `after - before`; `low` and `high` are its limits.
-        ratio: `after / before`; infinite where `before` may be 0, as is a limit that nothing bounds.
+        ratio: `after / before`; infinite if `before` may be 0; a limit of the ratio is infinite if it has no bound.
         adjusted: the p-value after Benjamini and Hochberg for all groups.
-        p_bonferroni: the chance that any group has one so small if nothing changed.
+        p_bonferroni: an upper bound of the probability that any group has so small a p-value if nothing changed.
         exact: whether the p-value is by Fisher's test.
         significant: whether `adjusted` is at most 0.05.
         seen_20: the probability that a change by 20 % would have been significant.
-        least_seen: the ratio that would have been with probability 0.8.
+        least_seen: the ratio that would have been significant with probability 0.8.
     """
 
     group: str
@@ -61,14 +61,14 @@ class Change:
 
 
 SCHEMA = pa.schema([(one.name, _TYPES[one.type]) for one in fields(Change)])
-"""Of a table with a row for each change."""
+"""Columns of a table with one row for each change."""
 
 
 def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> tuple[Change, ...]:
-    """Return how the share of each group differs between two sides, groups in their order.
+    """Return the change of each group's share between two sides, groups in their order.
 
     Args:
-        before, after: results that are added up on each side: windows of a campaign, or of two.
+        before, after: the results to add up on each side: windows of one campaign, or of two.
 
     Raises:
         UsageError: as `hushcount.questions.changes.changes`.
@@ -88,5 +88,5 @@ def changed(before: Sequence[Counted], after: Sequence[Counted], groups: Sequenc
 
 
 def by_chance(found: Sequence[Change]) -> list[Change]:
-    """Return changes by how little they look like chance: significant ones first, then by p-value."""
+    """Return changes in order of evidence: significant ones first, then by p-value."""
     return sorted(found, key=lambda one: (not one.significant, one.p_value, one.group))

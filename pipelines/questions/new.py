@@ -1,4 +1,4 @@
-"""hushcount ask new: what discovery found, when, and how often it was seen since."""
+"""hushcount ask new: the values that discovery found, when it found them, and their counts since then."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ SCHEMA = schema_of(
     "item", "first_seen", "last_seen", "listed", "decision", "window", "epoch", "source", "reports", "count",
     "standard_error", "collision_error", "low", "high", "low_all", "high_all", "repeated",
 )  # fmt: skip
-"""One row for each discovered value and window with a count of it, from its discovery on; without any, one row.
+"""One row for each discovered value and each window since its discovery with a count of it; without counts, one row.
 
-`first_seen` and `last_seen` are windows; `listed`: the newest dictionary has it. `decision` of the operator: approved,
-rejected or waiting; "" if none is wanted, as without [next_epoch.CAMPAIGN]. `source`: "estimate",
-or "discovery" for the noisy count that discovery released; from `window` on null in a row without counts. Counts and
-errors in users; columns that end in "_all" hold for all rows together.
+`first_seen` and `last_seen` are windows; `listed`: whether the newest dictionary has the value. `decision` of the
+operator: approved, rejected or waiting; "" if no decision is needed. `source`: "estimate", or "discovery" for the noisy
+count that discovery released. In a row without a count, `window` and all columns after it are null. Counts and errors
+are in users; columns that end in "_all" hold for all rows together.
 """
 
 
 def new_table(source: Source, levels: Levels | None = None) -> pa.Table:
-    """Return the discovered values of a campaign, those found last first, with the columns SCHEMA.
+    """Return the discovered values of a campaign, the last found first, with the columns SCHEMA.
 
     Raises:
-        UsageError: result folders were given: only a store says when a value was found.
+        UsageError: the source is result folders, which do not say when a value was found; or no discovery.
     """
     if source.deployment is None or source.epochs is None or source.tracked is None:
-        raise UsageError("new asks a store when a value was found: ask the deployment")
+        raise UsageError("ask new needs a store, which says when a value was found: give --config without --result")
     if not any(campaign.discovery for campaign in source.epochs.campaigns.values()):
         raise UsageError(
-            f"campaign {source.name} discovers no values, must be one with --discovery-epsilon (hushcount campaign new)"
+            f"campaign {source.name} has no discovery, must be made by hushcount campaign new with --discovery-epsilon"
         )
     decisions, listed = read_decisions(source.epochs.directory), set(source.epochs.listed)
     seen = {one.item: (one.first_seen or "", one.last_seen or "") for one in source.tracked.discovered}

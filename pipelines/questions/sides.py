@@ -12,12 +12,12 @@ from pipelines.questions.answer_tables import short_names
 from pipelines.questions.sources import Source, from_folders, from_store
 
 USUAL = 7
-"""So many windows before the newest one, added up, say what is usual: on the page and for alerts."""
+"""Page and alerts compare the newest window with the sum of so many windows before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Results to hold against each other, the name of each side, and the windows if both sides have the same ones."""
+    """Two sides to compare: their results and names, and the name of their windows if both sides have the same."""
 
     before: Source
     after: Source
@@ -27,19 +27,19 @@ class Sides:
 
     @property
     def sources(self) -> tuple[Source, Source]:
-        """Both."""
+        """Both sides."""
         return self.before, self.after
 
 
 def of_windows(
     source: Source, before: str | None = None, after: str | None = None, last: int = 1, against: int | None = None
 ) -> Sides:
-    """Return windows of one campaign: those named, or the last against those before them.
+    """Return two sides of one campaign: two named windows, or the last windows and the windows before them.
 
     Args:
-        before, after: names, as `Source.named` reads them; the window after is the newest if it is not named, and the
-            one before is the one before that.
-        last, against: without names, how many windows after, and how many before those; as many if not given.
+        before, after: names of windows, as `Source.named` reads them. By default `after` is the newest window, and
+            `before` the window before `after`.
+        last, against: without names, the numbers of windows after and before; `against` is by default `last`.
 
     Raises:
         UsageError: a window has no results or is on both sides, or there are too few windows.
@@ -48,16 +48,16 @@ def of_windows(
     if before is not None or after is not None:
         if last != 1 or against is not None:
             raise UsageError(
-                "--from and --to name windows, --last and --against count them: give the ones or the others"
+                "--from and --to name windows, --last and --against count windows: give either names or numbers"
             )
         end = windows[-1] if after is None else source.named(after)
         place = windows.index(end)
         if before is None and not place:
-            raise UsageError(f"window {window_text(end)} has none before it with results: name one by --from")
+            raise UsageError(f"window {window_text(end)} is the first with results: give another window by --from")
         begin = windows[place - 1] if before is None else source.named(before)
         if begin == end:
             raise UsageError(
-                f"window {window_text(end)} is before and after, must be two: name another by --from or --to"
+                f"window {window_text(end)} is on both sides, must be on one: give another one by --from or --to"
             )
         sides = [begin], [end]
     else:
@@ -73,14 +73,14 @@ def of_windows(
 
 
 def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1, window: str | None = None) -> Sides:
-    """Return the last windows that two campaigns both have results of, or one window that both have.
+    """Return the last windows in which two campaigns both have results, or one such window.
 
     Raises:
-        UsageError: not two campaigns, or too few windows that both have.
+        UsageError: not two campaigns, or too few windows with results of both.
     """
     if len(campaigns) != 2 or len(set(campaigns)) != 2:
         raise UsageError(
-            f"--campaign is {' and '.join(map(ascii, campaigns)) or 'not given'}, must be two different ones"
+            f"--campaign is {' and '.join(map(ascii, campaigns)) or 'not given'}, must be given for two campaigns"
         )
     first, second = (from_store(deployment, campaign) for campaign in campaigns)
     names = (first.name, second.name)
@@ -97,10 +97,10 @@ def of_campaigns(deployment: Deployment, campaigns: Sequence[str], last: int = 1
 
 
 def of_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) -> Sides:
-    """Return two results, the first one as the side before.
+    """Return two result folders as sides; the first is the side before.
 
     Raises:
-        UsageError: not two, or as `from_folders`.
+        UsageError: not two folders, or as `from_folders`.
     """
     if len(directories) != 2:
         raise UsageError(f"--result is given {len(directories)} times, must be given twice: before and after")

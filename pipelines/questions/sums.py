@@ -1,4 +1,4 @@
-"""hushcount ask sum and ask total: what groups of items add up to in each window, or over several, with its error."""
+"""hushcount ask sum and ask total: sums of groups of items in each window or over several, with their errors."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from pipelines.jobs.table_files import schema_of
 SCHEMA = schema_of("window", "epoch", "group", "items", "missing", "reports", "share", *COLUMNS[1:], "repeated")
 """One row for each window, epoch and group; counts and errors in users.
 
-`items`: how many of the group's items were added up. `missing`: how many more it has, which this result says nothing
-of: where a dictionary lacks an item, its reports are in "other". `share` is `count / reports`. Columns that end in
-"_all" hold for all rows together. `repeated`: clients repeat their answers.
+`items`: how many of the group's items were added up. `missing`: how many items of the group this result did not count:
+if a dictionary lacks an item, its reports are in "other". `share` is `count / reports`. Columns that end in "_all" hold
+for all rows together. `repeated`: whether clients repeat their answers.
 """
 
 
 def sums_table(results: Sequence[Counted], groups: Sequence[Group], levels: Levels | None = None) -> pa.Table:
-    """Return what each group adds up to in each result, with the columns SCHEMA, results in their order.
+    """Return the sum of each group in each result, with the columns SCHEMA, results in their order.
 
-    A group is added up as far as a result knows its items; a result that knows none of them has no row of it.
+    The sum has only the items that a result counted; a result that counted no item of a group has no row of it.
 
     Raises:
-        UsageError: no result knows an item of a group.
+        UsageError: no result counted any item of a group.
     """
     levels, looks = levels or Levels(), len(results) * len(groups)
     tables = [table for one in results if (table := _of_result(one, groups, levels, looks)) is not None]
     there = {name for table in tables for name in table["group"].to_pylist()}
     for group in groups:
         if group.name not in there:
-            raise UsageError(f"{group.items[0]!a} of group {group.name!a} was counted in none of these windows")
+            raise UsageError(f"{group.items[0]!a} of group {group.name!a} was not counted in any of these windows")
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 
 def largest_groups(table: pa.Table) -> list[str]:
-    """Return the groups of a table by their largest share."""
+    """Return the groups of a table in order of their largest share."""
     largest: dict[str, float] = {}
     for name, share in zip(table["group"].to_pylist(), table["share"].to_pylist(), strict=True):
         largest[name] = max(share, largest.get(name, share))
@@ -80,14 +80,14 @@ TOTALS = schema_of(
 )  # fmt: skip
 """One row for each group; counts and errors in users, `share` is `count / reports`.
 
-The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool its
-collisions, so that these add up and do not average out. `results`: how many were added up, one for each window and
-epoch. A client that reports in each of 30 windows counts 30 times.
+The errors are of the total: windows of one epoch share the answers that clients repeat, and windows of one pool share
+its collisions, so these errors add up and do not average out. `results`: number of results that were added up, one for
+each window and epoch. A client that reports in each of 30 windows counts 30 times.
 """
 
 
 def totals_table(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> pa.Table:
-    """Return what each group adds up to over all results, with the columns TOTALS, groups in their order.
+    """Return the total of each group over all results, with the columns TOTALS, groups in their order.
 
     Raises:
         UsageError: as `hushcount.questions.totals.total`.

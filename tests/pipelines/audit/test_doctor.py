@@ -357,7 +357,7 @@ def test_a_window_that_no_run_closes_is_bad_and_its_collector_is_not(site: Site)
     assert late.keys() == {"runs of words", "numbers of words"}
     assert f"no run has closed window {window_text(window_name(1))}" in late["runs of words"].says
     assert "60 stored reports are in no batch" in late["runs of words"].says
-    assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: see that hushcount run is" in late["runs of words"].says
+    assert f"newest entry of {at(1.1):%Y-%m-%d %H:%M} UTC: check that hushcount run is" in late["runs of words"].says
     (says,) = account_at(site, 2.1).differences
     assert says == late["runs of words"].says
     assert account_at(site, 2.01).differences == []

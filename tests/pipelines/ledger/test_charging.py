@@ -675,7 +675,7 @@ def test_analyze_with_a_ledger(chain: Chain, tmp_path: Path, ledger: Path) -> No
     assert first["ledger"]["renews"] > stamp(MACHINE.now())
     items = write_lines(tmp_path / "items.txt", ["alpha"])
     run = done(*chain.analyze_arguments(out="b"), *file, "--items", items)
-    assert "before, not again" in run.out
+    assert "in an earlier run, not again" in run.out
     assert set(estimates(chain.path("b"))) == {"alpha"}
     assert summary(chain.path("b"))["ledger"]["spent"] == first["ledger"]["spent"]
     tally = ("--tally", chain.path("a") / "tally.npz", "--items", items, "--out", chain.path("c"))
