@@ -1,4 +1,4 @@
-"""Answers as tables for a terminal of 80 columns; names that strangers chose are shown as they can be printed."""
+"""Answers as tables for a terminal of 80 columns; unprintable characters in items that strangers chose are escaped."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pipelines.questions.sentences import percent, ratio
 from pipelines.questions.sources import Source
 
 _COLUMNS = 7
-"""Windows that a table shows; --json and --out have all."""
+"""The number of windows that a table shows; --json and --out have all windows."""
 Row = Mapping[str, Any]
 
 
 def short_names(windows: Sequence[str]) -> dict[str, str]:
-    """Return a short name of each window; a result folder keeps its own."""
+    """Return a short name of each window; a result folder keeps its path."""
     if all(map(is_window, windows)):
         return window_names(windows)
     return {window: window for window in windows}
 
 
 def title_of(source: Source) -> str:
-    """Return the name of a campaign and the windows that are asked."""
+    """Return a title: the campaign's name and the windows of the question."""
     short, windows = short_names(source.windows), source.windows
     kind = "windows" if all(map(is_window, windows)) else "results"
     many = f"{len(windows):,} {kind} from {short[windows[0]]} to {short[windows[-1]]}"
@@ -37,11 +37,11 @@ def title_of(source: Source) -> str:
 
 
 def over_windows(title: str, table: pa.Table, names: Sequence[str], head: str = "item") -> Iterator[RenderableType]:
-    """Give a row for each name, a column for each of the last windows: counts with their errors, and shares.
+    """Yield a table with a row for each name and a column for each of the last windows: counts, errors and shares.
 
     Args:
-        table: of `items_table` or `sums_table`.
-        names: in the column `head`.
+        table: a table of `items_table` or `sums_table`.
+        names: the values of column `head` to show.
     """
     rows = table.to_pylist()
     places = sorted({(row["window"], row["epoch"]) for row in rows}) if _of_windows(rows) else _in_order(rows)
@@ -81,7 +81,7 @@ def _error(row: Row) -> float:
 
 
 def largest(title: str, rows: Sequence[Row]) -> Table:
-    """Return the rows of `top_table` with what holds for all of them together."""
+    """Return a table of rows of `top_table`, with intervals that hold for all rows together."""
     lines = [
         (
             shown(row["item"]),
@@ -95,7 +95,7 @@ def largest(title: str, rows: Sequence[Row]) -> Table:
 
 
 def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> Table:
-    """Return a row for each change; `sides` are the heads of both shares."""
+    """Return a table with a row for each change; `sides` are the heads of the two columns of shares."""
     lines = [
         (
             shown(one.group),
@@ -110,14 +110,14 @@ def differences(title: str, found: Sequence[Change], sides: tuple[str, str]) -> 
 
 
 def _times(one: Change) -> str:
-    # Nothing bounds a ratio to a share before that may be 0, and none says anything of two that are not above 0.
+    # A ratio has no bound if the share before may be 0, and no meaning if neither share is above 0.
     if not math.isfinite(one.ratio) or not one.ratio_high:
         return ""
     return f"{ratio(one.ratio)} ({_between(one.ratio_low, one.ratio_high, ratio)})"
 
 
 def totals(title: str, rows: Sequence[Row]) -> Table:
-    """Return rows of `totals_table`."""
+    """Return a table of rows of `totals_table`."""
     lines = [
         (
             shown(row["group"]),
@@ -131,7 +131,7 @@ def totals(title: str, rows: Sequence[Row]) -> Table:
 
 
 def discovered(title: str, rows: Sequence[Row]) -> Table:
-    """Return the values of `new_table`, each with its newest count; `rows`: its last row of each value."""
+    """Return a table of discovered values; `rows`: the last row of each value in `new_table`, with its newest count."""
     lines = [
         (
             shown(row["item"]),

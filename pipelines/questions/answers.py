@@ -1,4 +1,4 @@
-"""Questions as commands answer them: the whole answer for machines, a table of 80 columns and sentences for people."""
+"""The answers of `hushcount ask`: all rows for machines, and a table of 80 columns and sentences for people."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def source_of(
     last: int | None = None,
     window: str | None = None,
 ) -> Source:
-    """Return what options name: one campaign of a deployment, or result folders.
+    """Return the source that options name: one campaign of a deployment, or result folders.
 
     Raises:
-        UsageError, NotYet: several campaigns of a deployment, or as `from_store`, `from_folders`.
+        UsageError, NotYet: several campaigns of a deployment, or as `from_store` and `from_folders`.
     """
     if directories:
         if window is not None:
-            raise UsageError("--window chooses from a store, and --result gives folders: give one of the two")
+            raise UsageError("--window chooses a window of a store, but --result gives folders: give one of the two")
         return from_folders(campaigns, directories)
     if campaigns is not None and len(campaigns) != 1:
-        raise UsageError(f"--campaign is {' and '.join(map(ascii, campaigns))}, must be one: compare asks two")
+        raise UsageError(f"--campaign is {' and '.join(map(ascii, campaigns))}, must be one: ask compare takes two")
     return from_store(Deployment.read(config), None if campaigns is None else campaigns[0], last, window)
 
 
 def require_free(out: str | None) -> None:
-    """Raise UsageError unless --out can be written: before anything is read."""
+    """Raise UsageError, before any result is read, unless --out can be written."""
     if out is not None:
         require_table(out)
         if storage.exists(out):
@@ -62,10 +62,10 @@ def answer(
     """Return an answer, and write its table to `out`.
 
     Args:
-        question: the command.
-        table: all of it.
-        people: what shows the table.
-        says: sentences about how sure it is.
+        question: name of the command.
+        table: all rows of the answer.
+        people: parts that show the table to people.
+        says: sentences on the errors of the answer.
     """
     if out is not None:
         put_table(out, table)
@@ -82,9 +82,9 @@ def answer(
 
 
 def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, ...], list[str]]:
-    """Return the groups to ask all results for, by what they all counted, and what to say of items left out.
+    """Return the chosen groups with the items that all results counted, and sentences on the items left out.
 
-    Without a choice it is each item that all results counted.
+    Without a choice each item that all results counted is a group.
 
     Raises:
         UsageError: as `read_groups` and `counted_in_all`.
@@ -97,11 +97,11 @@ def groups_of(sources: Sequence[Source], chosen: Chosen) -> tuple[tuple[Group, .
 
 
 def difference(question: str, sides: Sides, chosen: Chosen, show: int, out: str | None) -> Answer:
-    """Return what differs between two sides: first what is significant, the largest difference first."""
+    """Return the changes between two sides as an answer; chosen rows in their order, others by evidence."""
     groups, left_out = groups_of(sides.sources, chosen)
     found = changed(sides.before.counted, sides.after.counted, groups)
     found = found if chosen.names else tuple(by_chance(found))
-    # Of a list, people see what is significant, or what is nearest to it.
+    # If the user chose no rows, show the significant changes, at least the three of strongest evidence.
     shown = found[: show if chosen.names else min(show, max(sum(one.significant for one in found), 3))]
     of = sides.after.name if sides.after.name == sides.before.name else " and ".join(one.name for one in sides.sources)
     reports = [f"{number:,} reports" for number in (found[0].reports_before, found[0].reports_after)]

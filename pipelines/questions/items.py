@@ -1,8 +1,8 @@
 """hushcount ask item: the counts of items over the windows of a campaign, each with its error.
 
-Every window's tally stays. In an open domain an item that was discovered later is estimated from the earlier tallies
-too (backfill). A closed domain counts unlisted items as "other": there an item begins with its epoch, or, in a campaign
-with counts, with its discovery.
+The tally of every window is kept. In an open domain an item that is discovered later can be estimated from the earlier
+tallies too (backfill). With a dictionary, unlisted items count as "other": there an item has estimates from the epoch
+that lists it, and, if discovery reveals counts, noisy counts from its discovery on.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from pipelines.jobs.table_files import schema_of
 from pipelines.questions.sources import Place, Source
 
 SCHEMA = schema_of("window", "epoch", "item", "reports", *results.COLUMNS[1:], "backfilled", "repeated")
-"""Counts and errors in users; `backfilled`: before the item was first seen; `repeated`: clients repeat their answers.
+"""Counts and errors in users.
 
-Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. Windows of one
-epoch of a pool share the bias by collisions, so a difference of two of them cancels it; windows of two epochs or pools
-do not. Where clients repeat their answers, windows of one epoch have much the same errors: a difference of two has no
-more error than if they were independent, a mean over windows no less than one window.
+`backfilled`: whether the window is before the item's discovery. `repeated`: whether clients repeat their answers.
+Columns that end in "_all" hold for all rows together: among many rows some single intervals always fail. With a pool,
+windows of one epoch share the bias by collisions, so a difference of two windows cancels it; windows of two epochs or
+pools do not share it. If clients repeat their answers, windows of one epoch have nearly the same errors: a difference
+of two windows has no more error than if they were independent, and a mean over windows no less than one window.
 """
 
 COUNTED = schema_of(*SCHEMA.names, "source", "combined", "combined_error")
-"""Where a window has counts of discovered values.
+"""Columns if a campaign reveals counts of discovered values.
 
-`source` is "estimate", or "discovery" for the noisy count of a discovered value that no frequency report names. Where
-there are both, in an open domain, the row is the estimate's and `combined` weighs both by inverse variance, if the
-result of the window did so: not in an oblivious campaign.
+`source` is "estimate", or "discovery" for the noisy count of a value without an estimate. In an open domain a value can
+have both: then the row is the estimate's, and `combined` is the mean of both weighed by inverse variance. `combined` is
+null if the result of the window has no such mean, as in an oblivious campaign.
 """
 
 
@@ -47,36 +48,36 @@ def items_table(source: Source, items: Sequence[str] = (), levels: Levels | None
     """Return one row for each window, epoch and item, the oldest window first: a window may have two epochs' reports.
 
     Args:
-        items: which; empty: all that the campaign follows.
-        levels: confidence of the intervals, for each row alone and for all together.
+        items: the items; empty: all items that the campaign follows.
+        levels: confidence of the intervals, of each row alone and of all rows together.
 
     Raises:
-        UsageError: an item is in no result, or none is known by name.
+        UsageError: an item is in no result, or no item is given and none is known.
     """
     items = list(dict.fromkeys(map(canonical, items)))
     wanted = items or list(source.followed)
     if not wanted:
-        raise UsageError(f"{source.name} has no dictionary, and no item is known by its name: name items by --item")
+        raise UsageError(f"{source.name} has no dictionary, and no item is known yet: give items by --item")
     rows = item_rows(source, wanted, levels)
     missing = set(items) - {row["item"] for row in rows}
     if missing:
         raise UsageError(
-            f"item {min(missing)!r} was counted in none of these windows: correct its name, or find it among those of "
-            "hushcount ask top and hushcount ask new"
+            f"item {min(missing)!r} was not counted in any of these windows: correct its name; hushcount ask top and "
+            "hushcount ask new list items"
         )
     counts = any(_has_counts(place.campaign) for place in source.places)
     return pa.Table.from_pylist(rows, COUNTED if counts else SCHEMA)
 
 
 def top_table(source: Source, items: Sequence[str] = (), levels: Levels | None = None) -> pa.Table:
-    """Return the rows of `items_table` with `detected_all`, those of each window and epoch by count, largest first."""
+    """Return the rows of `items_table` with `detected_all`, in each window and epoch the largest count first."""
     table = items_table(source, items, levels)
     order = [("window", "ascending"), ("epoch", "ascending"), ("count", "descending"), ("item", "ascending")]
     return table.filter(table["detected_all"]).sort_by(order)
 
 
 def most_frequent(table: pa.Table) -> list[str]:
-    """Return the items that are detected in a window, among all rows, by the largest share that they were seen with."""
+    """Return the items with `detected_all` in any window, in order of their largest share in a window."""
     largest: dict[str, float] = {}
     for row in table.to_pylist():
         if row["detected_all"]:
@@ -85,7 +86,7 @@ def most_frequent(table: pa.Table) -> list[str]:
 
 
 def item_rows(source: Source, wanted: Sequence[str], levels: Levels | None = None) -> list[dict[str, Any]]:
-    """Return the rows of `items_table` as dicts; none of an item that is in no result."""
+    """Return the rows of `items_table` as dicts; an item that is in no result has no row."""
     looks = len(source.places) * len(wanted)
     return [
         row
@@ -112,7 +113,7 @@ def _rows(
         {
             **row,
             **shared,
-            # A value that discovery counted was there.
+            # A count of discovery comes with the value's discovery, so it is never backfilled.
             "backfilled": row["source"] == "estimate" and place.window < first_seen.get(row["item"], ""),
         }
         for row in rows
@@ -132,7 +133,7 @@ def _with_found(
     levels: Levels,
     looks: int,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a window with what discovery counted: combined with estimates, and values without any."""
+    """Return the rows of a window with discovery's counts: combined with estimates, or as rows of their own."""
     if rows and place.campaign.dictionary is None:
         if not was_combined(storage.join(place.directory, FOUND)):
             return rows
@@ -166,7 +167,7 @@ def _with_found(
 
 
 def _estimated(counted: Counted, wanted: list[str], levels: Levels, looks: int) -> list[dict[str, Any]]:
-    """Return the rows of the items that a result has: without a sketch, only those that were asked for then."""
+    """Return the rows of the items that a result counted: a tally without a sketch has only the items of its job."""
     lacking = set(counted.lacks(wanted))
     names = tuple(item for item in wanted if item not in lacking)
     if not names:

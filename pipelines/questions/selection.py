@@ -1,4 +1,4 @@
-"""Which items a question is of: named ones, a glob, a prefix, a file, a declared group, or every level of paths."""
+"""Choose the items of a question: by name, glob, prefix, file or declared group, or every level of paths."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from pipelines.questions.sources import Source
 
 ALL = "all listed items"
 _NAMED = 3
-"""Items that the name of a sum repeats."""
+"""The number of items that the name of a sum lists."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a question names; each choice is a group, and by itself.
+    """The items that a question is about; each choice makes a group of its own.
 
     Attributes:
-        items: by their names.
+        items: names of items.
         declared: names of groups of the deployment (`[analyzer.groups]`).
-        glob, prefix: that items of the dictionary match, or begin with.
-        file: of items, one a line or a .csv with the column item.
-        everything: all items of the dictionary.
-        separator: between the levels of items that are paths; each node is a group. Of all items that are chosen
-            otherwise; of the dictionary if nothing is.
-        depth: of the deepest level.
-        from_right: the last part of a path is the top, as of domains.
+        glob, prefix: choose the items of the dictionary that match, or begin with it.
+        file: path of a file of items, one a line or a .csv with the column item.
+        everything: choose all items of the dictionary.
+        separator: separates the levels of items that are paths; each node of the paths is a group. The paths are the
+            items chosen by the other fields, or the dictionary's if these choose none.
+        depth: number of levels.
+        from_right: whether the last part of a path is the top, as in domain names.
     """
 
     items: tuple[str, ...] = ()
@@ -51,12 +51,12 @@ class Chosen:
         declared: Sequence[str] | None,
         *others: str | bool | int | None,
     ) -> Chosen:
-        """Return the choice of options, in the order of the fields."""
+        """Return the choice from values of options, in the order of the fields."""
         return cls(tuple(items or ()), tuple(declared or ()), *others)  # type: ignore[arg-type]  # as the fields are
 
     @property
     def names(self) -> bool:
-        """Whether the rows of an answer were named, and keep that order."""
+        """Whether the user chose the rows of the answer, so that they keep their order."""
         return not self.is_nothing and self.separator is None
 
     @property
@@ -72,8 +72,8 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
     comparison add up the same items.
 
     Args:
-        sources: at least one; the groups that the first one's deployment names are known.
-        together: `items` are one group; otherwise one each.
+        sources: at least one source; declared groups are those of the first source's deployment.
+        together: whether `items` are one group; otherwise each item is a group.
 
     Raises:
         UsageError: a group is unknown or empty, a file cannot be read, or there is no dictionary to choose from.
@@ -84,7 +84,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
     if chosen.is_nothing:
         if listed is None:
             raise UsageError(
-                f"--by-prefix {chosen.separator!a} sums what a dictionary lists, and this campaign has none: choose "
+                f"--by-prefix {chosen.separator!a} sums the items of a dictionary, but this campaign has none: choose "
                 "items by --file"
             )
         items = listed
@@ -95,7 +95,7 @@ def read_groups(sources: Sequence[Source], chosen: Chosen, *, together: bool) ->
 
 
 def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
-    """Return the items that all dictionaries of the results have, in the newest one's order; None in an open domain."""
+    """Return the items that all dictionaries of the results have, in the newest's order; None in an open domain."""
     dictionaries = {id(one.dictionary): one.dictionary for source in sources for one in source.counted}
     newest = sources[-1].dictionary
     if newest is None or None in dictionaries.values():
@@ -105,10 +105,10 @@ def common_items(sources: Sequence[Source]) -> tuple[str, ...] | None:
 
 
 def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
-    """Return a group of each item that every result can be asked for: those listed, or in an open domain followed.
+    """Return one group for each item that all results count: of the dictionaries, or in an open domain followed items.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such item.
     """
     items: Sequence[str] | None = common_items(sources)
     if items is None:
@@ -117,14 +117,14 @@ def each_item(sources: Sequence[Source]) -> tuple[Group, ...]:
         lacking = {item for one in results for item in one.lacks(items)}
         items = [item for item in items if item not in lacking]
     if not items:
-        raise UsageError("no item was counted in all of these results: name items, or ask other results")
+        raise UsageError("no item was counted in all of these results: give --item, or choose other results")
     return tuple(Group(item, (item,)) for item in items)
 
 
 def declared_groups(source: Source) -> tuple[Group, ...]:
-    """Return the groups that the deployment names; none that choose nothing in this campaign.
+    """Return the groups of the deployment that have an item in this campaign.
 
-    Without a dictionary a glob or a prefix chooses nothing: the groups are of all campaigns of the deployment.
+    The groups are for all campaigns of the deployment; in one without a dictionary a glob or a prefix has no items.
     """
     listed = common_items([source])
     found = ((name, _select(choice, listed or (), source.base)) for name, choice in source.choices.items())
@@ -132,10 +132,10 @@ def declared_groups(source: Source) -> tuple[Group, ...]:
 
 
 def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple[tuple[Group, ...], dict[str, int]]:
-    """Return groups with the items that every result counted, and how many items each one lost, by its name.
+    """Return the groups without items that some result did not count, and by name how many items each group lost.
 
     Raises:
-        UsageError: no item of a group was counted in all of them.
+        UsageError: no item of a group was counted in all results.
     """
     lacking = {item for one in results for group in groups for item in one.lacks(group.items)}
     kept, lost = [], {}
@@ -144,7 +144,7 @@ def counted_in_all(groups: Sequence[Group], results: Sequence[Counted]) -> tuple
         if not items:
             raise UsageError(
                 f"item {group.items[0]!a} was not counted in all of these results: correct its name, leave it out, or "
-                "ask other results"
+                "choose other results"
             )
         if len(items) < len(group.items):
             lost[group.name] = len(group.items) - len(items)
@@ -172,12 +172,12 @@ def _groups(source: Source, chosen: Chosen, listed: Sequence[str] | None, togeth
         yield _group(Path(chosen.file).name, _choice(file=chosen.file), listed, Path())
     if chosen.everything:
         if not listed:
-            raise UsageError("--all sums what a dictionary lists, and this campaign has none: choose items by --file")
+            raise UsageError("--all sums the items of a dictionary, but this campaign has none: choose items by --file")
         yield Group(ALL, tuple(listed))
 
 
 def _choice(**given: str) -> Choice:
-    """Return the choice of an option; UsageError as a deployment file gets it."""
+    """Return the choice of an option; UsageError as for a wrong group in a deployment file."""
     from pydantic import ValidationError
 
     from hushcount.formats.models import explain

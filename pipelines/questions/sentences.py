@@ -1,4 +1,4 @@
-"""How sure an answer is, in plain sentences: what it was corrected for, and what it would have seen."""
+"""Plain sentences on the errors of an answer: its corrections for many rows, and the changes that it could miss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.questions.changes import CONFIDENCE, Change
 from pipelines.questions.sources import Source
 
 _EACH = 3
-"""Rows about which a sentence is said of each."""
+"""If an answer has at most so many rows, each gets a sentence."""
 _SEEN = 0.8
 
 
@@ -37,24 +37,24 @@ def ratio(value: float) -> str:
 
 
 def of_results(results: Sequence[Counted]) -> Iterator[str]:
-    """Say what holds for every count of these results: repeated answers, pools."""
+    """Say how repeated answers and pools affect the counts of these results."""
     if any(one.campaign.memory for one in results):
         yield (
-            "clients repeat their answers: windows of one epoch have much the same errors, so that their mean is no "
-            "more exact than one of them, and their difference no less exact than stated"
+            "clients repeat their answers: windows of one epoch have nearly the same errors, so their mean is no "
+            "more exact than one window, and their difference no less exact than stated"
         )
     if any(pool_of(one.campaign.require_frequency()) is not None for one in results):
         yield (
-            "items share cells of fixed hash functions: the errors have the collisions in them, which more reports do "
-            "not average away"
+            "items share cells of fixed hash functions: the errors include these collisions, which more reports do "
+            "not average out"
         )
 
 
 def of_other(results: Sequence[Counted]) -> Iterator[str]:
-    """Say how many reports of each result are in no row: "other", which a dictionary does not list."""
+    """Say how many reports of each result are in no row because they are "other", values not in the dictionary."""
     for one in results:
         if one.dictionary is None:
-            yield "the domain is open: only items that are known by name are in rows"
+            yield "the domain is open: only items that the campaign follows have rows"
             continue
         mechanism = one.campaign.require_frequency()
         other = estimated(one.campaign, one.tally, np.array([other_item(mechanism)], dtype=np.uint64))
@@ -66,27 +66,30 @@ def of_other(results: Sequence[Counted]) -> Iterator[str]:
 
 
 def of_found(source: Source) -> Iterator[str]:
-    """Say where the values are that discovery found and the dictionary lacks: no row has them."""
+    """Say where to see values that discovery found and the dictionary lacks: they have no row."""
     found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
     if found and source.dictionary is not None:
-        yield "values that discovery found and no dictionary lists yet are in no row: see hushcount ask new"
+        yield "found values that no dictionary lists yet have no row: see hushcount ask new"
 
 
 def of_looks(rows: int, *, are_shown: bool = True) -> str:
-    """Say what holds for all rows of a table together; people may see the columns of that, or only --json and --out."""
+    """Say how intervals and detections are corrected for many rows; `are_shown`: whether the table shows these columns.
+
+    The columns are always in --json and --out.
+    """
     what = (
-        "intervals for all rows, and what is called detected,"
+        "intervals for all rows, and detections,"
         if are_shown
         else "the intervals low_all to high_all, and detected_all, in --json and --out"
     )
     return (
-        f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): of either, the probability "
-        f"that even one is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
+        f"{what} are corrected for all {rows:,} counts looked at together (Bonferroni): for each of the two, the "
+        f"probability that even one is wrong is {100.0 * (1.0 - CONFIDENCE):.3g} % at most"
     )
 
 
 def chance(probability: float) -> str:
-    """Return how probable a result is where nothing differs; so small a tail as 1e-9 is no law's to tell."""
+    """Return the probability of a result if nothing differs; below 1e-6 the approximate law is not exact enough."""
     return "below 1e-6" if probability < 1e-6 else f"{probability:.2g}"
 
 
@@ -97,17 +100,17 @@ def _seen(probability: float) -> str:
 
 
 def of_change(one: Change) -> str:
-    """Say how a share differs, and how likely chance alone makes any that is looked at differ so much."""
+    """Say how a share changed, and the probability that chance alone changes any of the looked-at shares so much."""
     return (
         f"{shown(one.group)} is {'up' if one.difference > 0.0 else 'down'} from {percent(one.before)} to "
         f"{percent(one.after)} of reports, by {percent(one.difference, signed=True)} ({percent(one.low, signed=True)} "
-        f"to {percent(one.high, signed=True)}, 95 %); the probability that chance does so much to any that is looked "
-        f"at is {chance(one.p_bonferroni)}"
+        f"to {percent(one.high, signed=True)}, 95 %); the probability that chance alone changes any of the rows so "
+        f"much is {chance(one.p_bonferroni)}"
     )
 
 
 def of_changes(found: Sequence[Change]) -> Iterator[str]:
-    """Say which changes are significant, what they were corrected for, and what would have been seen."""
+    """Say which changes are significant, how they were corrected, and which changes would have been significant."""
     many = len(found)
     up, down = (sum(one.significant and sign * one.difference > 0.0 for one in found) for sign in (1, -1))
     if many == 1:
@@ -115,15 +118,15 @@ def of_changes(found: Sequence[Change]) -> Iterator[str]:
     else:
         said = (
             f"{up + down:,} of {many:,} differences are significant, {up:,} up and {down:,} down: of those, "
-            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be chance"
+            f"{100.0 * (1.0 - CONFIDENCE):.3g} % at most are expected to be due to chance"
             if up + down
             else f"none of {many:,} differences is significant"
         )
-        yield f"{said}, corrected for all {many:,} looked at (Benjamini and Hochberg); each interval holds by itself"
+        yield f"{said}, corrected for all {many:,} rows (Benjamini and Hochberg); each interval holds for its row alone"
     if many <= _EACH:
         for one in found:
             more = (
-                "no rise would have been seen for sure"
+                "no rise would have been seen reliably"
                 if not math.isfinite(one.least_seen)
                 else f"a rise by {100 * (one.least_seen - 1.0):.3g} % with probability {_SEEN:g}"
             )
@@ -135,7 +138,7 @@ def of_changes(found: Sequence[Change]) -> Iterator[str]:
         often = sum(one.seen_20 >= _SEEN for one in found)
         yield (
             f"a change of 20 % would have been seen with probability {_SEEN:g} or more in {often:,} of the {many:,} "
-            "rows; in the others it may well go unseen"
+            "rows; in the other rows it may well be missed"
         )
 
 
@@ -143,48 +146,48 @@ def of_left_out(lost: Mapping[str, int]) -> Iterator[str]:
     """Say which groups have items that not every result counted."""
     for name, many in list(lost.items())[:_EACH]:
         items = "item" if many == 1 else "items"
-        yield f"{shown(name)} is without {many:,} {items} that not all of these results counted"
+        yield f"{shown(name)} lacks {many:,} {items} that not all of these results counted"
     if len(lost) > _EACH:
-        yield f"{len(lost) - _EACH:,} more groups are without some of their items"
+        yield f"{len(lost) - _EACH:,} more groups lack some of their items"
 
 
 def of_marked(many: int, shown: Sequence[Change]) -> Iterator[str]:
-    """Say which of so many changes are shown, and what marks them."""
+    """Say which of `many` changes are shown, and explain their marks."""
     if len(shown) < many:
-        yield f"{len(shown):,} of {many:,} rows, those least like chance first"
+        yield f"{len(shown):,} of {many:,} rows, the strongest evidence first"
     if any(one.significant for one in shown):
         yield "* significant"
 
 
 def of_items(table: pa.Table, shown: Sequence[str], *, of_all: bool) -> Iterator[str]:
-    """Say which items are shown, and what marks their counts; `table` of `items_table`."""
+    """Say which items are shown, and explain the marks of their counts; `table` of `items_table`."""
     if any(table["backfilled"].to_pylist()):
-        yield "* estimated from a tally from before the item was discovered"
+        yield "* estimated from the tally of a window before the item was discovered"
     counted = "source" in table.column_names
     if counted and "discovery" in table["source"].to_pylist():
-        yield "+ the noisy count that discovery released, where no dictionary had the item yet"
+        yield "+ the noisy count that discovery released, because no dictionary had the item yet"
     if counted and table["combined"].null_count < table.num_rows:
         yield "estimates of discovered values are combined with the noisy counts that discovery released"
     if of_all:
         items = len(set(table["item"].to_pylist()))
         detected = {row["item"] for row in table.select(["item", "detected_all"]).to_pylist() if row["detected_all"]}
         yield (
-            f"{len(shown):,} of {len(detected):,} items that are detected in a window, of {items:,}: any of them "
-            f"wrongly with a probability of 5 % at most, for all {table.num_rows:,} counts looked at together "
-            "(Bonferroni)"
+            f"{len(shown):,} of {len(detected):,} items that are detected in a window, of {items:,} items; the "
+            f"probability that even one detection is wrong is 5 % at most, for all {table.num_rows:,} counts looked at "
+            "together (Bonferroni)"
         )
 
 
 def of_sums(table: pa.Table, groups: int, shown: int, *, of_paths: bool) -> Iterator[str]:
-    """Say which sums are shown, of levels of paths the largest, and that some lack items; `table` of `sums_table`."""
+    """Say which sums are shown (of paths the largest), and that some lack items; `table` of `sums_table`."""
     if shown < groups:
         yield f"the {shown:,} {'largest' if of_paths else 'first'} of {groups:,} sums"
     if any(table["missing"].to_pylist()):
-        yield '% without items that the window did not count: where a dictionary lacks them, they are in "other"'
+        yield '% lacks items that the window did not count: if a dictionary lacks an item, its reports are in "other"'
 
 
 def of_totals(table: pa.Table, show: int) -> Iterator[str]:
-    """Say what a total counts; `table` of `totals_table`."""
+    """Say that a total counts reports, and how many totals are shown; `table` of `totals_table`."""
     if show < table.num_rows:
         yield f"{show:,} of {table.num_rows:,} totals"
     yield (
@@ -194,19 +197,19 @@ def of_totals(table: pa.Table, show: int) -> Iterator[str]:
 
 
 def of_new(source: Source, table: pa.Table) -> Iterator[str]:
-    """Say what the counts of discovered values are, and what is missing; `table` of `new_table`."""
+    """Explain the counts of discovered values, and missing counts and values; `table` of `new_table`."""
     sources = table["source"].to_pylist()
     if "discovery" in sources:
-        yield "+ the noisy count that discovery released, where no dictionary has the value"
+        yield "+ the noisy count that discovery released, because no dictionary has the value"
         if any(place.campaign.is_oblivious for place in source.places):
-            yield "it is a lower bound, besides noise: reports whose evaluation did not come went without their value"
+            yield "apart from noise it is a lower bound: clients whose evaluation did not come sent no value"
     if None in sources:
-        yield "a value without a count was found by enough clients; it is counted once a dictionary lists it"
-    yield "a value that was not found is not rare for certain: the keep rule draws lots"
+        yield "a value without a count was sent by enough clients; it is counted once a dictionary lists it"
+    yield "a value that was not found is not certainly rare: the keep rule decides at random"
 
 
 def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows for JSON, which has no infinity: null instead."""
+    """Return rows for JSON, with null in place of infinity."""
     return [
         {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
         for row in rows

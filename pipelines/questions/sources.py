@@ -1,4 +1,4 @@
-"""What a question is asked of: the results of one campaign, from a store or from result folders."""
+"""Read the results that a question is about: those of one campaign, from a store or from result folders."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Place:
     """One result of a campaign.
 
     Attributes:
-        window: its name; of a result folder, the folder as it was given.
-        directory: of its files.
+        window: name of its window; of a result folder, the path that the user gave.
+        directory: directory of its files.
     """
 
     window: str
@@ -39,7 +39,7 @@ class Place:
     directory: str
 
     def read(self) -> Counted:
-        """Read its tally; UsageError as `results.read_tally`."""
+        """Read the tally of the result; UsageError as `results.read_tally`."""
         tally = results.read_tally(storage.join(self.directory, results.TALLY), self.campaign)
         return Counted(self.campaign, tally, self.window)
 
@@ -52,7 +52,7 @@ def read_all(places: Sequence[Place]) -> tuple[Counted, ...]:
         counted, campaign = place.read(), place.campaign
         if campaign.fingerprint not in read:
             read[campaign.fingerprint] = campaign.read_dictionary()
-        # As a cached property would.
+        # Fill the cached property, so that each dictionary is read once.
         counted.__dict__["dictionary"] = read[campaign.fingerprint]
         found.append(counted)
     return tuple(found)
@@ -60,12 +60,12 @@ def read_all(places: Sequence[Place]) -> tuple[Counted, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The results of one campaign that a question is asked of.
+    """The results that a question is about.
 
     Attributes:
-        name: the campaign's id; of a result folder, the folder as it was given.
-        places: one for each window and epoch, the oldest first; at least one.
-        deployment, epochs: of a store; None for folders.
+        name: id of the campaign; of folders of several campaigns, all their ids.
+        places: at least one result, one for each window and epoch, the oldest first.
+        deployment, epochs: deployment and epochs of a store; None for folders.
     """
 
     name: str
@@ -85,33 +85,33 @@ class Source:
 
     @property
     def dictionary(self) -> Dictionary | None:
-        """That of the newest result; None in an open domain."""
+        """The dictionary of the newest result; None in an open domain."""
         return self.counted[-1].dictionary
 
     @cached_property
     def followed(self) -> tuple[str, ...]:
-        """The items that the campaign follows, or that folders list or have estimates of; empty if none is known."""
+        """The items that the campaign follows; of folders, the dictionary's or estimated items; empty if unknown."""
         if self.tracked is not None:
             return tuple(one.item for one in self.tracked.items)
         if self.dictionary is not None:
             return self.dictionary.items
-        # The folder of a summary has the estimates.
+        # Without a dictionary, take the items that the folders have estimates of.
         there = [one for one in self.places if storage.exists(storage.join(one.directory, results.ESTIMATES))]
         return tuple(dict.fromkeys(item for place in there for item, _, _ in estimated_items(place.window)[0]))
 
     @cached_property
     def tracked(self) -> TrackedItems | None:
-        """When each item was seen; None for folders."""
+        """The items that the campaign follows, with the windows in which they were seen; None for folders."""
         return None if self.epochs is None else read_tracked(self.epochs.directory / ITEMS_FILE, self.epochs.listed)
 
     @property
     def choices(self) -> Mapping[str, Choice]:
-        """The groups that the deployment names."""
+        """The groups of the deployment file."""
         return {} if self.deployment is None else self.deployment.file.analyzer.groups
 
     @property
     def base(self) -> Path:
-        """The directory from which the files of these are named."""
+        """The directory that the paths of files in groups are relative to."""
         return Path() if self.deployment is None else self.deployment.path.parent
 
     @property
@@ -120,7 +120,7 @@ class Source:
         return {} if self.tracked is None else {one.item: one.first_seen or "" for one in self.tracked.discovered}
 
     def of(self, windows: Sequence[str]) -> Source:
-        """Return the results of these windows only; a tally that was read is not read again."""
+        """Return the results of these windows only; tallies that were read are not read again."""
         chosen = set(windows)
         part = replace(self, places=tuple(place for place in self.places if place.window in chosen))
         if "counted" in self.__dict__:
@@ -128,10 +128,10 @@ class Source:
         return part
 
     def named(self, window: str) -> str:
-        """Return the name of the one window that a text names: 2026-11-22, 2026-11-22T13:00Z, or as in names of files.
+        """Return the name of the window that a text means: 2026-11-22, 2026-11-22T13:00Z, or as in names of files.
 
         Raises:
-            UsageError: no window with results has that name, or several have.
+            UsageError: the text means no window with results, or several.
         """
         if window in self.windows:
             return window
@@ -141,7 +141,7 @@ class Source:
             return fits[0]
         if fits:
             raise UsageError(
-                f"window {window!a} may be {len(fits)} windows: name one, as {window_names(fits)[fits[0]]}"
+                f"window {window!a} may mean {len(fits)} windows: give one, as {window_names(fits)[fits[0]]}"
             )
         raise UsageError(f"window is {window!a}, must be {self._range}")
 
@@ -154,7 +154,7 @@ class Source:
 
 
 def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -> list[Place]:
-    """Return the results of the last windows, or of all, the oldest first."""
+    """Return the results of the last windows, or of all windows, the oldest first."""
     found: list[Place] = []
     for batch, path in sorted(outputs(deployment, "results", epochs.campaign), reverse=True):
         campaign = epochs.campaigns.get(batch.file)
@@ -163,7 +163,7 @@ def places_of(deployment: Deployment, epochs: Epochs, last: int | None = None) -
         if last is not None and len({place.window for place in found} | {batch.window}) > last:
             break
         where = folder_of(path.rpartition("/")[0], batch=batch.name)
-        # A batch with a retired key has no tally: its reports are counted, and nothing more.
+        # A batch with a retired key has no tally: its reports could not be opened.
         if storage.exists(storage.join(where, results.TALLY)):
             found.append(Place(batch.window, campaign, where))
     return found[::-1]
@@ -175,9 +175,9 @@ def from_store(
     """Return the results of a campaign in a deployment's store.
 
     Args:
-        campaign: id; None: the only one.
-        last: only of so many windows, the newest; None: of all.
-        window: only of this one, as `Source.named` reads it.
+        campaign: id of the campaign; None: the only campaign.
+        last: number of newest windows; None: all windows.
+        window: only this window, as `Source.named` reads it.
 
     Raises:
         UsageError: there is no such campaign or window.
@@ -187,7 +187,7 @@ def from_store(
 
 
 def of_epochs(deployment: Deployment, epochs: Epochs, last: int | None = None, window: str | None = None) -> Source:
-    """Return the results of a campaign whose epochs have been read; as `from_store`."""
+    """Return the results of a campaign from its epochs; otherwise as `from_store`."""
     places = places_of(deployment, epochs, last if window is None else None)
     if not places:
         raise NotYet(f"campaign {epochs.campaign} has no results yet: {deployment.command('run')} makes them")
@@ -199,14 +199,14 @@ def from_folders(campaigns: Sequence[str] | None, directories: Sequence[str]) ->
     """Return results of `hushcount job analyze`, in the order in which they are given.
 
     Args:
-        campaigns: one campaign file for all, or one for each.
-        directories: of results.
+        campaigns: one campaign file for all results, or one for each.
+        directories: directories of results.
 
     Raises:
         UsageError: another number of campaign files, a file is missing or invalid, or a folder is given twice.
     """
     if campaigns is None:
-        raise UsageError("--result says nothing without its campaign file: give --campaign FILE too")
+        raise UsageError("--result needs its campaign file: give --campaign FILE too")
     if len(campaigns) not in (1, len(directories)):
         raise UsageError(
             f"--campaign is given {len(campaigns)} times for {len(directories)} results, must be given once, or once "
@@ -228,6 +228,6 @@ def _place(campaign: Campaign, directory: str) -> Place:
     if storage.exists(mark) and (made := read_summary(mark)).fingerprint != campaign.fingerprint.hex():
         raise UsageError(
             f"result {directory} is of campaign {made.campaign}, epoch {made.epoch}, must be of {campaign.id}, epoch "
-            f"{campaign.epoch}, as --campaign gives it: give its own campaign file"
+            f"{campaign.epoch}, as --campaign says: give the campaign file of the result"
         )
     return Place(directory, campaign, folder_of(directory))

@@ -23,8 +23,8 @@ def test_the_doctor_warns_of_an_evaluator_beside_the_auxiliary_server(tmp_path: 
     assert said(site) == [
         (
             "warning",
-            "the evaluator of words and the auxiliary server run here: together they test any guess: move the "
-            'auxiliary server to another party, parties = ["shuffler", "analyzer"] here',
+            "the evaluator of words and the auxiliary server run here: together they test any guess: let "
+            'somebody else run the auxiliary server, and set parties = ["shuffler", "analyzer"] here',
         )
     ]
 
