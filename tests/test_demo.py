@@ -73,7 +73,7 @@ def test_estimates_are_within_their_errors(shown: tuple[Path, str]) -> None:
 
 def test_discovered_words_are_shown_with_count_interval_and_truth(shown: tuple[Path, str]) -> None:
     _, output = shown
-    table = output.partition("the largest of them:")[2]
+    table = output.partition("the most frequent of them:")[2]
     heads, _, word = [line for line in table.splitlines() if line.strip()][:3]
     assert heads.split() == ["word", "truth", "count", "95", "%", "interval", "error"]
     truth, count, low, _, high = word.split()[1:6]

@@ -122,7 +122,7 @@ def test_an_audit_names_the_epoch_that_two_collectors_show_differently(two: tupl
         assert done("campaign", "audit", "--campaign", "words", *places, "--json").json["forks"] == []
         saved = tmp_path / "log.json"
         saved.write_bytes(first.get("/v1/campaigns/words/log").content)
-        assert "one place shows no fork" in done("campaign", "audit", "--campaign", "words", saved).err
+        assert "one place alone cannot show a fork" in done("campaign", "audit", "--campaign", "words", saved).err
         publish(one, 2)
         wait_for(lambda: len(first.get("/v1/campaigns/words/log").json()["entries"]) == 2)
         # A place that was shown less is no fork.

@@ -24,7 +24,7 @@ def test_what_is_stored_and_not_looked_at_counts(tmp_path: Path, monkeypatch: py
     collect(site.store, site.campaign, values(60), day=-3)
     status = cli("status", "--config", site.config)
     assert status.status == 1
-    assert "WAITS 60 reports are stored, and no run has taken them in: its log is empty" in status.out
+    assert "WAITS 60 reports are stored, but no run has taken them in: its log is empty" in status.out
     assert (
         f"DIFFERENCE words: no run has closed window {window_text(window_name(-3))}, which is due since" in status.out
     )

@@ -99,7 +99,7 @@ def test_where_nothing_says_how_the_senders_of_an_orphan_were_told_apart_none_co
         (segment.parents[1] / "two.manifest.json").unlink()
     told = done("repair", "segments", "--config", site.config).out
     name = strange.relative_to(site.store / "segments")
-    assert f"nothing says how the senders of {name} were told apart: it counts as authentication none" in told
+    assert f"the name of {name} does not say how clients were told apart: it counts as authentication none" in told
     assert told.count("warning") == 1
     said = {path.parent.name: json.loads(path.read_text())["authentication"] for path in manifests(site)}
     assert said == {window_name(-3): "none", window_name(-2): "bearer"}

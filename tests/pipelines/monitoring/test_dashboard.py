@@ -110,7 +110,7 @@ def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
     page = page_of(site.deployment, at(0.5), 100)
     assert "campaign words has no results" in page
     for arguments, says in (
-        ((), "give one of --out FILE and --serve"),
+        ((), "give either --out FILE or --serve"),
         (("--out", tmp_path / "page.txt"), "must end in .html"),
         (("--out", tmp_path / "page.html", "--serve"), "give one of"),
     ):

@@ -234,7 +234,7 @@ def test_each_printed_name_of_a_window_is_taken(asked: Site) -> None:
     source = Source("android", tuple(replace(place, window=window) for window in hours))
     for window, text in window_names(hours).items():
         assert source.named(text) == source.named(window) == window
-    with pytest.raises(UsageError, match="48 windows: name one, as 2026-11-22T00:00Z"):
+    with pytest.raises(UsageError, match="48 windows: give one, as 2026-11-22T00:00Z"):
         source.named("2026-11-22")
     with pytest.raises(UsageError, match="48 windows with results, 2026-11-22T00:00Z to 2026-11-22T23:15Z"):
         source.named("2026-11-23")

@@ -24,7 +24,7 @@ def change(**given: float | bool) -> Change:
 def test_a_change_is_one_sentence_that_a_terminal_can_show() -> None:
     assert of_change(change()) == (
         r"a\u202e is up from 10.0% to 15.0% of reports, by +5.0% (+4.0% to +6.0%, 95 %); the probability that chance "
-        "does so much to any that is looked at is below 1e-6"
+        "alone changes any of the rows so much is below 1e-6"
     )
     assert r"a\u202e is down from " in of_change(change(difference=-0.05))
 

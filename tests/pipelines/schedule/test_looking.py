@@ -73,7 +73,7 @@ def test_a_manifest_of_a_finished_window_is_found_by_the_next_run_and_status_say
     assert {one.path.split("/")[2] for one in every} == {window_name(day) for day in range(6)}
     assert {one.path.split("/")[2] for one in recent} == {window_name(day) for day in range(2, 6)}
     said = done("status", "--config", site.config).out
-    assert f"late for windows before {window_text(first)} were not looked for" in said
+    assert f"late files of windows before {window_text(first)} were not looked for" in said
     whole = cli("status", "--digests", "--config", site.config).out
     assert "not looked for" not in whole
     assert "60 reports are stored" in whole

@@ -138,7 +138,7 @@ def test_a_directory_that_is_not_empty_stays_as_it_is(tmp_path: Path) -> None:
     home.mkdir()
     done("init", home, "--open-domain")
     before = files_under(tmp_path)
-    refused("init", home, "--open-domain", says=[f"directory {home} "])
+    refused("init", home, "--open-domain", says=[f"directory is {home}, "])
     refused("init", home / "deployment.toml", "--open-domain", says=["deployment.toml"])
     refused("init", tmp_path / "none" / "usage", "--open-domain", says=[f"{tmp_path / 'none'} "])
     assert files_under(tmp_path) == before

@@ -98,7 +98,7 @@ def test_in_an_open_domain_a_batch_is_counted_whether_or_not_a_value_was_found(t
     if sent == 100:
         assert [row["item"] for row in top.json["rows"]] == ["dark-mode"]
     else:
-        assert "no item is known by its name" in top.err
+        assert "no item is known yet" in top.err
     (result,) = home.glob("store/results/usage/*")
     asked = write_lines(tmp_path / "asked.txt", ["dark-mode", "rare-1"])
     where = ("--tally", result / "tally.npz", "--items", asked, "--out", tmp_path / "more")
