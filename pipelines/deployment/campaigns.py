@@ -17,7 +17,7 @@ class Epochs:
     """One campaign's epochs.
 
     Attributes:
-        campaign: id, also the name of its folder.
+        campaign: id of the campaign, and name of its folder.
         files: path and campaign file of each epoch, by its number and the first digits of its fingerprint.
     """
 

@@ -89,7 +89,7 @@ class AnalyzerPart(Part):
     evaluator: str | None = Field(
         default=None,
         description="evaluator that verifies the released values of an oblivious campaign: its address, as in "
-        "https://collector.example.com; or, where its keys are, its key directory, env:NAME or gcp-secret://NAME",
+        "https://collector.example.com; or its key directory, env:NAME or gcp-secret://NAME, if its keys are here",
     )
     evaluator_token: str | None = Field(
         default=None,

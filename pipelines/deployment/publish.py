@@ -1,4 +1,4 @@
-"""Publish an epoch: copy its campaign file into the campaign's folder, and end the epoch before when it begins."""
+"""Publish an epoch: copy its campaign file into the campaign's folder, and end the previous epoch when it begins."""
 
 from __future__ import annotations
 

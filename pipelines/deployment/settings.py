@@ -153,7 +153,7 @@ class DeploymentFile(Part):
     engine: EnginePart = Field(default_factory=EnginePart)
     paths: dict[str, str] = Field(
         default_factory=dict,
-        description="where folders of the store lie instead, by name; also folders of one party, as stated/shuffler",
+        description="paths of store folders that lie elsewhere, by name; also of one party's folder, as stated/shuffler",
     )
     next_epoch: dict[Identifier, NextEpochPart] = Field(
         default_factory=dict, description="by campaign; a campaign without a table gets no new epochs by itself"
@@ -181,7 +181,7 @@ class DeploymentFile(Part):
                 f"collectors names {', '.join(self.collectors)}, must name {own} too, the collector that runs here: "
                 "otherwise windows close before this collector has stored its reports"
             )
-        # A report may come one grace period late, and its copy may lie in a window that ended one more grace before.
+        # Windows with copies of one report may be so far apart, because each copy may come a grace period late.
         shortest = 2 * self.windows.grace + self.windows.length
         for name in RetentionPart.model_fields:
             kept = getattr(self.retention, name)

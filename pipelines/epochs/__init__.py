@@ -1,1 +1,1 @@
-"""From epoch to epoch: the next dictionary, its review, and items over time."""
+"""The next epoch: its dictionary, the review of found values, and the items that a campaign follows."""
