@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SKEW = timedelta(minutes=1)
 _ROOM = 3.0
-"""Windows that must fit on a disk: a batch is there as segments, as the shuffler's attempt, and as its output."""
+"""Number of windows that must fit on a disk: a batch lies there as segments, as an attempt, and as output."""
 _WRITES: dict[Party, tuple[str, ...]] = {
     "shuffler": ("log", "attempts", "shuffled"),
     "aux-server": ("log", "attempts", "released"),

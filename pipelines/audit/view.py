@@ -243,7 +243,7 @@ class View:
     @cached_property
     def intake(self) -> Intake:
         """The manifests that no closed window has taken in; none if the shuffler does not run here."""
-        # Read the fold before the files: a manifest that a run takes in meanwhile may be in both, but never in neither.
+        # Read the fold before the files: a manifest that a run takes in meanwhile may be in both, but is not missed.
         fold = self.fold
         return intake_of(self.deployment, fold, self.files) if self.shuffles else Intake((), ())
 

@@ -57,7 +57,7 @@ def new_campaign(
     ] = None,
     after: Annotated[
         Path | None,
-        Option(help="Campaign file of the epoch before: the new file follows it, and takes options you leave out."),
+        Option(help="Campaign file of the previous epoch: the new file follows it, and takes options you leave out."),
     ] = None,
     begins: options.Begins = None,
     discovery_epsilon: Annotated[float | None, Option(help="Epsilon of discovery; turns discovery on.")] = None,
@@ -161,7 +161,7 @@ def new_campaign(
 
 
 def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
-    """Read the file of the epoch before."""
+    """Read the file of the previous epoch."""
     before = Campaign.read(path)
     if id not in (None, before.id):
         raise UsageError(f"after is a file of campaign {before.id}, must be of {id}, as --id says: leave --id out")
@@ -171,21 +171,21 @@ def _before(path: Path, id: str | None, epoch: int | None) -> Campaign:
 
 
 def _domain(before: Campaign) -> tuple[Path | None, bool]:
-    """Return the dictionary of the epoch before, and whether its domain is open."""
+    """Return the dictionary of the previous epoch, and whether its domain is open."""
     if before.dictionary is None or before.path is None:
         return None, before.mechanism is not None
     return before.path.with_name(before.dictionary.path), False
 
 
 def _over(before: ShufflePart | DiscoveryPart | None, **given: object) -> dict[str, object]:
-    """Return the section of the epoch before, changed by options; without its hash key: each file has its own."""
+    """Return the section of the previous epoch, changed by options, without its hash key: each file has its own key."""
     fresh = {"hash_key", "hash_key_commitment"}
     kept = {} if before is None else before.model_dump(exclude=fresh)
     return kept | {name: value for name, value in given.items() if value is not None}
 
 
 def _used(config: Path | None, before: Campaign | None) -> set[str]:
-    """Return the ids of the evaluator's keys of the epoch before, and of all campaigns of a deployment."""
+    """Return the ids of the evaluator's keys of the previous epoch, and of all campaigns of a deployment."""
     # Not at the top: no other command of this module needs a deployment.
     from pipelines.deployment.campaigns import used_keys
     from pipelines.deployment.settings import Deployment

@@ -204,8 +204,8 @@ def _tell_discovery(
 
     rule = campaign.require_keep_rule()
     did = (
-        f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins (a "
-        f"bin of {rule.count_for(0.5)} clients is kept with probability 50 %), released each bin's sealed value and "
+        f"counted {found.accepted:,} sealed values by their hash, kept {found.bins.kept if found.bins else 0:,} bins "
+        f"(a bin of {rule.count_for(0.5)} clients is kept with probability 50 %), released each bin's sealed value and "
         "noisy count"
     )
     guesses = "can test a word that it guesses" if not campaign.is_oblivious else "cannot test a guess"

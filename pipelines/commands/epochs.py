@@ -22,7 +22,7 @@ def publish_epoch(
     ] = None,
     early: Annotated[bool, Option("--early", help="Begin before the present epoch reaches its least_length.")] = False,
 ) -> Answer:
-    """Use it to begin a campaign, and for each new campaign file. The epoch before ends when the new epoch begins.
+    """Use it to begin a campaign, and for each new campaign file. The previous epoch ends when the new one begins.
 
     Dictionary and signature must lie beside the campaign file. To renew a signature, publish the file again.
 

@@ -189,7 +189,7 @@ def _shown(
     heads = ("mechanism", "error", "bias", "bits", "bytes", "sealed", "MiB", "s", *(["local"] if both else []))
     yield Table(title, heads, rows, words=("mechanism",))
     said = "; local: local epsilon" if both else ""
-    yield f"  error: standard error in users; bias: largest, by collisions; MiB: of the tally; s: to decode{said}"
+    yield f"  error: standard error in users; bias: largest bias by collisions; MiB: tally; s: decoding{said}"
     yield f"  {result.reason}"
     for line in () if both is None else both.words():
         yield f"  {line}"

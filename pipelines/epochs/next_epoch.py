@@ -1,7 +1,7 @@
 """The next epoch: discovered items join the dictionary, unseen ones leave it, parameters are planned anew ([J] 6.2).
 
 It depends on released results, the dictionary, the tracked items and the active keys only; no report is read. An
-epoch's parameters depend on results of the epoch before, so a ledger must compose by plain sums (docs/adr/0009).
+epoch's parameters depend on results of the previous epoch, so a ledger must compose by plain sums (docs/adr/0009).
 
 The operator signs the campaign file, or a publisher to whom the operator delegates. In an oblivious campaign each
 epoch takes a fresh key of the evaluator.
@@ -192,7 +192,7 @@ def follow(
             return None
         names = (campaign.fingerprint.hex(), following.fingerprint.hex())
         write_tracked(epochs.directory / ITEMS_FILE, tracked.model_copy(update={"epochs": names}))
-        # A run takes hours: computed from its start, the end of the epoch before could already be in the past.
+        # A run takes hours: computed from its start, the end of the previous epoch could already be in the past.
         return publish_alone(deployment, following, made, now=max(now, clock.now()))
 
 
