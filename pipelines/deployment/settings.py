@@ -153,7 +153,7 @@ class DeploymentFile(Part):
     engine: EnginePart = Field(default_factory=EnginePart)
     paths: dict[str, str] = Field(
         default_factory=dict,
-        description="paths of store folders that lie elsewhere, by name; a folder of one party is named stated/shuffler",
+        description="paths of store folders that lie elsewhere, by name; one party's folder is called stated/shuffler",
     )
     next_epoch: dict[Identifier, NextEpochPart] = Field(
         default_factory=dict, description="by campaign; a campaign without a table gets no new epochs by itself"
