@@ -1,1 +1,1 @@
-"""The audit: what `status` and `doctor` find in a deployment."""
+"""The audit: the checks and counts of `status` and `doctor`."""

@@ -120,7 +120,7 @@ def _is_past(view: View, name: str, hops: Mapping[HopName, Hopped]) -> bool:
 
 
 def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
-    """Return how an output differs from what its entry in the log says; None: it does not."""
+    """Return the difference between an output and its entry in the log, as a sentence; None: there is none."""
     mark, files = storage.join(directory, SUMMARY), storage.join(directory, folder)
     if not storage.exists(mark):
         return f"{directory} is missing"
@@ -130,7 +130,7 @@ def _fault_in(directory: str, folder: str, done: Hopped) -> str | None:
 
 
 def _table(path: str, read: bool) -> Iterator[str]:
-    """Yield what is wrong with the table of a result."""
+    """Yield a sentence if the table of a result is missing or damaged."""
     if not storage.exists(path):
         yield f"{path} is missing, though hushcount job analyze wrote it: restore it"
     elif read:

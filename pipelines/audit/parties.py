@@ -209,7 +209,7 @@ def _of_statements(view: View) -> Iterator[str]:
                 if CHAIN[name].input == hop and done.made_from not in (None, stated.summary):
                     yield (
                         f"{batch}: {party} stated another summary of {hop} at {shown(stated.at)} than {name} read: "
-                        f"compare what {party} handed on with what came"
+                        f"compare the files that {party} handed on with the files here"
                     )
 
 

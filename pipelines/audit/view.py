@@ -119,7 +119,7 @@ class View:
         deployment: its settings and store.
         now: the present.
         campaigns: its valid campaigns, with their files.
-        faults: what is wrong with each other campaign.
+        faults: the fault of each campaign that cannot be read, by its name.
         one: the campaign that is looked at; None: the deployment as a whole.
         logs: the logs as far as this process has read them; None: not at all yet.
         listed: the files of segments, listed after the logs were read; None: each campaign lists its own when needed.

@@ -44,7 +44,7 @@ Keys = Annotated[
 PartyName = Literal["both", "aux-server", "analyzer"]
 Party = Annotated[PartyName, Option("--party", help="Which party to act for.")]
 Items = Annotated[Path | None, Option("--items", help="File of items to estimate, one a line.")]
-Confidence = Annotated[float, Option(help="Of each interval, and of all of them together.", min=0.5, max=0.999999)]
+Confidence = Annotated[float, Option(help="Confidence of each interval, and of all together.", min=0.5, max=0.999999)]
 FalsePositives = Annotated[
     float, Option(metavar="RATE", help="Share of absent items that count as detected.", min=1e-15, max=0.499999)
 ]

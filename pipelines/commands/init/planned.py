@@ -72,7 +72,7 @@ def mechanism_for(answers: Answers) -> Candidate:
 
 
 def budget_for(campaign: Campaign, window: timedelta) -> Budget:
-    """Return a budget for all windows of its days and a tenth more, each with the fewest reports, at the highest cost.
+    """Return a budget for 1.1 times the windows of its days, each with the minimum batch, at which a window costs most.
 
     It limits the damage of a fault; as a guarantee to clients it is weak.
     """
