@@ -55,7 +55,7 @@ def next_epoch(view: View) -> Iterator[Finding]:
 
 
 def budget(view: View) -> Iterator[Finding]:
-    """Say for how many windows to come the ledger has room."""
+    """Say how many further windows the budget of the ledger is enough for."""
     deployment, campaign = view.deployment, view.epochs.newest[1]
     releases = [] if deployment.ledger is None else _releases(view, campaign)
     if deployment.ledger is None or not releases:
@@ -87,7 +87,7 @@ def budget(view: View) -> Iterator[Finding]:
 
 
 def room_of(view: View) -> Room | None:
-    """Return the room that the ledger has for a campaign; None: nothing limits it, or nothing is charged here."""
+    """Return the number of windows that a campaign's budget allows; None: there is no limit, or no charge here."""
     ledger, campaign = view.deployment.ledger, view.epochs.newest[1]
     if ledger is None:
         return None

@@ -35,7 +35,7 @@ class WindowCounts:
 
 @dataclass(frozen=True)
 class Account:
-    """The reports of one campaign, by number.
+    """The account of one campaign's reports, in numbers.
 
     Attributes:
         campaign: id.

@@ -188,7 +188,7 @@ class DeploymentFile(Part):
             if kept is not None and kept < shortest:
                 raise ValueError(
                     f"retention.{name} is {kept}, must be at least {shortest}, twice windows.grace plus "
-                    "windows.length: copies of late reports are looked for so long"
+                    "windows.length: late reports are compared with files of that age to find copies"
                 )
         return self
 

@@ -226,7 +226,7 @@ def waiting(epochs: Epochs) -> tuple[TrackedItem, ...]:
 
 
 def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Decisions:
-    """Approve and reject found values by id, or by "all" every waiting value; earlier decisions on them are replaced.
+    """Approve and reject found values by id; "all" means every waiting value. Earlier decisions on them are replaced.
 
     Raises:
         UsageError: an id names no found value, or is in both lists.

@@ -33,7 +33,7 @@ class Spans:
 
     Attributes:
         grace: how long a stream below its minimum batch waits for later windows; at least two windows.
-        kept: how long retention keeps files; at least two grace periods and a window, in which copies are looked for.
+        kept: how long retention keeps files; copies of late reports are looked for in two grace periods and a window.
     """
 
     window: timedelta
