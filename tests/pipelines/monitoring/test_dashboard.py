@@ -112,7 +112,7 @@ def test_a_deployment_without_results_has_a_page(tmp_path: Path) -> None:
     for arguments, says in (
         ((), "give either --out FILE or --serve"),
         (("--out", tmp_path / "page.txt"), "must end in .html"),
-        (("--out", tmp_path / "page.html", "--serve"), "give one of"),
+        (("--out", tmp_path / "page.html", "--serve"), "give either"),
     ):
         refused("dashboard", "--config", site.config, *arguments, says=[says])
 

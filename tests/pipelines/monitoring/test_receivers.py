@@ -142,9 +142,9 @@ def test_a_secret_is_read_from_a_reference_and_never_shown(tmp_path: Path, monke
 def test_settings_that_cannot_be_used_are_refused(subtests: pytest.Subtests) -> None:
     address = "webhook must be an address such as"
     for given, said in [
-        ({}, "give one of them"),
-        ({"webhook": "https://a.example/x", "secret": "env:S", "command": ("tell",)}, "give one of them"),
-        ({"webhook": "https://a.example/x"}, "secret: goes with webhook"),
+        ({}, "give exactly one of them"),
+        ({"webhook": "https://a.example/x", "secret": "env:S", "command": ("tell",)}, "give exactly one of them"),
+        ({"webhook": "https://a.example/x"}, "secret: "),
         ({"webhook": "https://a.example/x", "secret": "whsec_tokentokentoken"}, "is the secret itself"),
         *(
             ({"webhook": wrong, "secret": "env:S"}, address)
