@@ -88,7 +88,7 @@ class EnginePart(Part):
     """The engine that runs the jobs."""
 
     runner: str = Field(default="FnApiRunner", description="Beam runner, such as FlinkRunner")
-    options: tuple[str, ...] = Field(default=(), description="Beam options, as a hushcount job takes them after --")
+    options: tuple[str, ...] = Field(default=(), description="Beam options, as a job takes them after a bare --")
 
 
 class MetricsPart(Part):

@@ -59,7 +59,7 @@ def test_a_client_follows_from_the_operators_epoch_to_the_publishers(site: Site,
     assert second.path is not None
     policy.accept(second, read_campaign_signature(signature_path(second.path)))
     assert found(site, FINDING, 1.2)[0] == "warning"
-    assert " 0 epochs" in found(site, FINDING, 1.2)[1]
+    assert " 0 more epochs" in found(site, FINDING, 1.2)[1]
 
 
 def test_keys_that_were_rotated_need_the_operator(site: Site) -> None:

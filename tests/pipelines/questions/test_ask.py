@@ -198,14 +198,14 @@ def test_what_cannot_be_answered_is_one_sentence(asked: Site, subtests: pytest.S
         (
             "change",
             ("--from", window_name(1), "--to", window_name(1)),
-            [window_text(window_name(1)), "before and after"],
+            [window_text(window_name(1)), "both sides"],
         ),
-        ("change", ("--to", window_name(0)), [window_text(window_name(0)), "before it"]),
+        ("change", ("--to", window_name(0)), [window_text(window_name(0)), "--from"]),
         ("change", ("--to", window_name(1), "--last", 2), ["--from and --to"]),
-        ("compare", (), ["two different"]),
+        ("compare", (), ["two campaigns"]),
         ("compare", ("--campaign", "android", "--last", 2), ["1 windows ", "common"]),
         ("total", ("--campaign", "android"), ["compare"]),
-        ("new", (), ["ios", "discovers"]),
+        ("new", (), ["ios", "--discovery-epsilon"]),
     ]:
         with subtests.test(question=question, options=options):
             run = refused("ask", question, "--config", asked.config, "--campaign", "ios", *options, says=says)
@@ -256,7 +256,7 @@ def test_a_file_of_items_and_a_deployments_file_are_groups(asked: Site, tmp_path
         assert any('"other"' in said for said in answer["says"])
         changed = ask(site, "change", *chosen)
         assert changed["rows"][0]["items"] == 2
-        assert any("without 1 item " in said for said in changed["says"])
+        assert any("lacks 1 item " in said for said in changed["says"])
     shutil.rmtree(site.root)
 
 
