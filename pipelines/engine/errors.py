@@ -1,8 +1,8 @@
-"""Why a job failed, in one line without a value of a report: a worker's exception may quote one.
+"""Say in one line why a job failed. The line holds no value of a report, though a worker's exception may quote one.
 
-Of a foreign exception the line has only its type, the step and the place in the code. Engines with separate workers
-pass on the text that Python prints of an exception. Python wrote what precedes the first exception's own words; the
-rest may be a report's, also if it looks like more of the same.
+For a foreign exception the line has only its type, the step and the place in the code. Engines with separate workers
+pass on the text that Python prints for an exception. Only the text before the first exception's message is surely
+Python's: the message and all that follows may come from a report, even if they look like a stack.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hushcount.errors import HushcountError
 from pipelines.engine.job_server import REMEDIES
 from pipelines.engine.worker_processes import LOST
 
-# The embedded runner's message for a worker process that it lost while the process sent.
+# The embedded runner's message if a worker process ends while it sends.
 _CHANNEL_CLOSED = "Channel closed prematurely."
 _STEP = re.compile(r" \[while running '([^'\n]+)'\]")
 _STACK = "Traceback (most recent call last):\n"
@@ -41,7 +41,7 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
         return _STEP.split(text)[0]
     parts = [type(error).__name__]
     if frames and _RUNNERS.search(frames[-1][0]):
-        # An engine repeats what its workers printed.
+        # The text of an engine's exception repeats what its workers printed.
         head, stack, printed = text.partition(_STACK)
         if stack:
             return _of_text(printed, text, steps)
@@ -50,14 +50,14 @@ def root(error: BaseException, steps: Collection[str] = ()) -> str:
 
 
 def _system(text: str) -> str:
-    """Return the system's own words for the number of an error in a text: a disk is full."""
+    """Return the system's message for an error number in a text, as ": No space left on device" for "[Errno 28]"."""
     named = _ERRNO.search(text)
     number = int(named[1]) if named else 0
     return f": {os.strerror(number)}" if number in errno.errorcode else ""
 
 
 def _of_text(printed: str, text: str, steps: Collection[str]) -> str:
-    """Return the type of the first exception of a printed stack; its text, if it is one of ours."""
+    """Return the type of the first exception in a printed stack, or its text if the exception is one of ours."""
     frames: list[tuple[str, str]] = []
     for line in printed.splitlines():
         frame = _FRAME.match(line)
@@ -84,7 +84,7 @@ def _ours() -> set[str]:
 
 
 def _at(frames: list[tuple[str, str]]) -> str:
-    """Return the last place in our code, or else the last place."""
+    """Return the last stack frame in our code or, if there is none, the last frame, as " at FILE:LINE"."""
     if not frames:
         return ""
     ours = [(name, line) for name, line in frames if Path(name).is_relative_to(_HOME)]

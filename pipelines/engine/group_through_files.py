@@ -1,8 +1,9 @@
-"""Bring the blocks of a place together: through files where all workers reach them, or through the engine.
+"""Group the blocks of each place: through files if all workers can reach them, else through the engine.
 
 Beam's embedded runner keeps several copies of grouped data in memory, and Flink sorts records in small buffers. If the
-output is a local directory, the blocks go to files of the job's hidden directory and only their extents through the
-engine, so that memory does not depend on the number of reports. If it is in a store, the engine gets the blocks.
+output is a local directory, blocks go to files in the job's hidden directory, and only their extents go through the
+engine, so memory does not depend on the number of reports. If the output is in a store, the embedded runner uses files
+in a temporary directory, and any other engine gets the blocks themselves.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from apache_beam.typehints import with_input_types, with_output_types
 from hushcount.wire.tags import MOST_PLACES
 
 THROUGH_ENGINE_RECORDS = 1 << 13
-"""Records of a place at most, on average, where blocks go through the engine.
+"""The most records of a place, on average, if blocks go through the engine.
 
-Flink puts all blocks of a place that a task has into one record before it sorts them, however small they were.
+Before Flink sorts, it joins all blocks that a task has of one place into one record, even if each block is small.
 """
 _BUFFER = 1 << 20
 
 
 def places(records: int, each: int, spill: str | None) -> int:
-    """Return over how many places records are spread; each place then has `each` records on average, or fewer.
+    """Return the number of places to spread records over, so that a place has at most `each` records on average.
 
     Args:
-        records: how many there are.
-        each: records of a place.
-        spill: as of `GroupThroughFiles`.
+        records: number of records; with very many, the limit of MOST_PLACES makes places larger.
+        each: the most records of a place, on average; fewer if blocks go through the engine.
+        spill: as for `GroupThroughFiles`.
     """
     each = each if spill is not None else min(each, THROUGH_ENGINE_RECORDS)
     return min(MOST_PLACES, max(1, -(-records // each)))
@@ -47,12 +48,12 @@ Extent = tuple[str, int, int]
 
 
 class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(place, block) in, (place, iterable of its blocks) out, to be read once and by the step that follows.
+    """(place, block) in, (place, iterable of its blocks) out. The next step must read the iterable, and only once.
 
-    Given a dict of such collections it gives (place, dict of iterables), as `beam.CoGroupByKey` does.
+    If the input is a dict of such collections, the output is (place, dict of iterables), as of `beam.CoGroupByKey`.
 
     Args:
-        spill: existing local directory for the blocks, removed with all in it by the caller; None: through the engine.
+        spill: existing local directory for the blocks, which the caller removes later; None: through the engine.
     """
 
     def __init__(self, spill: str | None) -> None:
@@ -74,7 +75,7 @@ class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam s
 @with_input_types(tuple[int, bytes])
 @with_output_types(tuple[int, Extent])
 class Spill(beam.DoFn):
-    """(place, block) in, (place, where in a file it is) out; a file for each bundle, complete before the bundle is."""
+    """(place, block) in, (place, extent of the block in a file) out. Each bundle writes one file and closes it."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -94,7 +95,7 @@ class Spill(beam.DoFn):
         self._stream.close()
 
     def teardown(self) -> None:
-        # A bundle that failed is not finished: its file would hold room on a full disk for as long as this lives.
+        # Beam does not finish a failed bundle: its open file would keep its space on a full disk.
         stream: IO[bytes] | None = getattr(self, "_stream", None)
         if stream is not None:
             with suppress(OSError):
@@ -103,7 +104,7 @@ class Spill(beam.DoFn):
 
 @dataclass(frozen=True)
 class Spilled:
-    """The blocks of a place, read when they are iterated over."""
+    """The blocks of a place, read from their files during iteration."""
 
     extents: tuple[Extent, ...]
 

@@ -27,10 +27,10 @@ REMEDIES = {
     "Unable to fetch remote job server jar": f"give --flink_job_server_jar=JAR; {_MAKE_JAR}",
     "Unable to fetch remote prism binary": f"give --prism_location=PRISM; {_MAKE_PRISM}",
     "[Errno 8] Exec format error": f"--prism_location must name Prism; {_MAKE_PRISM}",
-    "Service failed to start up": "the job server that was started ended at once: it needs Java 11 or newer and free "
-    "ports; or give another with --flink_job_server_jar or --prism_location",
+    "Service failed to start up": "the job server ended right after its start: it needs Java 11 or newer and free "
+    "ports; or give another job server with --flink_job_server_jar or --prism_location",
 }
-"""What to do, by the first words of the reason why a runner cannot send a job."""
+"""What to do, by the first words of Beam's error when a runner cannot send a job."""
 
 
 def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
         Further Beam options: which Java starts the job server.
 
     Raises:
-        UsageError: no Java, no jar, or nobody who listens.
+        UsageError: Java, the jar or Prism is missing, or no job server listens at the endpoint.
     """
     short = runner.lower().removesuffix("runner")
     endpoint = options.view_as(PortableOptions).job_endpoint
@@ -60,7 +60,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
 
 
 def remedy(reason: str) -> str:
-    """Return what to do about the reason of a failed job, as the end of a sentence, or ""."""
+    """Return the cure for the reason of a failed job, as the end of a sentence; "" if none is known."""
     cures = [cure for begins, cure in REMEDIES.items() if reason.startswith(begins)]
     return f" ({cures[0]})" if cures else ""
 
@@ -93,18 +93,17 @@ def _require_flink(runner: str, options: PipelineOptions) -> tuple[str, ...]:
         if not os.path.isfile(jar):
             raise UsageError(f"--flink_job_server_jar={jar} does not exist: {_MAKE_JAR}")
         if not zipfile.is_zipfile(jar):
-            raise UsageError(f"--flink_job_server_jar={jar} is no jar: {_MAKE_JAR}")
+            raise UsageError(f"--flink_job_server_jar={jar} is not a jar: {_MAKE_JAR}")
     return (f"--job_server_java_launcher={launcher}",)
 
 
 def _require_java(runner: str, launcher: str) -> str:
-    """Return the path of Java: by the option, JAVA_HOME or PATH."""
+    """Return the path of Java, by the option, JAVA_HOME or PATH."""
     home = os.environ.get("JAVA_HOME") if launcher == "java" else None
     found = shutil.which(launcher if home is None else os.path.join(home, "bin", "java"))
     if found is None:
         where = f"no {launcher} on PATH" if home is None else f"no bin/java in JAVA_HOME={home}"
         raise UsageError(
-            f"runner {runner} needs Java and there is {where}: install Java 11 or newer and let JAVA_HOME or PATH name "
-            "it"
+            f"runner {runner} needs Java and there is {where}: install Java 11 or newer, and set JAVA_HOME or PATH"
         )
     return found

@@ -1,4 +1,4 @@
-"""Which engine runs a job: Beam's embedded FnApiRunner unless another is named, with any Beam option passed through."""
+"""Run a job on an engine: Beam's embedded FnApiRunner unless another is named. Any Beam option is passed through."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pipelines.files import storage
 from pipelines.files.beam_options import reach_with, unknown_options
 from pipelines.files.storage_errors import StorageError, silent_clients
 
-# A bare DirectRunner first tries to download another runner; the embedded one is named in full instead.
+# The name "DirectRunner" makes Beam try to download another runner first, so the embedded one is named in full.
 EMBEDDED = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _KEPT_CHARACTERS = 800
 _WHOLLY = "failed and released nothing; the input is untouched"
-_FAILED = {"stream": "failed; hushcount run carries out without it what is not done"}
-"""The state after a failure of jobs that a run does not wait for."""
-# grpc's own thread prints it if a job server never came up.
+_FAILED = {"stream": "failed; hushcount run does the remaining work without it"}
+"""The state after the failure of a job that `hushcount run` can do without."""
+# A thread of grpc prints this if a job server never started.
 _CHANNEL_GONE = "Cannot monitor channel state"
 
 
@@ -45,7 +45,7 @@ class Engine:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Jobs look at input and output before there is a pipeline, which would tell Beam's file systems too late.
+        # A pipeline gives Beam's file systems these options too, but jobs read files before they make one.
         reach_with(self.options)
 
     @property
@@ -55,10 +55,10 @@ class Engine:
 
     @contextmanager
     def spill(self, directory: str) -> Iterator[str | None]:
-        """Yield a temporary local directory for blocks between steps; None: they go through the engine.
+        """Yield a temporary local directory for blocks between steps; None: blocks go through the engine.
 
-        It is inside a local `directory`, which has room and which all workers reach. Workers that write to a store may
-        share no disk.
+        If `directory` is local, the temporary one is inside it, because it has room and all workers reach it. If it is
+        in a store, the workers of any engine but the embedded one may share no disk, so the result is None.
         """
         remote = storage.is_remote(directory)
         if remote and not self.embedded:
@@ -73,8 +73,8 @@ class Engine:
         """Yield a pipeline that runs when the block ends, and wait for it.
 
         Raises:
-            UsageError: no such runner, what it needs is not there, or an option is not one of Beam's.
-            StorageError: the job failed; one sentence says why. Nothing of it was released.
+            UsageError: the runner is unknown or lacks something that it needs, or Beam does not know an option.
+            StorageError: the job failed; the message says why in one sentence. Nothing of the job was released.
         """
         if unknown := unknown_options(self.options):
             raise UsageError(
@@ -90,7 +90,7 @@ def _made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
     """Return an empty pipeline of a runner that its user named `named`.
 
     Raises:
-        UsageError: no such runner, or options that it needs are missing or wrong; all are named.
+        UsageError: the runner is unknown, or its options are missing or wrong; the message names all of them.
     """
     try:
         return beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
@@ -98,7 +98,7 @@ def _made(named: str, runner: str, options: Sequence[str]) -> beam.Pipeline:
         first, *rest = [line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()] or [
             type(error).__name__
         ]
-        # Beam lists the faults line by line, after one that says only that there are some.
+        # Beam's first line says only that there are faults; each further line names a fault.
         reason = " ".join([first, "; ".join(rest)]).strip()[:_KEPT_CHARACTERS]
         raise UsageError(f"runner {named} cannot be used: {reason}") from None
 
@@ -116,7 +116,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
         raise
     except Exception as error:
         reason = root(error, steps)
-        # Without the exception: its text would be printed too.
+        # `from None` keeps the text of the exception, which may quote a report, from being printed.
         raise StorageError(f"the {job} job {_FAILED.get(job, _WHOLLY)}: {reason}{remedy(reason)}") from None
     finally:
         logger.setLevel(level)
@@ -124,7 +124,7 @@ def _run(run: Callable[[], beam.runners.runner.PipelineResult], job: str, steps:
 
 @contextmanager
 def _silent_readers() -> Iterator[None]:
-    """Print no stack of a thread that reads from a process which ended: the job's sentence says it."""
+    """Print no stack if a thread fails because the process that it reads from has ended: the job's error says so."""
     before = threading.excepthook
 
     def tell(ended: threading.ExceptHookArgs) -> None:
@@ -139,7 +139,7 @@ def _silent_readers() -> Iterator[None]:
 
 
 def _finish(result: beam.runners.runner.PipelineResult) -> None:
-    """Wait for a job, and cancel it if the wait is interrupted: it must not write after its user left."""
+    """Wait for a job, and cancel it if the wait is interrupted: the job must not write after its user left."""
     try:
         state = result.wait_until_finish()
     except BaseException:

@@ -1,6 +1,6 @@
-"""Worker processes of the embedded runner: the job fails if one ends early, where Beam would wait for ever.
+"""Watch the embedded runner's worker processes: if one ends early, the job fails, where Beam would wait for ever.
 
-Workers print nothing that a step raises: it may hold a report's value.
+Workers do not print the exceptions of steps: the text of an exception may hold a report's value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _SECONDS = 0.2
 
 @contextmanager
 def silent_workers() -> Iterator[None]:
-    """Let workers that are threads of this process print no exception of a step."""
-    # Beam prints it at any level of its loggers; a name in the module hides the built-in one.
+    """Keep workers that are threads of this process from printing the exceptions of steps."""
+    # Beam prints them at any log level; a `print` in its module hides the built-in function.
     vars(sdk_worker)["print"] = _silent
     try:
         yield
@@ -36,18 +36,18 @@ def _silent(*_: object, **__: object) -> None:
 
 
 def watch_workers() -> None:
-    """Replace Beam's worker process of `--direct_running_mode=multi_processing` by the watched one, in this process."""
+    """Make Beam, in this process, start `WatchedWorker` for `--direct_running_mode=multi_processing`."""
     WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(WatchedWorker)
 
 
 class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam is not typed
-    """A worker process; if it ends, open requests to it get an error."""
+    """A worker process. If it ends, requests that wait for its answer get an error."""
 
     def start_worker(self) -> None:
         self._stopped = threading.Event()
         silent = self._worker_command_line + f" >{os.devnull} 2>&1".encode()
         self.worker = SubprocessSdkWorker(silent, self.control_address, self.provision_info, self.worker_id)
-        # If Beam fails to stop one worker it stops no other: a daemon thread does not keep the command from ending.
+        # If Beam fails to stop one worker, it leaves the others running; a daemon thread still lets the command end.
         self.worker_thread = threading.Thread(name="run_worker", target=self._run, daemon=True)
         self.worker_thread.start()
 
@@ -58,7 +58,7 @@ class WatchedWorker(SubprocessSdkWorkerHandler):  # type: ignore[misc]  # Beam i
     def _run(self) -> None:
         with suppress(RuntimeError):
             self.worker.run()
-        # The job's other threads send requests until the job has failed.
+        # Other threads of the job send further requests until the job has failed.
         while not self._stopped.wait(_SECONDS):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 if not future.is_done():

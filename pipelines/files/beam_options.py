@@ -18,7 +18,7 @@ _BAD_VALUE = re.compile(r"argument (?P<option>\S+): (?P<fault>.*)")
 
 
 def reach_with(options: Sequence[str]) -> None:
-    """Tell Beam's file systems of this process where stores are and as whom to reach them.
+    """Give the options to Beam's file systems in this process: addresses of stores, and credentials.
 
     Raises:
         UsageError: the value of an option is not valid.
@@ -29,29 +29,29 @@ def reach_with(options: Sequence[str]) -> None:
 
 @lru_cache(maxsize=4)
 def _parsed(options: tuple[str, ...]) -> PipelineOptions:
-    """Return one object for the same options: a store's client is kept as long as they are."""
+    """Return the same object for equal options: the cache of stores' clients compares this object."""
     return PipelineOptions(list(options))
 
 
 def unknown_options(options: Sequence[str]) -> list[str]:
-    """Return the options that Beam does not know: it would ignore a misspelt one in silence."""
+    """Return the options that Beam does not know: Beam would silently ignore a misspelt option."""
     if not options:
         return []
     _require_values(options)
     parsed = PipelineOptions(list(options))
-    # It warns of each unknown option.
+    # Beam warns of each unknown option.
     logging.getLogger("apache_beam.options").setLevel(logging.ERROR)
     return sorted(set(parsed.get_all_options(retain_unknown_options=True)) - set(parsed.get_all_options()))
 
 
 def _require_values(options: Sequence[str]) -> None:
     """Raise UsageError if the value of an option is not valid; it names the option and the fault."""
-    # Most jobs have none, and Beam takes milliseconds to find that.
+    # Most jobs have no options, and Beam takes milliseconds to parse even an empty list.
     if not options:
         return
     usage = io.StringIO()
     try:
-        # argparse writes the usage of all options and ends the process.
+        # At a bad value argparse prints the usage of all options and ends the process.
         with redirect_stderr(usage):
             PipelineOptions(list(options)).get_all_options()
     except SystemExit as ended:

@@ -22,20 +22,20 @@ _SPAN_BLOCKS = 8
 
 
 class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Block files to blocks of whole records, as bytes; many workers read them in spans.
+    """Block files in, blocks of whole records out, as bytes; many workers read spans of a file.
 
     Out: a dict of `blocks`, `counts` and `dead`.
 
-    Dropped, counted in `counts`: wrong_campaign and wrong_length, whole files whose header says so (to `dead`, without
-    the first `strip` bytes of each record, which are metadata); corrupt_block and truncated, records lost by a failed
-    checksum or a cut file.
+    Dropped, with a count in `counts`: all records of a file with another campaign (wrong_campaign) or record length
+    (wrong_length) in its header; they go to `dead` without their first `strip` bytes, which are metadata. Also records
+    that a failed checksum (corrupt_block) or a cut file (truncated) has lost.
 
     Args:
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
         strip: how many leading bytes of a record never go to the dead letter.
-        leaves_out: whether a file that cannot be read is left out, and not counted as received, so that its batch is
-            refused and no other; else the graph fails.
+        leaves_out: if a file cannot be read: True leaves it out and does not count it as received, so that only its
+            batch is refused; False makes the graph fail.
     """
 
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool = False) -> None:
@@ -84,13 +84,13 @@ class _ReadSpan(beam.DoFn):
         file, start, stop = span
         header = file.header
         reason = self._refusal(header)
-        # One element for a whole span: later steps work on thousands of records at a time.
+        # One element for a whole span: so one call of a later step works on thousands of records.
         whole = []
         with storage.open_read(file.path) as stream:
             for index in range(start, stop):
                 records = header.block_records(index)
                 block = read_block(stream, header, index)
-                # Not before: what cannot be read was not received.
+                # After the read: records that cannot be read do not count as received.
                 yield TaggedOutput("counts", ("received", records))
                 if block is None:
                     yield TaggedOutput("counts", rejected("corrupt_block", records))
@@ -99,7 +99,7 @@ class _ReadSpan(beam.DoFn):
                 else:
                     yield TaggedOutput("counts", rejected(reason, records))
                     rows = np.frombuffer(block, np.uint8).reshape(records, header.record_bytes)[:, self._strip :]
-                    # Of a record no longer than the metadata nothing can be kept.
+                    # A record that is no longer than the metadata leaves nothing to keep.
                     if rows.shape[1]:
                         yield TaggedOutput("dead", (reason, rows.tobytes(), rows.shape[1]))
         if whole:
@@ -112,13 +112,13 @@ class _ReadSpan(beam.DoFn):
 
 
 class WriteShards(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """((number of the order, shard), records) to one whole file for each shard, and (number, its records) out.
+    """((number of the order, shard), records) in, one whole file written for each, (number, how many records) out.
 
-    A retry replaces a first try.
+    A retry replaces the file of an earlier try.
 
     Args:
-        folder: of each order.
-        shards: how many there are, for the names.
+        folder: the folder of each order.
+        shards: number of shards, for the names of files.
         allowed: a side input; nothing is written unless it is true. None: always.
     """
 

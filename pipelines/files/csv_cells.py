@@ -1,10 +1,10 @@
-"""CSV files: no text is a formula to a spreadsheet, no number one of thousands, and each is read back exactly.
+"""CSV files that are read back exactly. A spreadsheet takes no text in them for a formula, no decimals for thousands.
 
-A formula's sign gets an apostrophe before it at the beginning of a cell, and behind whatever a spreadsheet may take for
-the end of one: where a comma is the decimal mark, files are cut at semicolons, and quotation marks protect only the
-first cell of a line. Quotation marks and apostrophes may stand between. The reader removes that apostrophe, so that
-`=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, `a;=b` is `a;'=b`, and `'quoted'` stays. Parquet has no formulas,
-and no cell changes.
+The writer puts an apostrophe before a sign that can begin a formula: at the start of a cell, and after any character
+that a spreadsheet may take for the end of a cell. Where the comma is the decimal mark, spreadsheets cut lines at
+semicolons, and quotation marks protect only the first cell of a line. Quotation marks and apostrophes may stand before
+the sign. The reader removes that apostrophe. So `=1+1` is `'=1+1` in the file, `'=1+1` is `''=1+1`, `a;=b` is
+`a;'=b`, and `'quoted'` stays. Cells of a Parquet file are not changed, because Parquet has no formulas.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hushcount.errors import FormatError
 from hushcount.formats.lines import fault_of_encoding, require_fit
 
 Cell = str | float | bool | None
-# The wide forms too: some spreadsheets take them for the narrow ones.
+# The full-width forms too: some spreadsheets treat them like the ASCII signs.
 _SIGNS = "=+\\-@\t\r\uff1d\uff0b\uff0d\uff20"
 _BEGIN = "((?:^|[;,|\t\r\n])[\"']*)"
 _FORMULA = re.compile(f"{_BEGIN}(?=[{_SIGNS}])")
@@ -28,10 +28,10 @@ _THOUSANDS = re.compile(r"(\.\d{3})(?=e|$)")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Return a CSV file: each text quoted, `true` and `false`, an empty cell for None.
+    """Return a CSV file: text is quoted, a bool is `true` or `false`, None is an empty cell.
 
-    A number has the fewest digits that make it the same float again, and a zero more if these are three decimals: many
-    spreadsheets of Europe take 1.234 for 1234.
+    A number has the fewest digits that read back as the same float. A number with three decimals gets a further zero,
+    because many spreadsheets in Europe read 1.234 as 1234.
     """
     lines = (",".join(map(_written, row)) for row in rows)
     return "".join(f"{line}\n" for line in (",".join(columns), *lines))
@@ -48,7 +48,7 @@ def _written(value: Cell) -> str:
 
 
 def cell(text: str) -> str:
-    """Return what stands in a cell for a text."""
+    """Return a text as it is written in a cell."""
     return _FORMULA.sub(r"\1'", text)
 
 
@@ -58,7 +58,7 @@ def text_of(cell: str) -> str:
 
 
 def csv_header(raw: bytes, name: str) -> list[str]:
-    """Return the names of the columns of a CSV file, perhaps cut off behind them; FormatError as `csv_rows`."""
+    """Return the column names of a CSV file, which may be cut after them; raises FormatError as `csv_rows`."""
     with _in_a_sentence(name):
         return list(_reader(raw, name).fieldnames or ())
 
@@ -67,13 +67,13 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
     """Return the rows of a CSV file, each with at least these columns.
 
     Raises:
-        FormatError: it is not UTF-8 or not CSV, or a column is missing, in the first line or another; `name` is in it.
+        FormatError: the file is not UTF-8 or not CSV, or its header or a row lacks a column; the message has `name`.
     """
     return [row for _, row in numbered_csv_rows(raw, name, columns)]
 
 
 def numbered_csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the same rows, each behind the number of its last line; the error of unfit ones comes behind the last."""
+    """Yield (number of its last line, row) for the same rows. An error about short rows comes after the last row."""
     faults = []
     with _in_a_sentence(name):
         rows = _reader(raw, name)

@@ -1,4 +1,4 @@
-"""What a local file system needs that a store of objects does not: walking folders, and putting a file by a link."""
+"""The local file system: walk folders, and put a file by a hard link, which fails if the name is taken."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 def listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
     """Yield the files below a directory, each with its size and time; two stars match at any depth.
 
-    A link to a directory is followed only if the pattern spells its name, so that no circle of links is walked. Files
-    and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
+    A link to a directory is followed only if the pattern has its exact name, so that a circle of links is not followed.
+    Files and directories that vanish meanwhile, or that this user may not read, are left out: other parties write here.
     """
     name, _, below = pattern.partition("/")
     try:
@@ -58,7 +58,7 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
 
 
 def _folders(directory: str, depth: int) -> Iterator[str]:
-    """Yield the folders so deep below a directory, also those behind links: there is no circle of that depth."""
+    """Yield the folders at `depth` below a directory, also behind links: the depth ends any circle of links."""
     if depth == 0:
         yield directory
         return
@@ -67,38 +67,38 @@ def _folders(directory: str, depth: int) -> Iterator[str]:
     except OSError:
         return
     for path in (f"{directory}/{name}" for name in names):
-        # One that cannot be reached hides no other.
+        # A folder that cannot be reached does not hide the others.
         if os.path.isdir(path):
             yield from _folders(path, depth - 1)
 
 
 def put_absent(path: str, data: bytes) -> bool:
-    """Write a file unless its name is taken, in one step; return whether this call wrote it. It is durable then.
+    """Write a file in one step unless its name is taken; return whether this call wrote it. The file is then durable.
 
     Raises:
         UsageError: the file system has no hard links.
-        OSError: it failed.
+        OSError: the file system failed.
     """
     directory = Path(path).parent
     _make_durable_folder(directory)
     try:
-        # Not O_EXCL on the name itself: a kill would leave a torn file.
+        # With O_EXCL on the name itself, a kill would leave a torn file.
         write_new(Path(path), data, permissions.mode_in(directory))
         is_mine = True
     except FileExistsError:
         is_mine = False
     except OSError as error:
-        # Only a link has a second name.
+        # Only the error of a link has a second file name.
         if error.filename2 is not None and error.errno in _NO_LINKS:
             raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
         raise
-    # Also what somebody else wrote: who lost builds on it.
+    # Sync also the file of another writer: the caller builds on it.
     sync(directory)
     return is_mine
 
 
 def _make_durable_folder(path: Path) -> None:
-    """Make a folder and its parents where they are missing; their names are on the disk then."""
+    """Make a folder and its missing parents, and sync their names to the disk."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     permissions.make_folder(path)
     for folder in missing:
@@ -106,11 +106,11 @@ def _make_durable_folder(path: Path) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Delete a directory and all in it; what another process deletes at the same time is gone too."""
+    """Delete a directory and all in it; a file that another process deletes at the same time is no error."""
     shutil.rmtree(path, onerror=_unless_gone)
 
 
 def _unless_gone(_function: object, _path: str, raised: tuple[object, BaseException, object]) -> None:
-    """Raise what `rmtree` met, unless another process deleted the same."""
+    """Raise the error of `rmtree`, unless another process has deleted the file."""
     if not isinstance(raised[1], FileNotFoundError):
         raise raised[1]

@@ -1,8 +1,8 @@
-"""A lease says that somebody is at work, to whoever would do the same. Nothing is decided by it.
+"""A lease tells other processes that its holder is at work, so that they do not do the same. It decides nothing.
 
-It is a file with a counter, which its holder raises every 20 seconds. It stands still if the counter did so for three
-minutes by the own timer of whoever looks; or at once on the same machine, if the holder's process is gone. To delete it
-is always allowed.
+A lease is a file with a counter, which its holder raises every 20 seconds. Another process takes the lease over if, by
+its own timer, the counter has not moved for three minutes. On the holder's machine it does so at once if the holder's
+process has ended. Deleting a lease is always allowed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _held: set[str] = set()
 
 
 class Lease(Part):
-    """The file.
+    """The content of a lease file.
 
     Attributes:
         carries: digests of the kinds of jobs that the holder carries out for others.
-        boot: of the machine since it started; empty: unknown.
-        process: its number there, and when it began.
+        boot: id of the last start of the holder's machine, and of the process namespace; empty: unknown.
+        process: number and start time of the holder's process; empty: unknown.
     """
 
     owner: Hex8
@@ -52,7 +52,7 @@ class Lease(Part):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a lease is looked at, and how long its holder may take for what it was asked, in seconds."""
+    """Seconds between raises, until a still lease is free, between looks, and for a holder to do what it is asked."""
 
     raised: float = _RAISED_SECONDS
     still: float = _STILL_SECONDS
@@ -61,7 +61,7 @@ class Patience:
 
 
 class Seen:
-    """A lease of somebody else, as it is at each look.
+    """A lease that another process may hold, read again at each look.
 
     Attributes:
         lease: as it was at the last look; None: nobody held it.
@@ -73,12 +73,12 @@ class Seen:
 
     @property
     def is_held(self) -> bool:
-        """Whether its holder may be at work: it did not stand still, and its process is not gone."""
+        """Whether the holder may be at work: its counter moved within `still` seconds, and its process is not gone."""
         still = MACHINE.steady() - self._since >= self._times.still
         return self.lease is not None and not still and not _is_gone(self.lease)
 
     def look(self) -> bool:
-        """Wait, and look again; return whether it was raised, or has another holder."""
+        """Wait and read the lease again; return whether its counter or its holder changed."""
         time.sleep(self._times.look)
         before, self.lease = self.lease, _read(self._path)
         if self.lease == before:
@@ -100,12 +100,12 @@ def held(
     """Hold a lease while a block runs.
 
     Args:
-        busy: makes the error that is raised if somebody else holds it and `wait` is false.
-        owner: a random id; None: a new one.
-        wait: whether to wait until nobody holds it.
+        busy: makes the error for the case that another process holds the lease and `wait` is false.
+        owner: id of the holder; None: a new random id.
+        wait: whether to wait until nobody holds the lease.
 
     Raises:
-        HushcountError: that error.
+        HushcountError: the error that `busy` makes.
         StorageError, OSError: the store cannot be used.
     """
     times = patience or Patience()
@@ -133,7 +133,7 @@ def held(
 
 
 def owner_of(path: str) -> str | None:
-    """Return the id of whoever holds a lease; None: nobody does."""
+    """Return the id of a lease's holder; None: there is no lease."""
     return None if (left := _read(path)) is None else left.owner
 
 
@@ -144,7 +144,7 @@ def remove(path: str, owner: str) -> None:
 
 
 def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: Patience) -> None:
-    """Return when nobody holds the lease; raise what `busy` makes if its counter moved, and nobody is to wait."""
+    """Return when nobody holds the lease; without `wait`, raise the error of `busy` once a holder is seen at work."""
     seen = Seen(path, times)
     while seen.is_held:
         if not wait and seen.lease is not None and _is_alive(seen.lease):
@@ -154,7 +154,7 @@ def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: 
 
 
 def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> None:
-    """Raise the counter until the block is over, or another run took over; a store that is away is tried again."""
+    """Raise the counter until the block is over or another run took the lease over; after a store's failure, go on."""
     counter = lease.counter
     while not over.wait(seconds):
         with suppress(HushcountError, OSError):
@@ -166,14 +166,14 @@ def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> No
 
 
 def _is_gone(lease: Lease) -> bool:
-    """Return whether a lease is of a process of this machine that has ended."""
+    """Return whether the holder was a process of this machine that has ended."""
     return _is_here(lease) and not _is_alive(lease)
 
 
 def _is_alive(lease: Lease) -> bool:
-    """Return whether a lease is of a process that is at work on this machine.
+    """Return whether the holder is a process that is at work on this machine.
 
-    One that this process could not remove when its block was over, because the store was away, is not.
+    A lease that this process failed to remove at the end of its block, as the store was out of reach, does not count.
     """
     number = lease.process.partition("-")[0]
     if not _is_here(lease) or not number.isdecimal() or _process(int(number)) != lease.process:
@@ -186,7 +186,7 @@ def _is_here(lease: Lease) -> bool:
 
 
 def _boot() -> str:
-    """Return what names this start of this machine, and the processes that this one sees; empty: nothing does."""
+    """Return the ids of this start of the machine and of this process namespace; empty: the system tells neither."""
     try:
         return f"{_BOOT.read_text().strip()}-{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
@@ -194,7 +194,7 @@ def _boot() -> str:
 
 
 def _process(number: int) -> str:
-    """Return the number of a process and when it began; empty: there is no such process, or nobody can tell."""
+    """Return number and start time of a process; empty: there is no such process, or the system does not tell."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -203,7 +203,7 @@ def _process(number: int) -> str:
 
 
 def _read(path: str) -> Lease | None:
-    """Return the lease that is held; None: there is none, or a file that is not one."""
+    """Return the lease in a file; None: the file does not exist or is not a lease."""
     try:
         data = storage.read_if_there(path, SETTINGS_BYTES)
         return None if data is None else parse_model(Lease, data, path)

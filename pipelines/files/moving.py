@@ -1,4 +1,4 @@
-"""Move a directory or a file to another folder of the store, which may be on another disk or in another store."""
+"""Move a directory or a file. The target may be on another disk or in another store."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pipelines.files import permissions, storage
 
 
 def move_directory(source: str, target: str, last: str) -> None:
-    """Move all files of a directory, the one named `last` after the others; nothing is done if there is no source.
+    """Move all files of a directory, the file named `last` after the others. Without a source do nothing.
 
-    On one disk in one step, with the permissions of the target's parent. Else file by file: a second call, by whomever,
-    goes on where a killed one stopped, and two at once do no harm, because they move the same files.
+    On one disk, the move is one step, with the permissions of the target's parent. Otherwise it goes file by file. A
+    second call, also of another process, then completes what a killed call began. Two calls at once do no harm, because
+    they move the same files.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
         for path in sorted(storage.list_objects(source), key=lambda path: storage.relative(path, source) == last):
@@ -28,9 +29,9 @@ def move_directory(source: str, target: str, last: str) -> None:
 
 
 def move_file(source: str, target: str) -> None:
-    """Move a file, in the place of one of that name; nothing is done if there is no source.
+    """Move a file, and replace the target if it exists. Without a source do nothing.
 
-    Two calls at once do no harm: who finds it gone knows that the other one moved it.
+    Two calls at once do no harm: if the source vanishes, the other call has moved it.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
         try:
@@ -42,7 +43,7 @@ def move_file(source: str, target: str) -> None:
 
 
 def _renamed(source: Path, target: Path) -> bool:
-    """Rename a local directory or file; return whether it is not on another disk than the target."""
+    """Rename a local directory or file; return False if it stays, because the target is on another disk."""
     if not source.exists():
         return True
     permissions.make_folder(target.parent)
@@ -50,7 +51,7 @@ def _renamed(source: Path, target: Path) -> bool:
         permissions.share_tree(source, target.parent)
         os.rename(source, target)
     except FileNotFoundError:
-        # Whoever moved it meanwhile did the same.
+        # Another process has moved it in the meantime.
         return True
     except OSError as error:
         if error.errno != errno.EXDEV:
@@ -61,13 +62,13 @@ def _renamed(source: Path, target: Path) -> bool:
 
 
 def _move(path: str, target: str) -> None:
-    """Move a file: within one store by the store itself; else a copy, and the source stays until all are copied."""
+    """Move a file: within one store by the store itself, else by a copy. The caller has to remove a local source."""
     schemes = [one.partition("://")[0] if storage.is_remote(one) else "" for one in (path, target)]
     if schemes[0] == schemes[1] != "":
         try:
             storage.rename(path, target)
         except (HushcountError, OSError):
-            # Stores' clients have no one exception for an object that another has moved.
+            # If another process has moved the object, each store's client raises a different exception.
             if storage.exists(path) or not storage.exists(target):
                 raise
         return

@@ -1,6 +1,6 @@
-"""Orders: what a graph is told of each batch. Each batch is in the engine's window of its order's number.
+"""Orders: what a Beam graph does for each batch. Elements of a batch are in the Beam window of its order's number.
 
-So many batches go through one graph, and each keeps its own keys, permutation, cap, counts and directory.
+So one graph can process many batches, and each batch keeps its own keys, permutation, cap, counts and directory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from pipelines.files import storage
 
 MOST_TOGETHER = 128
-"""Batches whose reports are compared with one another: those whose numbers begin with one multiple of it."""
+"""The most batches whose reports are compared with each other: those with the same number // MOST_TOGETHER."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Order:
     """What a graph does for one batch.
 
     Attributes:
-        directory: to write to.
+        directory: where the job writes.
         draw: context of the draw of a release; empty: nothing is drawn.
-        reports: how many the hop before accepted, where a step needs that.
+        reports: how many reports the hop before accepted, for the steps that need the number.
     """
 
     directory: str
@@ -36,9 +36,9 @@ class Order:
 
 
 Orders: TypeAlias = "Callable[[int], Order | None]"
-"""The order with a number; None: nobody waits for it any more."""
+"""Returns the order with a number; None: nobody waits for that order any more."""
 Folder: TypeAlias = "Callable[[int], str | None]"
-"""Where to write what is of the order with a number; None: nowhere."""
+"""Returns the folder to write to for the order with a number; None: write nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FolderOf:
 
 @dataclass(frozen=True)
 class OneFolder:
-    """A folder of the only order, which need not be in its directory."""
+    """A folder for the only order, which may lie outside the order's directory."""
 
     folder: str
 
@@ -74,7 +74,7 @@ class OneFolder:
 
 
 def number_of(window: BoundedWindow) -> int:
-    """Return the number of the order in a window; 0 in the global window, which has one."""
+    """Return the number of the order in a window; 0 in the global window, which has only one order."""
     return window.start.seconds() if isinstance(window, IntervalWindow) else 0
 
 
@@ -113,5 +113,5 @@ def apart() -> FixedWindows:
 
 
 def together() -> FixedWindows:
-    """Return the windows in which batches meet."""
+    """Return the windows that bring batches together: one for each MOST_TOGETHER numbers."""
     return FixedWindows(MOST_TOGETHER)

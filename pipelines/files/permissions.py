@@ -1,9 +1,9 @@
-"""Who may read what jobs and collectors write on this machine: its owner alone, whatever the umask.
+"""Permissions of the files of jobs and collectors on this machine: only the owner may read them, whatever the umask.
 
-A folder with the setgid bit shares with its group: the group may read what is made in it, and not write it. So groups
-separate parties that run as different users of one machine, as in
+A folder with the setgid bit shares with its group: the group may read new files in the folder, and not write them. So
+groups separate parties that run as different users of one machine, as in
 `chgrp analyzer store/shuffled; chmod g+rxs store/shuffled`, and no setting has to reach every worker. The user who
-writes there must be a member of the group: else the system drops the bit. Dead letters are never shared.
+writes in the folder must be a member of the group: otherwise the system drops the bit. Dead letters are never shared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNSHARED = "dead_letter"
 
 
 def new_file(path: str) -> IO[bytes]:
-    """Open a new file to write to, with the mode of its folder; FileExistsError if there is one."""
+    """Open a new file for writing, with the mode from `mode_in`; raises FileExistsError if the file exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     stream = os.fdopen(descriptor, "wb")
     try:
@@ -31,16 +31,16 @@ def new_file(path: str) -> IO[bytes]:
 
 
 def mode_in(folder: Path) -> int:
-    """Return the mode of a file in a folder."""
+    """Return the mode of a new file in a folder: the group may read the file if the folder shares."""
     return 0o640 if _shares(folder) else 0o600
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder and its parents where they are missing, each with the readers of the one above it.
+    """Make a folder and its missing parents, each with the readers of the folder above it.
 
     Raises:
-        OSError: one cannot be made.
-        HushcountError: its group is to read it, and this user is not a member.
+        OSError: a folder cannot be made.
+        HushcountError: the folder above shares with its group, and this user is not a member of that group.
     """
     missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.exists()]
     for folder in reversed(missing):
@@ -52,28 +52,28 @@ def make_folder(path: str | Path) -> None:
         try:
             share_as_parent(folder)
         except HushcountError:
-            # The next try must not find it without its mode.
+            # The next try must not find the folder with a wrong mode.
             folder.rmdir()
             raise
 
 
 def share_as_parent(folder: Path) -> None:
-    """Set the mode of a folder: 0700, or the group's too if the one above shares; raises as `make_folder`."""
+    """Set the mode of a folder: 0700, or 2750 if the folder above shares; raises as `make_folder`."""
     shared = _shares(folder.parent) and folder.name != _UNSHARED
     os.chmod(folder, 0o700 | (stat.S_ISGID | 0o050 if shared else 0))
     if shared and not _shares(folder):
         raise HushcountError(
-            f"{folder.parent} shares with group {folder.parent.stat().st_gid}, and user {os.geteuid()}, who writes "
-            "there, is not a member of it: the group could read nothing; add the user to the group, or take the "
-            "setgid bit from the folder"
+            f"{folder.parent} shares with group {folder.parent.stat().st_gid}, but user {os.geteuid()}, who writes "
+            "there, is not a member of the group, so the group could read nothing: add the user to the group, or "
+            "remove the setgid bit from the folder"
         )
 
 
 def share_tree(made: Path, parent: Path) -> None:
-    """Give what is to move below a parent, and all in it, the group and modes as if it had been made there.
+    """Give a file or folder that will move below `parent` the group and modes as if it had been made there.
 
     Raises:
-        OSError: this user is not a member of that group; the sentence names it.
+        OSError: this user is not a member of the parent's group; the error names the file.
     """
     if not _shares(parent):
         return

@@ -1,4 +1,4 @@
-"""One client of an S3 store for many calls: Beam makes one for each, which reads a megabyte of JSON first (60 ms)."""
+"""Use one S3 client for many calls: Beam makes a client for each call, which reads a megabyte of JSON first (60 ms)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hushcount.clock import MACHINE
 
 SECONDS = 60.0
-"""For so long a client is used: after that, one with other credentials may be wanted."""
+"""Lifetime of a client: after that, a new one is made, because the credentials may have changed."""
 
 
 @lru_cache(maxsize=2)
 def _made(options: PipelineOptions, process: int, period: float) -> Client:
-    # Connections are not shared with a process that was forked.
+    # Keys of the cache only: a forked process must not share connections, and each period gets a new client.
     del process, period
     return Client(options)
 
 
 def _shared(options: PipelineOptions) -> Client:
-    """Return Beam's client, which remembers what it last read, around the one of boto3, which threads may share."""
+    """Return a copy of Beam's client, because it caches its last read; the boto3 client inside is shared by threads."""
     return copy(_made(options, os.getpid(), MACHINE.steady() // SECONDS))
 
 
 def boto3_client_of(options: PipelineOptions) -> Any:
-    """Return boto3's client around which Beam's is made."""
+    """Return the boto3 client inside Beam's client."""
     return _made(options, os.getpid(), MACHINE.steady() // SECONDS).client
 
 
 def share() -> None:
-    """Let Beam use one client for many calls."""
-    # More calls at once than it keeps connections are no fault of anybody.
+    """Make Beam use one client for many calls."""
+    # urllib3 warns if there are more calls at once than connections in its pool; that is harmless.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     boto3_client.Client = _shared

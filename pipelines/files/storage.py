@@ -1,4 +1,4 @@
-"""Files by path: local, gs:// or s3://; each appears whole or not at all, and durably where that is asked."""
+"""Files by path: local, gs:// or s3://. A file appears whole or not at all; some functions also make it durable."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pipelines.files.storage_errors import StorageError, WriteError, cause, clie
 _PIECE_BYTES = 1 << 20
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 PARTIAL = ".partial"
-"""How the name of a job's hidden directory ends."""
+"""Ending of the name of a job's hidden directory."""
 TEMPORARY = ".tmp"
-"""How the name of a file ends that is being written; it begins with a dot."""
+"""Ending of the name of a file that is being written; such a name begins with a dot."""
 
 
 def is_remote(path: str) -> bool:
@@ -65,37 +65,37 @@ def require_directory(directory: str, name: str = "input") -> None:
 
 
 def relative(path: str, directory: str) -> str:
-    """Return a path below a directory, as it was listed, without the directory."""
+    """Return a listed path relative to the directory that was listed."""
     return path[len(directory.rstrip("/")) + 1 :]
 
 
 def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
-    """Return path and size of a directory's files of that ending, sorted; none if there is no such directory."""
+    """Return path and size of a directory's files that end in `suffix`, sorted; [] if the directory does not exist."""
     return sorted((path, size) for path, size, _ in _listed(directory, f"*{suffix}"))
 
 
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
     """Return path and size of the files below a directory whose paths there match a pattern such as `*/*.json`, sorted.
 
-    A star matches within one name; without such a directory there are none.
+    A star does not match a slash. The list is empty if the directory does not exist.
     """
     return [(path, size) for path, size, _ in list_dated(directory, pattern)]
 
 
 def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
-    """Return what `list_tree` does, and when each file was written last, in seconds since 1970, by its store's clock.
+    """Return what `list_tree` does, with each file's last write time by its store's clock, in seconds since 1970.
 
-    No file is asked for: all of this stands in the listing.
+    All of this is in the listing: there is no request for single files.
     """
     depth = len(directory.rstrip("/").split("/")) + len(pattern.split("/"))
-    # What a star matches differs from store to store.
+    # In some stores a star also matches a slash, so the depth is checked.
     return sorted(found for found in _listed(directory, pattern) if len(found[0].split("/")) == depth)
 
 
 def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """Yield all files below the folders so deep below a directory, as `list_dated`, but for early names in these.
+    """Yield what `list_dated` does for all files below each folder at `depth` below a directory, without early names.
 
-    `first` returns the first name that is wanted in a folder, by its path; earlier ones may be yielded all the same.
+    `first` takes the path of such a folder and returns the first wanted name in it; earlier names may be yielded too.
     """
     yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
@@ -105,7 +105,7 @@ def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
 
 
 def store_time(path: str) -> datetime | None:
-    """Return the present by the clock of the store that a path is in; None: a disk, which has this machine's clock.
+    """Return the time by the clock of a path's store; None: a disk, which has this machine's clock, or no clock.
 
     Raises:
         StorageError: the store cannot be reached.
@@ -117,7 +117,7 @@ def store_time(path: str) -> datetime | None:
 
 
 def open_read(path: str) -> IO[bytes]:
-    """Open a file as it is, without decompressing by its name.
+    """Open a file to read its bytes as stored: no ending of a name causes decompression.
 
     Raises:
         OSError: it is missing, may not be read, or is local and not a regular file.
@@ -131,13 +131,13 @@ def open_read(path: str) -> IO[bytes]:
 
 
 def read_bytes(path: str, most: int = reading.RECORD_BYTES) -> bytes:
-    """Return what is in a file; raises as `open_read`, and FormatError if it is longer than `most` bytes."""
+    """Return the content of a file; raises as `open_read`, and FormatError if it is longer than `most` bytes."""
     with open_read(path) as stream, client(path):
         return reading.take(stream, most, path)
 
 
 def read_if_there(path: str, most: int = reading.RECORD_BYTES) -> bytes | None:
-    """Return what is in a file, or None if there is none; raises as `read_bytes`."""
+    """Return the content of a file, or None if the file does not exist; raises as `read_bytes`."""
     try:
         if not is_remote(path):
             return read_bytes(path, most)
@@ -173,7 +173,7 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
                     stream.write(part)
             rename(temporary, path)
     except BaseException:
-        # A store that is away fails here again; the first failure is what counts.
+        # If the store is out of reach, this fails too; the first failure is the one to raise.
         with suppress(Exception):
             if exists(temporary):
                 remove(temporary)
@@ -181,13 +181,13 @@ def write_whole(path: str, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def put_absent(path: str, data: bytes) -> bool:
-    """Write a file unless its name is taken, in one step; return whether this call wrote it. It is durable then.
+    """Write a file in one step unless its name is taken; return whether this call wrote it. The file is then durable.
 
-    If the answer of a store is lost, or a network file system's, the file may be this call's though False is returned,
-    or an exception raised: who puts an id into it can read whose it is.
+    If the answer of a store or of a network file system is lost, this call may have written the file although it
+    returns False or raises. A caller that puts an id into the file can read there who wrote it.
 
     Raises:
-        UsageError: the file system has no hard links, or the store no such request.
+        UsageError: the file system has no hard links, or the store cannot refuse a name that is taken.
         StorageError: the store failed.
         OSError: the file system failed.
     """
@@ -209,11 +209,11 @@ def _pieces(path: str, stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory with its parents where the file system has directories.
+    """Make a local directory and its parents; a store has no directories.
 
     Raises:
-        StorageError: it lies in the hidden directory of a job that was stopped, which is gone: a worker that still runs
-            must not make it again.
+        StorageError: it would be in the hidden directory of a stopped job. That directory is gone, and a worker that
+            still runs must not make it again.
     """
     if path and not is_remote(path) and not exists(path):
         hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]
@@ -223,7 +223,7 @@ def make_directory(path: str) -> None:
 
 
 def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
-    """Read a JSON object that one of our jobs wrote, or another party put in its place.
+    """Read a JSON object that one of our jobs wrote; another party may have replaced it.
 
     Raises:
         UsageError: missing, longer than `most` bytes, or not a JSON object.
@@ -236,7 +236,7 @@ def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
 
 
 def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES) -> None:
-    """Write a JSON object, which `read_json` with the same limit can read.
+    """Write a JSON object that `read_json` can read with the same limit.
 
     Raises:
         StorageError: it would be longer than `most` bytes; nothing is written.
@@ -262,7 +262,7 @@ def rename(source: str, target: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Delete one file; one that is gone is no failure, as in a store: another process may delete the same."""
+    """Delete one file; a missing file is no error, because another process may have deleted it."""
     with client(path, "delete"):
         if is_remote(path):
             _stores().delete(path)
@@ -298,7 +298,7 @@ def holds_objects(path: str) -> bool:
 
 
 def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
-    """Write a file under a root and return when it is durable: a store answers then, a local disk needs syncs."""
+    """Write a file below `root` and return when it is durable: by a store's answer, or by syncs of a local disk."""
     write_whole(path, parts)
     if not is_remote(path):
         between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]

@@ -20,7 +20,7 @@ class StorageError(HushcountError):
 
 
 class WriteError(StorageError):
-    """A store's client failed to write a file, with an exception of its own."""
+    """A store's client raised an exception of its own when it was to write a file."""
 
 
 @contextmanager
@@ -43,9 +43,9 @@ def cause(error: BaseException) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return `cause` with its file, if the error knows one; for a foreign error, where it arose.
+    """Return `cause`, after the file's name if the error has one; for a foreign error, its type and place in our code.
 
-    The text of a foreign error may hold a value, so it is not repeated.
+    The text of a foreign error may hold a value of a report, so it is not repeated.
     """
     if not isinstance(error, HushcountError | OSError):
         frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_HOME)]
@@ -58,15 +58,15 @@ def told(error: Exception) -> str:
 def line(error: BaseException) -> str:
     """Return the last line of an error's text, or its type if it has no text."""
     if isinstance(error, AttributeError) and error.__context__ is not None:
-        # Beam's client of s3:// looks for a status in an answer that never came.
+        # If no answer came, Beam's S3 client raises this when it looks for the status; the earlier error is the cause.
         error = error.__context__
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 @contextmanager
 def silent_clients() -> Iterator[None]:
-    """Keep the stacks that Beam's store clients log out of a block's output: one sentence reports the failure."""
-    # A filter of this block's own: a block within it must not remove it.
+    """While a block runs, do not log the stacks of Beam's store clients: one sentence reports the failure."""
+    # Each block has its own filter, so that an inner block does not remove the outer block's filter.
     own = partial(_is_not_of_beam)
     loggers = (logging.getLogger(), logging.getLogger("apache_beam.utils.retry"))
     for logger in loggers:

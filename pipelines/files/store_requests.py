@@ -1,7 +1,7 @@
-"""What Beam's file systems cannot ask of a store: to put an object unless its name is taken, and to tell the time.
+"""Requests that Beam's file systems lack: put an object unless its name is taken, list from a name on, tell the time.
 
-Each is one request, through the client and the options that Beam has for that store. Reading what may not be there is
-one too; Beam takes three.
+Each function makes one request, with the client and the options that Beam has for that store. Opening an object that
+may be missing is one request here too; Beam needs three.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def put_to_s3(path: str, data: bytes) -> bool:
                 return False
             if status == HTTPStatus.NOT_IMPLEMENTED:
                 raise UsageError(f"{path}: this store cannot put an object unless its name is taken") from None
-            # Another request for the name is under way, and may yet fail.
+            # Another request for this name is under way. It may still fail, so try again.
             if status != HTTPStatus.CONFLICT or not left:
                 raise
         time.sleep(_PAUSE)
@@ -87,7 +87,7 @@ def open_in_gcs(path: str) -> IO[bytes] | None:
 
 
 def page_of_s3(prefix: str, after: str) -> Page:
-    """Return the next objects that begin with a prefix and come after a name, in their order."""
+    """Return the next objects, in order of name, that begin with a prefix and come after a name."""
     from apache_beam.io.aws.s3io import parse_s3_path
 
     bucket, key = parse_s3_path(prefix)
@@ -103,13 +103,13 @@ def page_of_gcs(prefix: str, after: str) -> Page:
     client, bucket, name = _gcs(prefix)
     start = after.removeprefix(f"gs://{bucket}/")
     found = [*client.list_blobs(bucket, prefix=name, start_offset=start, max_results=_PAGE)]
-    # The first one may be the name itself.
+    # A listing of this store includes the name that it starts at.
     page = [(f"gs://{bucket}/{one.name}", one.size, one.updated.timestamp()) for one in found if one.name != start]
     return page, len(found) == _PAGE
 
 
 def date_of_s3(path: str) -> datetime | None:
-    """Return the date of a store's answer; None: it has none."""
+    """Return the date of a store's answer; None: the answer has no date."""
     from apache_beam.io.aws.s3io import parse_s3_path
     from botocore.exceptions import ClientError
 

@@ -1,4 +1,4 @@
-"""Object stores (gs://, s3://) through Beam's FileSystems; only a path with a scheme imports Beam, which takes 1 s."""
+"""Object stores (gs://, s3://) through Beam's FileSystems. Import it only for such a path: Beam's import takes 1 s."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def reached(path: str) -> Any:
     """Return Beam's file systems, which can reach a path.
 
     Raises:
-        UsageError: the store is unknown, or its client is not installed; the sentence says what to install or to give.
+        UsageError: the store is unknown, or its client is not installed; the message has the cure.
     """
     scheme = FileSystems.get_scheme(path)
-    # Beam's file systems of stores refuse to work before they are told options. A job's come with its engine, and stay.
+    # Beam's file systems of stores need options before their first use. The engine of a job sets its own, which stay.
     if FileSystems._pipeline_options is None:
         FileSystems.set_options(PipelineOptions([]))
     known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
-    # Beam knows s3:// also where its client is missing.
+    # Beam knows s3:// even if the client for it is not installed.
     if known and (scheme != "s3" or find_spec(_S3_CLIENT)):
         if scheme == "s3":
             share()
         return FileSystems
     if scheme in _EXTRAS:
-        raise UsageError(f"{path}: what {scheme}:// needs is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
+        raise UsageError(f"{path}: the client of {scheme}:// is missing: pip install 'apache-beam[{_EXTRAS[scheme]}]'")
     stores = " or ".join(f"{store}://..." for store in _EXTRAS)
     raise UsageError(f"{path}: no store has paths with {scheme}://, must be a plain local path, {stores}")
 
@@ -66,9 +66,9 @@ def asked(path: str) -> Iterator[Any]:
 
 
 def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tuple[str, int, float]]:
-    """Yield the objects below a directory whose names there match a pattern, `most` at most.
+    """Yield at most `most` objects below a directory that match a pattern.
 
-    Each comes with its size and the time at which the store had it, in seconds since 1970.
+    Each comes with its size and its last write time by the store's clock, in seconds since 1970.
     """
     with asked(directory) as systems:
         path = systems.join(glob.escape(directory), pattern)
@@ -81,7 +81,7 @@ def listed(directory: str, pattern: str, most: int | None = None) -> Iterator[tu
 
 
 def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """As `storage.list_from`: at the end of each page it jumps over the names that are not wanted."""
+    """As `storage.list_from`: after each page, the next request skips the names that are not wanted."""
     prefix = f"{directory.rstrip('/')}/"
     pages = PAGES.get(FileSystems.get_scheme(directory))
     with asked(directory):
@@ -99,7 +99,7 @@ def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iter
 
 
 def opened(path: str) -> IO[bytes]:
-    """Open an object as it is, without decompressing it by its name."""
+    """Open an object to read its bytes as stored: no ending of a name causes decompression."""
     stream: IO[bytes] = reached(path).open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream
 
@@ -112,7 +112,7 @@ def created(path: str) -> IO[bytes]:
 
 def delete(path: str) -> None:
     """Delete an object, or all below a directory that ends in a slash."""
-    # Beam takes the path for a pattern.
+    # Beam treats the path as a pattern.
     reached(path).delete([path if path.endswith("/") else glob.escape(path)])
 
 
@@ -124,7 +124,7 @@ PAGES: dict[str, Callable[[str, str], tuple[list[tuple[str, int, float]], bool]]
     "s3": page_of_s3,
     "gs": page_of_gcs,
 }
-"""How each kind of store lists some objects behind a name, in their order, and says whether there are more."""
+"""How each kind of store lists the next objects after a name, in order of name, and says whether more follow."""
 DATES: dict[str, Callable[[str], datetime | None]] = {"s3": date_of_s3, "gs": date_of_gcs}
 """How each kind of store tells the time."""
 
@@ -144,12 +144,12 @@ def put_absent(path: str, data: bytes) -> bool:
         with client(path, "write", WriteError):
             return PUTS[scheme](path, data)
     except OSError as error:
-        # Some clients raise these if an answer is lost: the object may be there.
+        # Some clients raise an OSError if an answer is lost: the object may have been written.
         raise WriteError(f"cannot write {path}: {cause(error)}") from error
 
 
 def opened_if_there(path: str) -> IO[bytes] | None:
-    """Open an object as it is, in one request where the store has one; None: it is not there."""
+    """Open an object to read its bytes as stored, in one request if possible; None: the object does not exist."""
     scheme = FileSystems.get_scheme(path)
     reached(path)
     if scheme in READS:
@@ -158,7 +158,7 @@ def opened_if_there(path: str) -> IO[bytes] | None:
 
 
 def date_of(path: str) -> datetime | None:
-    """Return the present by the clock of a path's store; None: it does not tell the time.
+    """Return the time by the clock of a path's store; None: this kind of store does not tell the time.
 
     Raises:
         StorageError: the store cannot be reached.
