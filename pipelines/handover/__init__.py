@@ -1,1 +1,1 @@
-"""The hand-over: which hops there are, and what one party signs and the next one checks before it reads."""
+"""The hand-over: the list of hops, and what a party signs and the next party checks before it reads."""

@@ -1,4 +1,4 @@
-"""The input of one shuffle: its segments by name and digest; it stands where another hop's summary would."""
+"""The input of one shuffle: its segments by name and digest. The shuffler reads it as other hops read a summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SegmentText = Annotated[
 
 @dataclass(frozen=True)
 class BatchSegment:
-    """One segment; `path` is relative to the folder of segments, `authentication` tells its senders apart."""
+    """One segment. `path` is relative to the folder of segments; `authentication` says how senders were told apart."""
 
     path: str
     records: int
@@ -42,9 +42,9 @@ class BatchFile:
     """The segments of one batch, as the log has them.
 
     Attributes:
-        segments_folder: where the paths of segments begin.
-        shuffled_folder: where the names of earlier batches begin.
-        earlier: batches shuffled before: copies of their reports are not forwarded again.
+        segments_folder: the folder that the paths of segments are relative to.
+        shuffled_folder: the folder that holds the outputs of earlier batches.
+        earlier: names of batches shuffled before: copies of their reports are not forwarded again.
     """
 
     campaign: str
@@ -58,7 +58,7 @@ class BatchFile:
 
     @property
     def name(self) -> str:
-        """Of the batch: WINDOW-EPOCH-FINGERPRINT."""
+        """Name of the batch: WINDOW-EPOCH-FINGERPRINT."""
         return f"{self.window}-{folder_name(self.epoch, self.fingerprint)}"
 
     @property
@@ -68,10 +68,10 @@ class BatchFile:
 
 
 def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
-    """Return the files of a batch's stream, their headers checked against what the batch says.
+    """Return the files of a batch's stream, after a check of their headers against the batch.
 
     Raises:
-        UsageError: one is missing, or is not what it was when the batch was made; the file is named.
+        UsageError: a file is missing, or has changed since the batch was made; the message names the file.
     """
     found = []
     for segment in batch.segments.get(stream, ()):
@@ -84,25 +84,25 @@ def batch_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
 
 
 def released_files(batch: BatchFile, stream: Stream) -> list[BlockFile]:
-    """Return the files of what earlier batches forwarded of a stream; UsageError names one that is damaged or cut."""
+    """Return the files of a stream that earlier batches forwarded; UsageError names a damaged or cut file."""
     found = []
     for name in batch.earlier:
         where = folder_of(storage.join(batch.shuffled_folder, name))
         for file in find_files(storage.join(where, stream), SEALED[stream]):
             if file.missing:
-                raise UsageError(f"{file.path} is cut off: restore it, or copies of its reports would go on")
+                raise UsageError(f"{file.path} is cut off: restore it, or copies of its reports would be forwarded")
             found.append(file)
     return found
 
 
 def collected(batch: BatchFile) -> HopSummary:
-    """Return the batch as the summary of the hop before the shuffler: what the collectors received for it."""
+    """Return the batch as a summary of the hop before the shuffler: what the collectors received for the batch."""
     numbers = {name: sum(segment.records for segment in segments) for name, segments in batch.segments.items()}
     way = weakest(segment.authentication for segment in batch.all_segments)
     paths = {stream: [segment.path for segment in segments] for stream, segments in batch.segments.items()}
     senders = senders_of(way, paths)
     counts = HopCounts.of("collect", {name: StreamCounts(number, number, {}) for name, number in numbers.items()})
-    # All that the batch says goes into this digest: an output tells which batch it was made of.
+    # The digest covers everything in the batch, so that an output identifies the batch that it was made of.
     told = {
         "campaign": batch.campaign,
         "epoch": batch.epoch,

@@ -1,4 +1,4 @@
-"""Where the evaluator of an oblivious campaign is asked: at its address, or with its key on this machine."""
+"""How to get evaluations of an oblivious campaign: from the evaluator's address, or with its key on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hushcount.errors import HushcountError, RetiredKey, UsageError
 from hushcount.formats.client_files import read_private
 
 if TYPE_CHECKING:
-    # A worker that reveals loads this module, and has no code of the services that a deployment file configures.
+    # Workers that reveal values load this module, and do not have the code of the services in a deployment file.
     from pipelines.deployment.settings import Deployment
 
 _TOKEN = re.compile("[\x21-\x7e]{16,256}")
@@ -31,12 +31,12 @@ _ENV, _SECRET = "env:", "gcp-secret://"
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An evaluator. Carries references only, so that a job's graph may hold it.
+    """An evaluator, by references only and without secrets, so that a job's graph may hold it.
 
     Args:
-        source: its address, as in https://collector.example.com; or, on a machine that holds its key, a key directory,
-            env:NAME or gcp-secret://NAME.
-        token: where the bearer token is that an address asks for: a private file, env:NAME or gcp-secret://NAME.
+        source: the evaluator's address, as in https://collector.example.com; or, on a machine that holds the
+            evaluator's key, a key directory, env:NAME or gcp-secret://NAME.
+        token: where to read the bearer token that the address requires: a private file, env:NAME or gcp-secret://NAME.
     """
 
     source: str
@@ -44,20 +44,20 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         if self.is_address:
-            # Refused now rather than after the reports are opened.
+            # Refuse a wrong address now, not after the reports are opened.
             Site(self.source)
         elif self.token is not None:
-            raise UsageError(f"evaluator is {self.source}, no address: a key is asked without a token, leave it out")
+            raise UsageError(f"evaluator {self.source} is a key, not an address: a key needs no token, leave it out")
 
     @property
     def is_address(self) -> bool:
-        """Whether it is asked over HTTP."""
+        """Whether the evaluator is asked over HTTP."""
         return self.source.startswith(_ADDRESSES)
 
     def ask(self, campaign: Campaign) -> Ask:
-        """Return what asks a campaign's evaluations.
+        """Return a function that gets a campaign's evaluations.
 
-        It raises Unanswered if the evaluator does not answer, and RetiredKey if its key was destroyed.
+        The function raises Unanswered if the evaluator does not answer, and RetiredKey if its key was destroyed.
 
         Raises:
             UsageError: the token or the key cannot be read, or the source has no key of the campaign.
@@ -66,7 +66,7 @@ class Evaluator:
         if self.is_address:
             shown = None if self.token is None else read_token(self.token)
             return partial(_post, Site(self.source, app_token=shown), campaign)
-        # Whoever asks at an address has no key, and may have no package of them.
+        # An analyzer that asks an address holds no key, and may lack the package `keys`.
         from keys.directories import campaign_key
 
         try:
@@ -76,10 +76,10 @@ class Evaluator:
         return reference.read_evaluator().evaluate
 
     def require(self, campaign: Campaign) -> None:
-        """Ask about random bytes: a release must not be drawn, or a batch opened, that nobody can verify.
+        """Try one evaluation of random bytes, before a release is drawn or a batch opened that nobody could verify.
 
         Raises:
-            Unanswered, UsageError, RetiredKey: as `ask`, and what that returns.
+            Unanswered, UsageError, RetiredKey: as `ask` and the function that it returns.
         """
         evaluation = evaluations_of([None])
         evaluation.finish(self.ask(campaign)(evaluation.blinded), public_key(campaign))
@@ -88,7 +88,7 @@ class Evaluator:
 def evaluator_of(source: str | None, token: str | None = None) -> Evaluator | None:
     """Return the evaluator that options name, or None."""
     if source is None and token is not None:
-        raise UsageError("a token for the evaluator was given, and no evaluator: give its address too")
+        raise UsageError("a token for the evaluator was given, but no evaluator: give the evaluator's address too")
     return None if source is None else Evaluator(source, token)
 
 
@@ -104,17 +104,17 @@ def evaluator_here(deployment: Deployment) -> Evaluator | None:
 
 
 def namer(campaign: Campaign, evaluator: Evaluator | None) -> Evaluator | None:
-    """Return the evaluator that names an oblivious campaign's values; None: the hash key in the campaign file does.
+    """Return the evaluator that an oblivious campaign needs to name values; None: a keyed campaign needs none.
 
     Raises:
-        UsageError: no evaluator is named and one is needed, or the file withholds the hash key.
+        UsageError: the campaign is oblivious and `evaluator` is None, or it is keyed and its file lacks the hash key.
     """
     if not campaign.is_oblivious:
         campaign.require_whole()
         return None
     if evaluator is None:
         raise UsageError(
-            f"campaign {campaign.id} is oblivious, and no evaluator is named that can name its values: give "
+            f"campaign {campaign.id} is oblivious, so its values cannot be named without the evaluator: give "
             "--evaluator, its address or its key directory; for hushcount run, set evaluator under [analyzer]"
         )
     return evaluator
@@ -126,18 +126,18 @@ def public_key(campaign: Campaign) -> bytes:
 
 
 def read_token(reference: str) -> str:
-    """Return the bearer token in a private file, env:NAME or gcp-secret://NAME; no error shows a part of it."""
+    """Return the bearer token in a private file, env:NAME or gcp-secret://NAME; no error shows a part of the token."""
     text = read_secret_text(reference, "token")
     if not _TOKEN.fullmatch(text):
-        raise UsageError(f"evaluator token {reference} holds no token: it must be 16 to 256 visible ASCII characters")
+        raise UsageError(f"evaluator token {reference} holds no token: a token has 16 to 256 visible ASCII characters")
     return text
 
 
 def read_secret_text(reference: str, what: str) -> str:
-    """Return the text in a private file, env:NAME or gcp-secret://NAME without space around it; empty: none is there.
+    """Return the text in a private file, env:NAME or gcp-secret://NAME, without space around it; empty: no text.
 
     Raises:
-        UsageError, HushcountError: it cannot be read; the error shows no part of it.
+        UsageError, HushcountError: the text cannot be read; the error shows no part of the text.
     """
     if reference.startswith(_ENV):
         text = os.environ.get(reference.removeprefix(_ENV), "")
@@ -157,21 +157,21 @@ def _post(site: Site, campaign: Campaign, blinded: bytes) -> bytes:
     try:
         reply = post_octets(site, path, blinded)
     except HushcountError as failure:
-        raise Unanswered(f"{who} did not answer, so that no found value can be verified: {failure}") from None
+        raise Unanswered(f"{who} did not answer, so no discovered value can be verified: {failure}") from None
     if reply.status == 200:
         return reply.body
     problem = evaluation_verdict(reply, 1).reason
     if problem == "key_destroyed":
         raise _destroyed(campaign)
     cure = ": set its most_evaluations_verifier to more than the values of a batch" if problem in _TOO_MANY else ""
-    raise Unanswered(f"{who} refused, so that no found value can be verified: status {reply.status}, {problem}{cure}")
+    raise Unanswered(f"{who} refused, so no discovered value can be verified: status {reply.status}, {problem}{cure}")
 
 
 def _destroyed(campaign: Campaign) -> RetiredKey:
     id = _key(campaign).id
     said = (
-        f"the evaluator key {id} of campaign {campaign.id} epoch {campaign.epoch} was destroyed: what was released of "
-        "it can never be verified"
+        f"the evaluator key {id} of campaign {campaign.id} epoch {campaign.epoch} was destroyed: the released values "
+        "of that epoch can never be verified"
     )
     return RetiredKey(said, id)
 

@@ -1,4 +1,4 @@
-"""Files with their lengths and digests: as a summary lists them, and as they are now."""
+"""Files with their lengths and digests, as a summary lists them, and a check of a file against such a list."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def listed_as(path: str) -> ListedFile:
 
 
 def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
-    """Return how a file differs from what was written with this length and digest; None: it does not.
+    """Return how a file differs from this length and digest, with which it was written; None: it does not differ.
 
     Raises:
-        UsageError: it cannot be read now, which says nothing about what is in it.
+        UsageError: the file cannot be read now, so its content is unknown.
     """
     now = listed_as(path)
     if now.bytes != expected_bytes:

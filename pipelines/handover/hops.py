@@ -1,4 +1,4 @@
-"""The hops of a batch: their order, whose job each is, what each reads and writes, and which outputs there are."""
+"""The hops of a batch: their order, the party that runs each, what each reads and writes, and the present outputs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HopName = Literal["shuffle", "release", "discover", "analyze"]
 
 @dataclass(frozen=True)
 class Hop:
-    """A job of a batch.
+    """One party's step on a batch.
 
     Attributes:
-        input: the hop whose output it reads; None: segments, which collectors wrote.
-        stream: that a batch must have for the hop to run; None: any.
-        signer: role of the key that signs its output for another party; None: it has none.
+        input: the hop that wrote the input; None: collectors wrote it, as segments.
+        stream: the stream that a batch must have for the hop to run; None: any stream.
+        signer: role of the key that signs the output for another party; None: no other party reads the output.
     """
 
     name: HopName
@@ -49,11 +49,11 @@ _HOPS = (
 CHAIN: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS}
 """The hops by name, in their order."""
 HANDED_ON: Mapping[HopName, Hop] = {hop.name: hop for hop in _HOPS if hop.signer}
-"""Those that write for another party; retention deletes what they wrote."""
+"""The hops that write for another party; retention deletes their outputs."""
 CHARGING: frozenset[HopName] = frozenset(("release", "discover", "analyze"))
 """The hops that charge the ledger."""
 READERS: Mapping[Stream, HopName] = {hop.stream: hop.name for hop in _HOPS if hop.stream and hop.input == "shuffle"}
-"""The hop that reads what the shuffler handed on of a stream."""
+"""The hop that reads a stream from the shuffler's output."""
 
 
 def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
@@ -63,12 +63,12 @@ def hop_names(campaign: Campaign, parties: Container[Party]) -> list[HopName]:
 
 
 def output_of(deployment: Deployment, hop: HopName, batch: Batch) -> str:
-    """Return the directory that a hop writes of a batch."""
+    """Return the directory of a hop's output for a batch."""
     return deployment.folder(CHAIN[hop].folder, batch.campaign, batch.name)
 
 
 def table_of(deployment: Deployment, batch: Batch) -> str:
-    """Return the path of the table of a batch's result, in the data set."""
+    """Return the path of the table with a batch's result in the data set."""
     return deployment.folder(results.FOLDER, results.file_name(batch.campaign, batch.window, folder_name(*batch.file)))
 
 

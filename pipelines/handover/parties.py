@@ -1,9 +1,9 @@
-"""What one party hands to the next: a summary that names its batch, in that batch's folder, signed if there is a key.
+"""Hand an output to the next party: its summary names the batch, lies in that batch's folder, and may be signed.
 
-The folder's name is the batch's. `hushcount run` names it WINDOW-EPOCH-FINGERPRINT; a job that is run by hand takes it
-from the last name of `--out`. So a copy in the folder of another batch is refused, signed or not.
+The folder has the batch's name. `hushcount run` names a batch WINDOW-EPOCH-FINGERPRINT; a job that is run by hand takes
+the last part of `--out`. So a copy in the folder of another batch is refused, whether it is signed or not.
 
-Keys are imported only when one is named: a party that does not sign has no package of them.
+The package `keys` is imported only if a key is named: a party that does not sign does not have that package.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 
 def batch_name(directory: str) -> str:
-    """Return the name of the batch that a directory is for: its own last name, not that of a link's target."""
+    """Return the name of a directory's batch: the last part of its path; a link counts by its own name."""
     path = directory if storage.is_remote(directory) else os.path.abspath(directory)
     return path.rstrip("/").rpartition("/")[2]
 
 
 def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSummary) -> HopSummary:
-    """Write the summary of an output, which marks it as complete, last; signed, if there is a key.
+    """Write the summary of an output last, which marks the output as complete; sign it if there is a key.
 
-    A private output is signed when it is handed to another party, and not here.
+    A private output is not signed here, but when it is handed to another party.
 
     Returns:
-        The summary as written: with its batch, and with the files if it is signed.
+        The summary as written: with its batch, and with the list of files if there is a key.
 
     Args:
-        directory: with the files of the output.
-        to: where they will be.
-        folders: of the directory that another party reads.
+        directory: directory with the files of the output.
+        to: the output that the directory becomes.
+        folders: folders of the directory that another party reads.
     """
     batch = to.writer.batch or batch_name(to.out)
     # The signature covers the batch.
@@ -61,18 +61,18 @@ def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSumm
 
 
 def require_place(directory: str, summary: HopSummary, campaign: Campaign, signed: bool) -> None:
-    """Raise UsageError if an output lies outside its batch's folder; unsigned ones may lie in folders not of `run`."""
+    """Raise UsageError if an output is not in its batch's folder; if unsigned, check only folders named by `run`."""
     name, given = batch_name(directory), summary.batch
     window = _window(name)
     if not signed and window is None:
         return
-    # The text is another party's: only the name of a batch is repeated.
+    # Another party wrote the text, so the message repeats it only if it is the name of a batch.
     shown = f"batch {given}" if given is not None and _window(given) else "another batch"
     expected = name if window is None else f"{window}-{folder_name(campaign.epoch, campaign.fingerprint.hex())}"
     if (given, summary.window, name) != (name, window, expected):
         raise UsageError(
-            f"input directory {directory} holds what hushcount job {summary.hop} handed on for {shown}: it lies in the "
-            "wrong place; fetch it again, and leave the folder the name that it was written under"
+            f"input directory {directory} holds the output of hushcount job {summary.hop} for {shown}: it lies in the "
+            "wrong place; fetch it again, and do not rename the folder"
         )
 
 
@@ -86,7 +86,7 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
     """Return the key that a party signs with, or None without a key directory.
 
     Raises:
-        UsageError: the key is missing, it cannot be used, or the signing package is not installed.
+        UsageError: the key is missing or cannot be used, or the package `keys` is not installed.
     """
     if keys is None:
         return None
@@ -96,15 +96,15 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
         if error.name != "keys":
             raise
         raise UsageError(
-            "the output cannot be signed: the package keys is not in this image; run it in the one that is "
-            "built with --target signing, or of Dataflow's --target shuffler-signing"
+            "the output cannot be signed: this image lacks the package keys; run the job in the image that is "
+            "built with --target signing or, for Dataflow, --target shuffler-signing"
         ) from None
 
     return active_key(keys, role)
 
 
 def verified_by(keys: Path | None, role: SigningRole) -> tuple[VerifyKeyPart, ...]:
-    """Return the keys one of which must have signed the input; empty: signatures are not checked."""
+    """Return the public keys of the party before: one must have signed the input; empty: signatures are not checked."""
     if keys is None:
         return ()
     from keys.directories import verify_keys

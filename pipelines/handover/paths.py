@@ -1,4 +1,4 @@
-"""Names and paths that say what they are of: a batch's folder, a segment in the store."""
+"""Names and paths that identify their content: a batch's folder, a window's folder, a segment in the store."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Batch:
     """Segments of one campaign file that are shuffled together, of one stream or of several.
 
     Attributes:
-        window: name of the window at whose end it was made.
-        epoch: of the campaign file.
-        fingerprint: of the campaign file, its first 16 digits.
+        window: name of the window at the end of which the batch was made.
+        epoch: epoch of the campaign file.
+        fingerprint: first 16 digits of the campaign file's fingerprint.
     """
 
     campaign: str
@@ -35,12 +35,12 @@ class Batch:
 
     @property
     def name(self) -> str:
-        """WINDOW-EPOCH-FINGERPRINT, also the name of its folders."""
+        """WINDOW-EPOCH-FINGERPRINT, which is also the name of the batch's folders."""
         return f"{self.window}-{folder_name(*self.file)}"
 
     @classmethod
     def named(cls, campaign: str, name: str) -> Batch | None:
-        """Return the batch of that name; None if no batch has it: operators put folders of their own beside ours."""
+        """Return the batch of that name; None if it is no batch's name: operators put their own folders beside ours."""
         match = re.fullmatch(BATCH_NAME, name)
         if match is None or not is_window(match["window"]):
             return None
@@ -49,10 +49,10 @@ class Batch:
 
 @dataclass(frozen=True, order=True)
 class WindowPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW, in the folder of segments: manifests, and segments in folders of streams.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments. It holds manifests, and a folder for each stream.
 
     Attributes:
-        file: EPOCH-FINGERPRINT, of its campaign file.
+        file: EPOCH-FINGERPRINT of the campaign file.
     """
 
     campaign: str
@@ -61,7 +61,7 @@ class WindowPath:
 
     @classmethod
     def of(cls, path: str) -> WindowPath:
-        """Return the folder of a manifest or segment, which is named relative to the folder of segments."""
+        """Return the folder of a manifest or segment; `path` is relative to the folder of segments."""
         campaign, file, window, _ = path.split("/", 3)
         return cls(campaign, file, window)
 
@@ -71,10 +71,10 @@ class WindowPath:
 
 @dataclass(frozen=True)
 class SegmentPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME, in the folder of segments; whoever writes there may invent any.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/STREAM/NAME in the folder of segments. A writer there can invent any such path.
 
     Attributes:
-        file: EPOCH-FINGERPRINT, of its campaign file.
+        file: EPOCH-FINGERPRINT of the campaign file.
     """
 
     campaign: str
@@ -85,7 +85,7 @@ class SegmentPath:
 
     @classmethod
     def parse(cls, path: str) -> SegmentPath | None:
-        """Return the path of a segment, relative to the folder of segments; None if it is another file's."""
+        """Return a segment's path from a path relative to the folder of segments; None if the file is no segment."""
         names = path.split("/")
         return cls(*names) if len(names) == _SEGMENT_NAMES and path.endswith(".blocks") else None
 

@@ -1,4 +1,4 @@
-"""A batch whose key was destroyed: every report is counted, and nothing else is done."""
+"""A batch sealed to a destroyed key: every report is counted, and nothing else is done."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class RetiredBatch:
     """A batch that nobody can open: the key of its campaign was destroyed.
 
     Attributes:
-        hop: analyze, release or discover: who writes.
+        hop: the hop that writes: analyze, release or discover.
         to: the output.
         signed_by: public keys of the party before; empty: signatures are not checked.
-        released: whether the input is the auxiliary server's release, for the analyzer to open.
+        released: whether the input is the auxiliary server's release, which the analyzer would open.
     """
 
     retired: RetiredKey
@@ -59,9 +59,9 @@ def account_retired(batch: RetiredBatch) -> NoReturn:
     Nothing is opened, released or charged. The exit status says that there is no result.
 
     Raises:
-        CountedRetired: always, with the number of reports and where they are counted.
+        CountedRetired: always; it has the number of reports and the path of the summary that counts them.
         UsageError: the input is not complete, or `out` is taken.
-        SignatureError: the input is not what one of `signed_by` signed.
+        SignatureError: none of the keys in `signed_by` signed the input as it is.
     """
     campaign, hop, to, out, released = batch.campaign, batch.hop, batch.to, batch.to.out, batch.released
     require_free(out, to.overwrite, (hop,), (batch.input_directory,))
@@ -85,7 +85,7 @@ def _of_reports(campaign: Campaign, upstream: HopSummary, hop: str, source: str)
     check_complete(upstream, campaign, stream, files, exact=True)
     number = upstream.accepted_of(stream)
     summary = make_summary(hop, campaign, {stream: StreamCounts(number, 0, {REASON: number})}, None, upstream)
-    # The analyzer's hop reads it as an empty release, and the batch's chain goes on.
+    # The analyzer reads this as an empty release, so the next hop of the batch can run.
     return replace(summary, released=0) if hop == "release" else summary
 
 
@@ -93,8 +93,8 @@ def _of_bins(campaign: Campaign, upstream: HopSummary, source: str) -> HopSummar
     number = total_records(find_files(storage.join(source, "bins"), Kind.RELEASED))
     if number != upstream.released:
         raise UsageError(
-            f"the released files hold {number} records, hushcount job discover --party aux-server wrote "
-            f"{upstream.released}: a file is missing or was added"
+            f"the released files hold {number} records, but hushcount job discover --party aux-server wrote "
+            f"{upstream.released}: a file is missing or was added; fetch the output again"
         )
     pairs: dict[Stream, StreamCounts] = {"discovery": upstream.streams["discovery"]}
     bins = BinCounts(number, 0, {REASON: number})

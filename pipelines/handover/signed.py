@@ -1,8 +1,8 @@
-"""Signed outputs: the next party reads exactly what the one before handed on, file by file, of this batch.
+"""Signed outputs: the next party reads exactly the files that the party before it wrote for this batch.
 
-`summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests;
-`summary.json.sig` beside the files signs exactly its bytes. So a lost, added, exchanged or altered file, and an output
-in the place of another, is named before any of it is read.
+`summary.json` names hop, campaign, epoch, fingerprint, batch and window, and lists the files with their digests.
+`summary.json.sig`, beside the files, signs exactly the bytes of the summary. So the reader finds a lost, added,
+exchanged or altered file, or an output in the place of another, and names it before it reads any report.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def sign(directory: str, summary: bytes, reference: KeyReference) -> None:
 
 
 def read_signed(directory: str, keys: Sequence[VerifyKeyPart]) -> HopSummary:
-    """Return the summary of an output, from the bytes that one of these keys signed; they come from elsewhere than it.
+    """Return the summary of an output, from the bytes that one of `keys` signed; do not take the keys from the output.
 
     Raises:
-        SignatureError: nobody signed it, or somebody else did.
+        SignatureError: the summary is not signed, or none of these keys signed it.
         UsageError: the summary is missing or invalid.
     """
     path = storage.join(directory, SUMMARY)
     payload = storage.read_bytes(path)
     signature_path = storage.join(folder_of(directory, parse_summary(payload, path)), SIGNATURE)
     if not storage.exists(signature_path):
-        raise SignatureError(f"{path} is not signed: whoever wrote it must give --sign-with KEYS")
+        raise SignatureError(f"{path} is not signed: the party that wrote it must give --sign-with KEYS")
     signature = parse_signature(storage.read_bytes(signature_path, SIGNATURE_BYTES), signature_path)
     verify(keys, payload, "summary", signature)
-    # Of the bytes that were verified: the file may be another by now.
+    # Parse the bytes that were verified: the file may have changed since.
     return parse_summary(payload, path)
 
 
@@ -50,11 +50,11 @@ def require_files(directory: str, folder: str, summary: HopSummary, *, digests: 
     """Check that a folder of an output holds exactly the files that its signed summary lists.
 
     Args:
-        folder: of the stream to read; the other streams may have gone to another party.
-        digests: whether to read the files; else only their names and lengths are compared.
+        folder: folder of the stream to read; files of the other streams may have gone to another party.
+        digests: whether to read the files; if not, only their names and lengths are compared.
 
     Raises:
-        SignatureError: a file is missing, was added, or differs from what was signed; it is named.
+        SignatureError: a file is missing, was added, or differs from the signed list; the message names the file.
         UsageError: the summary lists no such folder.
     """
     listed = (summary.files or {}).get(folder)

@@ -1,8 +1,9 @@
-"""What one party lets others know of a hop: a statement to those that read its output, a receipt to who wrote it.
+"""Messages of a party about a hop: a statement to the readers of its output, a receipt to the writer of its input.
 
-Nobody reads another party's log. A statement is written after the hop's `done` entry and names it; a receipt is written
-after the first hop that read an output, and has no reasons and no results. Both are signed where hand-overs are. They
-lie in folders of their own, `stated/PARTY` and `receipts/PARTY`, which others may read, or get copies of.
+No party reads another party's log. A party writes a statement after the hop's `done` entry, and the statement names
+that entry. It writes a receipt after the first hop that read an output; a receipt has no reasons and no results.
+Statements and receipts are signed if hand-overs are. They lie in `stated/PARTY` and `receipts/PARTY`. Other parties may
+read these folders, or get copies of them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pipelines.handover.paths import BATCH_NAME
 from pipelines.outputs.counts import Count, StreamCounts
 
 if TYPE_CHECKING:
-    # Who neither signs nor checks has no package of keys.
+    # A party that neither signs nor checks signatures does not have the package `keys`.
     from keys.directories import KeyReference
     from keys.roles import SigningRole
 
@@ -41,7 +42,7 @@ SIGNERS: dict[Party, SigningRole] = {
     "aux-server": "aux_signer",
     "analyzer": "analyzer_signer",
 }
-"""Whose key signs what a party says."""
+"""The role of the key that signs a party's statements and receipts."""
 SUFFIX, SIGNATURE = ".json", ".sig"
 _NAME = re.compile(
     rf"({BATCH_NAME})\.(?P<hop>[a-z]+)\.(?P<generation>[0-9]{{6}})-(?P<number>[0-9]{{10}})-(?P<entry>[0-9a-f]{{16}}){SUFFIX}"
@@ -49,7 +50,7 @@ _NAME = re.compile(
 
 
 class NamedEntry(Part):
-    """An entry of the log of who writes: its generation, number and digest."""
+    """An entry of the writing party's log: its generation, number and digest."""
 
     generation: int = Field(ge=1)
     number: int = Field(ge=1)
@@ -57,15 +58,15 @@ class NamedEntry(Part):
 
 
 class Statement(Part):
-    """What a party says of a hop of a batch.
+    """A statement or a receipt about a hop of a batch.
 
     Attributes:
-        party: who says it.
-        hop: that it ran; in a receipt the one that wrote what it read.
-        summary: digest of the summary of that hop; null: the batch had nothing for it.
-        streams: what the hop counted; in a receipt empty.
-        taken: in a receipt, how many records were taken.
-        after: the entry of the party's log after which it is said.
+        party: the party that writes it.
+        hop: in a statement, the hop that the party ran; in a receipt, the hop that wrote the party's input.
+        summary: digest of the summary of that hop; null: the batch had nothing for the hop.
+        streams: counts of the hop; empty in a receipt.
+        taken: in a receipt, how many records the party took.
+        after: the last entry of the party's log before this was written.
     """
 
     format: Literal[1] = 1
@@ -82,13 +83,13 @@ class Statement(Part):
 
     @property
     def name(self) -> str:
-        """Of its file: a later statement about the same hop has another name, and replaces none."""
+        """Name of the file: a later statement about the same hop has another name, so it replaces no earlier one."""
         after = self.after
         return f"{self.batch}.{self.hop}.{after.generation:06d}-{after.number:010d}-{after.entry[:16]}{SUFFIX}"
 
 
 class Named(NamedTuple):
-    """What the name of a statement says: what it is about, and after which entry it is said.
+    """The parts of a statement's file name: batch, hop, and the entry after which the statement was written.
 
     Attributes:
         entry: the first 16 digits of that entry's digest.
@@ -102,18 +103,18 @@ class Named(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> Named | None:
-        """Return what a file's name says; None: it is another file's."""
+        """Return the parts of a file name; None: the file is not a statement."""
         match = _NAME.fullmatch(name)
         return match and cls(match[1], match["hop"], int(match["generation"]), int(match["number"]), match["entry"])
 
     @property
     def order(self) -> tuple[int, int]:
-        """The later of two entries has the greater one."""
+        """Sort key: the later of two entries has the greater value."""
         return self.generation, self.number
 
 
 def put(deployment: Deployment, said: Statement, signer: KeyReference | None) -> None:
-    """Write a statement for others, its signature first."""
+    """Write a statement for other parties; its signature is written first."""
     path = deployment.folder(FOLDERS[said.kind], said.party, said.campaign, said.name)
     data = said.model_dump_json().encode() + b"\n"
     if signer is not None:
@@ -123,19 +124,19 @@ def put(deployment: Deployment, said: Statement, signer: KeyReference | None) ->
 
 
 def names(deployment: Deployment, kind: Kind, party: Party, campaign: str) -> dict[str, Named]:
-    """Return the names of a party's statements about a campaign, each with what it says."""
+    """Return the file names of a party's statements about a campaign, each with its parts."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
     return _named(path for path, _ in storage.list_files(folder, SUFFIX))
 
 
 def names_from(deployment: Deployment, kind: Kind, party: Party, campaign: str, window: str) -> dict[str, Named]:
-    """Return what `names` does, without some or all of the names on batches of earlier windows."""
+    """Return what `names` does; some or all names on batches of windows before `window` are left out."""
     folder = deployment.folder(FOLDERS[kind], party, campaign)
     return _named(path for path, *_ in storage.list_from(folder, 0, lambda _: window))
 
 
 def all_names(deployment: Deployment, kind: Kind, party: Party) -> dict[str, dict[str, Named]]:
-    """Return what `names` does of every campaign, by its id, by one listing."""
+    """Return what `names` does for every campaign, by the campaign's id, from one listing of the folder."""
     found: dict[str, list[str]] = defaultdict(list)
     for path, _ in storage.list_tree(deployment.folder(FOLDERS[kind], party), f"*/*{SUFFIX}"):
         found[path.split("/")[-2]].append(path)
@@ -155,14 +156,14 @@ def read(
     keys: Sequence[VerifyKeyPart],
     wanted: Callable[[str, str], bool] = lambda batch, hop: True,
 ) -> tuple[dict[tuple[str, str], Statement], list[str]]:
-    """Return a party's statements about a campaign, and a sentence for each that is not believed.
+    """Return a party's statements about a campaign, and a sentence for each statement that is not accepted.
 
     Args:
-        keys: of the party; empty: signatures are not checked.
-        wanted: whether a batch and hop are; only these are read, as there may be many.
+        keys: public keys of the party; empty: signatures are not checked.
+        wanted: tells whether to read the statements about a batch and hop: there may be very many.
 
     Returns:
-        By batch and hop: of several the one after the latest entry.
+        For each batch and hop, the valid statement after the latest entry; and the sentences.
     """
     about: dict[tuple[str, str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
     for name, named in names(deployment, kind, party, campaign).items():
@@ -176,13 +177,13 @@ def read(
             try:
                 said = _read(path, keys, kind)
             except (FormatError, SignatureError, OSError) as error:
-                # Whoever writes there may leave what is no file: that must not stop who reads.
+                # A writer there can leave something other than a file; that must not stop the reader.
                 problems.append(told(error))
                 continue
             if (said.kind, said.party, said.campaign, said.name) == (kind, party, campaign, name):
                 found[what] = said
                 break
-            problems.append(f"{path} is another {kind} than its place says: restore it")
+            problems.append(f"{path} is a {kind} that belongs in another place: restore it")
     return found, problems
 
 
@@ -191,16 +192,16 @@ def _read(path: str, keys: Sequence[VerifyKeyPart], kind: Kind) -> Statement:
     if keys:
         signature = storage.read_if_there(path + SIGNATURE, SIGNATURE_BYTES)
         if signature is None:
-            raise SignatureError(f"{path} is not signed: whoever wrote it must give sign_with")
+            raise SignatureError(f"{path} is not signed: the party that wrote it must set sign_with")
         try:
             verify(keys, data, kind, parse_signature(signature, path + SIGNATURE))
         except SignatureError as error:
             raise SignatureError(f"{path}: {error}") from None
-    return parse_model(Statement, data, path, f"is no {kind} of a party")
+    return parse_model(Statement, data, path, f"is not a {kind} of a party")
 
 
 def keys_of(deployment: Deployment, party: Party) -> tuple[VerifyKeyPart, ...]:
-    """Return the public keys one of which must have signed what a party says; empty: signatures are not checked."""
+    """Return a party's public keys: one of them must have signed its statements; empty: signatures are not checked."""
     known = {
         "shuffler": deployment.shuffler_keys,
         "aux-server": deployment.aux_server_keys,

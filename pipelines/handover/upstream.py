@@ -1,4 +1,4 @@
-"""A job's input must be the whole output of the hop before it, or what collectors closed: summaries and manifests."""
+"""Check a job's input: it must be the whole output of the hop before, or complete by the manifests of collectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 COMMANDS = {"release": "discover --party aux-server"}
-"""The job of a hop that has another name."""
+"""The job of a hop, if its name differs from the hop's."""
 
 
 def read_upstream(
@@ -31,13 +31,13 @@ def read_upstream(
     """Read the summary of the hop before.
 
     Args:
-        signed_by: public keys of its party, one of which must have signed the output. Empty: signatures are not
+        signed_by: public keys of the party of that hop: one must have signed the output. Empty: signatures are not
             checked.
-        folder: of the output that is to be read, whose files are checked if signatures are.
+        folder: folder of the output that the job reads; its files are checked if signatures are.
 
     Raises:
-        UsageError: the directory is not a complete output of that hop for this campaign, or of another batch.
-        SignatureError: it is not what one of `signed_by` signed.
+        UsageError: the directory is not a complete output of that hop for this campaign and batch.
+        SignatureError: none of the keys in `signed_by` signed the output as it is.
     """
     path = storage.join(directory, SUMMARY)
     command = COMMANDS.get(hop, hop)
@@ -47,7 +47,7 @@ def read_upstream(
             f"input directory {directory} is not a complete output of hushcount job {command}: it has no {SUMMARY}"
         )
     if signed_by:
-        # The shuffler checks no signature, and has no keys.
+        # Imported here, because the shuffler checks no signatures and does not have the package `keys`.
         from pipelines.handover.signed import read_signed, require_files
 
         summary = read_signed(directory, signed_by)
@@ -56,7 +56,7 @@ def read_upstream(
     if summary.hop != hop:
         raise UsageError(
             f"input directory {directory} was written by hushcount job {COMMANDS.get(summary.hop, summary.hop)}, "
-            f"must be of {command}"
+            f"must be the output of {command}"
         )
     if summary.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
@@ -71,10 +71,10 @@ def read_upstream(
 
 
 def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
-    """Return the manifest in a file's bytes; `folder` is where it lies.
+    """Return the manifest in a file's bytes; `folder` is the folder of the file.
 
     Raises:
-        FormatError: it is not a manifest, or is of another window, campaign file or collector than its place says.
+        FormatError: it is not a manifest, or its window, campaign file or collector does not match its path.
     """
     manifest = read_manifest(data, path)
     of = WindowPath(manifest.campaign, folder_name(manifest.epoch, manifest.fingerprint), manifest.window)
@@ -84,10 +84,10 @@ def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
 
 
 def senders_of(window: str, segments: Collection[str]) -> Senders:
-    """Return whose reports a window's segments hold: the weakest way that its manifests say, and keys by their names.
+    """Return how a window's senders were told apart: the weakest way in its manifests, and keys in names of segments.
 
     Args:
-        segments: STREAM/FILE. One in no manifest counts as the weakest way; so do all if a manifest is invalid.
+        segments: STREAM/FILE. A segment in no manifest counts as the weakest way; all do if a manifest is invalid.
     """
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
@@ -105,12 +105,12 @@ def senders_of(window: str, segments: Collection[str]) -> Senders:
 def check_complete(
     upstream: HopSummary, campaign: Campaign, stream: Stream, files: list[BlockFile], exact: bool
 ) -> None:
-    """Check that the files hold the records that the hop before forwarded.
+    """Check that the files hold as many records as the hop before forwarded.
 
     Files of another campaign or record length do not count: they go to the dead letter.
 
     Args:
-        exact: whether more records are wrong as well; the shuffler drops duplicates, the analyzer would count them.
+        exact: whether too many records are wrong too: the shuffler drops duplicates, but the analyzer would count them.
 
     Raises:
         UsageError: a file is missing or delivered twice.

@@ -1,1 +1,1 @@
-"""Outputs: what a job leaves behind, as a whole or not at all, with a summary that counts every report."""
+"""Outputs: the files that a job writes, all of them or none, with a summary that counts every report."""

@@ -1,4 +1,4 @@
-"""What a ledger says of one release and of the campaign's limit, as summary.json and `hushcount ledger` show it."""
+"""What a ledger says about a release and the campaign's limit, as summary.json and `hushcount ledger` show it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Hop = Literal["analyze", "discover"]
 Admission = Literal["basic", "joint"]
 """How a limit composes charges, as `pipelines.ledger.charges.Limit` explains it."""
 Unit = Literal["client", "report"]
-"""Who bears a cost: one client with as many reports as the cap allows, or one report, where the cap binds nobody."""
+"""What a cost is for: one client with as many reports as the cap allows; or one report, if the cap binds nobody."""
 NoLedger = Literal["no ledger"]
-"""In place of `Charged`, if a job was given no ledger."""
+"""Stands in place of `Charged` if a job has no ledger."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Spent:
-    """What the charges of a period come to.
+    """The sum of a period's charges.
 
     Attributes:
-        epsilon: nats, at `delta`; None: no bound states it at this delta.
-        composition: the bound that gives it.
-        releases: how many charges.
-        per: "report" as soon as the cap bound nobody in one of them.
+        epsilon: in nats, at `delta`; None: no bound gives an epsilon at this delta.
+        composition: the bound that gives `epsilon`.
+        releases: number of charges.
+        per: "report" if the cap bound nobody in at least one of the charges; else "client".
     """
 
     epsilon: float | None
@@ -50,11 +50,11 @@ class Account:
     """A campaign's account in the present period.
 
     Attributes:
-        limit: None: no limit is set.
+        limit: the terms of the limit; None: no limit is set.
         spent: by all charges of the period, at the limit's delta; by basic composition if there is no limit.
-        remaining: a loss that the limit certainly still admits, beside reservations; None without a limit. Where
-            charges compose jointly, a larger one may fit.
-        renews: when the next period begins, ISO 8601 in UTC; None: never.
+        remaining: a loss that the limit certainly still admits beside reservations; None without a limit. If charges
+            compose jointly, a larger loss may fit.
+        renews: start of the next period, ISO 8601 in UTC; None: never.
     """
 
     limit: Terms | None

@@ -1,4 +1,4 @@
-"""Counts as data of the graph, not as metrics: a retry never counts twice."""
+"""Counts travel as data of the graph, not as metrics, so that a retry never counts twice."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pipelines.files import storage
 from pipelines.files.orders import Folder
 
 COUNTS = ".counts.json"
-"""Written last: an order is carried out once it is there."""
+"""The file is written last: if it exists, its order is complete."""
 
 
 class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """(number of the order, (name, number)) to one file of sums in the directory of each order, for `take_counts`."""
+    """(number of the order, (name, number)) in; one file of sums in each order's directory out, for `take_counts`."""
 
     def __init__(self, folder: Folder) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # apache_beam ships n
 @with_input_types(tuple[str, int])
 @with_output_types(dict[str, int])
 class Sums(beam.CombineFn):
-    """(name, number) to a dict of the sum of each name."""
+    """(name, number) in, a dict with the sum of each name out."""
 
     def create_accumulator(self) -> Counter[str]:
         return Counter()
@@ -65,7 +65,7 @@ class _WriteCounts(beam.DoFn):
 
 
 def take_counts(directory: str) -> dict[str, int]:
-    """Return the sums that a job wrote to its directory, and remove their file; without counts there is none."""
+    """Return the sums that a job wrote to its directory, and remove their file; a job without counts writes none."""
     path = storage.join(directory, COUNTS)
     if not storage.exists(path):
         return {}
@@ -77,19 +77,19 @@ def take_counts(directory: str) -> dict[str, int]:
 def require_undamaged(directory: str, rejected: Mapping[str, int]) -> None:
     """Raise HushcountError if blocks of a directory that a party wrote failed their checksum, or files were cut.
 
-    What clients and collectors send may be damaged; that is counted only.
+    This check is not for the files of collectors: damage there is only counted.
     """
     if lost := ", ".join(f"{reason} {rejected[reason]:,}" for reason in DAMAGE if rejected.get(reason)):
         raise HushcountError(
-            f"the files of {directory} are damaged, though a party of this system wrote them ({lost} records); nothing "
-            "was released: restore them, and see whether something else writes there"
+            f"files of {directory}, which a party of this system wrote, are damaged ({lost} records) and nothing was "
+            "released: restore the files, and check whether another program writes there"
         )
 
 
 def require_read_once(what: str, received: int, present: int) -> None:
-    """Raise HushcountError unless a job received as many records as its files hold: an engine repeats or loses some."""
+    """Raise HushcountError unless a job received as many records as its files hold: else the engine made an error."""
     if received != present:
         raise HushcountError(
-            f"{what}: the engine read {received} records and the files have {present}, so it lost some or read some "
-            "twice; nothing was released and the input is untouched: run again"
+            f"{what}: the engine read {received} records but the files hold {present}: it lost records or read some "
+            "twice; nothing was released and the input is untouched: run the job again"
         )

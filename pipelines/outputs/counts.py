@@ -18,7 +18,7 @@ Count = Annotated[int, Field(ge=0, le=1 << 40)]
 Rejected = Annotated[
     Mapping[Annotated[str, text_of(r"^[a-z_]{1,40}$", "must be the name of a reason")], Count], Field(max_length=64)
 ]
-"""Number by reason. Another party may run a later release: its reasons may be new, but not long."""
+"""Number by reason. Another party may run a newer version with new reasons, so only the form of a name is checked."""
 
 SEALED: dict[Stream, Kind] = {"reports": Kind.SEALED_REPORTS, "discovery": Kind.SEALED_DISCOVERY}
 
@@ -47,7 +47,7 @@ class StreamCounts:
 
 @dataclass(frozen=True)
 class Opening:
-    """How many boxes each engine tried first, and how many libsodium opened after the lanes had refused them."""
+    """Number of boxes that each engine tried first, and of those that libsodium opened after the lanes refused them."""
 
     lanes: Count = 0
     libsodium: Count = 0
@@ -55,7 +55,7 @@ class Opening:
 
 
 OPENING = "opening"
-"""Prefix of these counts in a job's sums; other counts have their stream there."""
+"""Prefix of these counts in a job's sums; the prefix of other counts is their stream."""
 
 
 def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
@@ -64,7 +64,7 @@ def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
 
 
 WRITTEN = "written"
-"""Prefix of how many records each kind of file got: an order is carried out once these are known."""
+"""Prefix of the counts of records written to each kind of file; they come last, so an order is then complete."""
 
 
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
@@ -74,25 +74,25 @@ def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stre
         mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{stream}:")}
         received, accepted = mine.pop("received", 0), mine.pop("accepted", 0)
         if unknown := mine.keys() - set(REASONS):
-            raise HushcountError(f"a job counted by {min(unknown)!r}, which is no reason: please report this as a bug")
+            raise HushcountError(f"a job counted the unknown reason {min(unknown)!r}: please report this as a bug")
         counts[stream] = StreamCounts(received, accepted, dict(sorted(mine.items())))
     return counts
 
 
 def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
-    """Return which engine opened how many boxes, from a job's labelled sums.
+    """Return how many boxes each engine opened, from a job's labelled sums.
 
     Raises:
-        CountsError: these are fewer than the stream accepted, or more than it received: records that cannot be read, or
-            are of another campaign, are no boxes.
+        CountsError: there are fewer boxes than accepted reports, or more than received ones. Records that cannot be
+            read, or are of another campaign, count as received but are no boxes.
     """
     mine = {name.partition(":")[2]: number for name, number in sums.items() if name.startswith(f"{OPENING}:")}
     if unknown := mine.keys() - {one.name for one in fields(Opening)}:
-        raise HushcountError(f"a job opened boxes by {min(unknown)!r}, which is no engine: please report this bug")
+        raise HushcountError(f"a job counted boxes of the unknown engine {min(unknown)!r}: please report this bug")
     opening = Opening(**mine)
     if not counts.accepted <= (boxes := opening.lanes + opening.libsodium) <= counts.received:
         raise CountsError(
-            f"{boxes} boxes were opened, must be {counts.accepted} to {counts.received}: report this as a bug"
+            f"a job opened {boxes} boxes, must be {counts.accepted} to {counts.received}: please report this as a bug"
         )
     if opening.rescued > opening.lanes:
         raise CountsError(f"rescued is {opening.rescued}, must be at most lanes, {opening.lanes}: report this as a bug")
@@ -101,7 +101,7 @@ def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
 
 @dataclass(frozen=True)
 class BinCounts:
-    """Counts of the bins that the auxiliary server kept; `found` of them hold a value."""
+    """Counts of the bins that the auxiliary server kept; the value of `found` bins could be read."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -112,9 +112,9 @@ class BinCounts:
 
 @dataclass(frozen=True)
 class HopCounts:
-    """Counts of a hop: of all streams together, and of each stream that it read.
+    """Counts of a hop: of all streams together, and of each stream that the hop read.
 
-    `opening` is None for a hop that opens no reports, or if its summary lacks the field.
+    `opening` is None if the hop opens no reports, or if its summary lacks the field.
     """
 
     hop: Annotated[str, StringConstraints(pattern=r"^[a-z]{1,16}$")]

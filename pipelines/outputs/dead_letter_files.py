@@ -19,7 +19,7 @@ from pipelines.files.block_files import SUFFIX, write_file
 from pipelines.files.orders import Folder, number_of
 
 MOST_DEAD_BYTES = 1 << 22
-"""Longest file of dead letters: enough to see what they are. The job's input still has the rest."""
+"""Longest file of dead letters: enough to diagnose the fault. The job's input still has all of the reports."""
 
 
 Dead = tuple[str, str, bytes, int]
@@ -27,16 +27,16 @@ Dead = tuple[str, str, bytes, int]
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Collections of (stream, reason, sealed records, their length) to one file for each of them under `dead_letter/`.
+    """(stream, reason, sealed records, length of a record) in; one file for each stream, reason and length is written.
 
-    Out: (number of the order, how many records a file has). A file has MOST_DEAD_BYTES at most, and no step keeps more
-    in memory: who sends junk does not decide how much of it is kept. The order of the records is random, as in a
-    release. The folder is apart from those of the streams, which the next party gets: it stays with who wrote it.
+    Out: (number of the order, number of records in a file). A file has at most MOST_DEAD_BYTES, and no step keeps more
+    in memory, so a sender of junk cannot fill disk or memory. The order of the records is random, as in a release. The
+    files are under `dead_letter/`, apart from the folders of streams: the next party gets those, and not this one.
 
     Args:
         folder: the job's output, of each order.
-        campaign: whose.
-        allowed: a side input; nothing is written unless it is true. None: always.
+        campaign: the campaign of the reports.
+        allowed: a side input; nothing is written unless it is true. None: always write.
     """
 
     def __init__(self, folder: Folder, campaign: Campaign, allowed: Any | None = None) -> None:
@@ -46,7 +46,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
     def expand(self, dead: PCollection | Sequence[PCollection]) -> PCollection:
         allowed = True if self._allowed is None else self._allowed
-        # Each by itself, because an engine keeps in memory what it groups.
+        # Limit each collection before the grouping, because an engine keeps grouped data in memory.
         parts = [dead] if isinstance(dead, PCollection) else dead
         bounded = [part | f"as many as are kept {place}" >> beam.ParDo(_Bound()) for place, part in enumerate(parts)]
         together = bounded[0] if len(bounded) == 1 else bounded | "all dead" >> beam.Flatten()
@@ -54,19 +54,19 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
 
 def of_stream(element: tuple[str, bytes, int], stream: str) -> Dead:
-    """Name the stream of a dead letter that `ReadFiles` gave."""
+    """Add the stream to a dead letter of `ReadFiles`."""
     return (stream, *element)
 
 
 def of_stream_and_length(element: tuple[str, bytes], stream: str, length: int) -> Dead:
-    """Name the stream and the record length of a dead letter that a party's transform gave."""
+    """Add the stream and the record length to a dead letter of a party's transform."""
     return (stream, *element, length)
 
 
 @with_input_types(Dead)
 @with_output_types(tuple[tuple[str, str, int], bytes])
 class _Bound(beam.DoFn):
-    """Pass the first records of a bundle for each file of each order, as many as a file holds."""
+    """Pass on the first records of a bundle for each file of each order, up to the limit of a file."""
 
     def start_bundle(self) -> None:
         self._taken: dict[tuple[int, str, str, int], int] = {}

@@ -21,7 +21,7 @@ _READ = (
     "hop", "received", "accepted", "rejected", "streams", "campaign", "epoch", "fingerprint", "upstream", "made_from",
     "left_out", "released", "bins", "batch", "window", "folder", "files", "opening", "shuffled",
 )  # fmt: skip
-"""What is read of a summary; it may say more."""
+"""The fields that are read from a summary, which may have more."""
 COUNTED = ("hop", "received", "accepted", "rejected", "streams", "opening")
 """The fields of a summary that are counts."""
 
@@ -49,7 +49,7 @@ _SummaryFile = RootModel[Annotated[HopSummary, AfterValidator(_whole)]]
 
 
 def read_summary(path: str) -> HopSummary:
-    """Read a summary; UsageError if it is missing, or no summary of a hop with counts that add up."""
+    """Read a summary; raises UsageError if it is missing or invalid, or its counts do not add up."""
     return _read(storage.read_json(path), path)
 
 
@@ -59,13 +59,13 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 
 def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
-    """Return the counts in the fields of a summary; FormatError, which names it, if they do not add up."""
+    """Return the counts in the fields of a summary; raises FormatError, with `name`, if they do not add up."""
     given = {field: summary[field] for field in COUNTED if field in summary}
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
 
 def made_from_in(summary: Mapping[str, Any], name: str) -> str | None:
-    """Return the digest of the summary of the hop before, as a summary says; raises as `counts_in`."""
+    """Return a summary's digest of the summary of the hop before; raises as `counts_in`."""
     return validated(
         _MadeFrom, {"made_from": summary.get("made_from")}, name, "does not say what it was made from"
     ).made_from
@@ -78,7 +78,7 @@ def _read(data: Mapping[str, Any], path: str) -> HopSummary:
 
 
 def _charged(data: Mapping[str, Any]) -> str | None:
-    """Return the manifest under which the auxiliary server charged the release that the analyzer opens, if it did."""
+    """Return the manifest under which the auxiliary server charged its release; None: it charged nothing."""
     ledger = data.get("ledger") if data.get("hop") == "release" else None
     charged = ledger.get("charged") if isinstance(ledger, dict) else None
     manifest = charged.get("manifest") if isinstance(charged, dict) else None
@@ -95,20 +95,21 @@ class _Placed(BaseModel):
 
 
 def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = None) -> str:
-    """Return the directory of an output's files, by its summary, which is read here if it is not given.
+    """Return the directory with an output's files, as its summary names it.
 
-    An output without a summary has its files in it.
+    An output without a summary has the files in `out` itself.
 
     Args:
-        batch: the name of the batch that a summary, if it is read here and names one, must be of.
+        summary: the output's summary; None: read it from `out`.
+        batch: the batch that the summary must be of, if it is read here and names a batch.
 
     Raises:
-        UsageError: the summary cannot be read, is of another batch, or names no folder of a run.
+        UsageError: the summary cannot be read, is of another batch, or its `folder` is not a run's folder.
     """
     mark = storage.join(out, SUMMARY)
     if summary is None:
         data = storage.read_json(mark) if storage.exists(mark) else {}
-        placed = validated(_Placed, data, mark, "names no folder of a run")
+        placed = validated(_Placed, data, mark, "does not name the folder of a run")
         require_batch(out, placed.batch, batch)
         folder = placed.folder
     else:
@@ -117,12 +118,12 @@ def folder_of(out: str, summary: HopSummary | None = None, batch: str | None = N
 
 
 def require_batch(out: str, said: str | None, batch: str | None) -> None:
-    """Raise UsageError if an output says that it is of another batch; None: it does not say, or any will do."""
+    """Raise UsageError if an output names another batch. None: the output names no batch, or any batch is accepted."""
     if batch is not None and said not in (None, batch):
-        raise UsageError(f"{out} holds what was made of batch {said!a}: it lies in the wrong place; restore it")
+        raise UsageError(f"{out} holds the output for batch {said!a}: it lies in the wrong place; restore it")
 
 
 def file_of(path: str) -> str:
-    """Return the path of a file that the user names as if it were beside the summary of its output."""
+    """Return the real path of a file of an output, which the user names as if it lay beside the summary."""
     out, _, name = path.rpartition("/")
     return storage.join(folder_of(out), name) if out and not storage.exists(path) else path

@@ -1,4 +1,4 @@
-"""Output directories that appear whole or not at all, and are never overwritten unasked (docs/adr/0003)."""
+"""Output directories that appear whole or not at all, and are overwritten only on request (docs/adr/0003)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _RENAME_EXCHANGE = 2
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes an output.
+    """The writer of an output.
 
     Attributes:
-        private: whether nobody else reads the directory: it is written in place, and whoever finds its summary finds
-            all of it.
-        batch: name of the batch; empty: the last name of the output.
-        folder: in an output in a store: name of the folder that a job elsewhere has written; None: a new one.
+        private: whether no other party reads the directory. Then it is written in place, and is complete once its
+            summary exists.
+        batch: name of the batch; empty: the last part of the output's path.
+        folder: name of the folder that a job elsewhere has written, for an output in a store; None: a new folder.
     """
 
     private: bool = False
@@ -50,7 +50,7 @@ BY_HAND = Writer()
 
 
 def new_folder() -> str:
-    """Return a name that no folder had before."""
+    """Return a random name, which no folder had before."""
     return secrets.token_hex(8)
 
 
@@ -61,8 +61,8 @@ class Output:
     Attributes:
         out: output directory.
         overwrite: whether a result there may be replaced.
-        writer: who writes it.
-        signer: key that signs what the next party reads; None: unsigned.
+        writer: the writer of the result.
+        signer: key that signs the files for the next party; None: unsigned.
     """
 
     out: str
@@ -75,13 +75,13 @@ class Output:
 def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]:
     """Yield a directory to write to; it becomes `out` if the block ends without an exception, and is deleted otherwise.
 
-    The block calls `write_summary` last. Local: a hidden directory beside `out`, for its owner only, renamed at the
-    end; with `overwrite` the two are exchanged in one step, so that at every moment `out` is the old result or the new
-    one. Remote stores cannot rename a directory: there it is a folder of this writer in `out`, and its summary, which
-    names the folder, is moved to `out` at the end and in one piece. So a second writer does no harm.
+    The block calls `write_summary` last. Local: the directory is hidden, beside `out`, readable by its owner only, and
+    renamed at the end. With `overwrite` the two are exchanged in one step, so that `out` is always the whole old or the
+    whole new result. Stores cannot rename a directory: there the directory is a folder of this writer in `out`. At the
+    end its summary, which names the folder, is moved to `out` in one step. So a second writer does no harm.
 
     Raises:
-        UsageError: `out` holds something: a result without `overwrite`, or no result of ours at all.
+        UsageError: `out` holds a result and `overwrite` is false, or it holds other files.
     """
     require_free(out, overwrite)
     if writer.private:
@@ -97,8 +97,8 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
                 for path in replaced:
                     storage.remove(path)
         except BaseException as error:
-            # In a store that cannot be reached files are left without a mark. If the mark was written and only the
-            # answer was lost, the files that it names must stay.
+            # If the store is out of reach, the files stay, but without a summary in `out`. If the summary was moved and
+            # only the store's answer was lost, the files that it names must stay.
             with suppress(Exception), silent_clients():
                 if named_folder(out) != directory.rpartition("/")[2]:
                     storage.remove_directory(directory)
@@ -113,7 +113,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
     target = Path(out).resolve()
     partial = target.parent / f".{target.name}.{new_folder()}{storage.PARTIAL}"
     try:
-        # Whoever is told to end as soon as it is there removes it too.
+        # Inside the outer `try`: a process that is told to end right after the mkdir still removes the directory.
         try:
             permissions.make_folder(target.parent)
             partial.mkdir(mode=0o700)
@@ -124,7 +124,7 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
         yield str(made)
         if made != partial:
             _mark(str(made), str(partial))
-        # Nobody else may look into it until it is complete.
+        # Nobody else may read the directory until it is complete.
         permissions.share_as_parent(partial)
         _put(partial, target, overwrite)
     finally:
@@ -132,27 +132,27 @@ def staged(out: str, overwrite: bool, writer: Writer = BY_HAND) -> Iterator[str]
 
 
 def write_summary(directory: str, summary: HopSummary) -> HopSummary:
-    """Write the summary into a directory of `staged`, and return it as written."""
+    """Write the summary into a directory of `staged`, and return the summary as written."""
     summary = placed(directory, summary)
     storage.write_json(storage.join(directory, SUMMARY), summary.data())
     return summary
 
 
 def placed(directory: str, summary: HopSummary) -> HopSummary:
-    """Return a summary that names the folder of the run, if the directory is one."""
+    """Return the summary; if the directory is the folder of a run, the summary names it."""
     name = directory.rpartition("/")[2]
     return replace(summary, folder=name) if re.fullmatch(RUN_FOLDER, name) else summary
 
 
 def named_folder(out: str) -> str | None:
-    """Return the folder that the summary of an output names; None: there is no summary, or it names none."""
+    """Return the folder that an output's summary names; None: there is no summary, or it names no folder."""
     mark = storage.join(out, SUMMARY)
     named = storage.read_json(mark).get("folder") if storage.exists(mark) else None
     return named if isinstance(named, str) and re.fullmatch(RUN_FOLDER, named) else None
 
 
 def _mark(directory: str, out: str) -> None:
-    """Move the summary of a folder to its output, in one piece: from now on it is complete."""
+    """Move the summary of a folder to its output in one step; the output is then complete."""
     storage.rename(storage.join(directory, SUMMARY), storage.join(out, SUMMARY))
 
 
@@ -166,7 +166,7 @@ def _replaced(out: str) -> list[str]:
 
 
 def _folder_of(path: str, out: str) -> str | None:
-    """Return the folder of a run that has an object of an output, or None."""
+    """Return the folder of a run that an object of an output lies in, or None."""
     name = storage.relative(path, out).partition("/")[0]
     return name if re.fullmatch(RUN_FOLDER, name) else None
 
@@ -183,17 +183,19 @@ def require_free(
         out: output directory.
         overwrite: whether a result there may be replaced.
         hops: hops with results that may be replaced; empty: all.
-        inputs: files and directories that the job reads; `out` may not be one of them or contain one.
+        inputs: files and directories that the job reads; `out` must neither be nor contain an input.
 
     Raises:
-        UsageError: it is a file, a result without `overwrite`, or a directory of other files, or it contains an input.
+        UsageError: `out` is a file, contains an input, holds a result and `overwrite` is false, or holds other files.
     """
     for source in inputs:
         if source is not None and _meet(out, str(source)):
-            raise UsageError(f"output directory {out} is or holds the input {source}: give another")
+            raise UsageError(f"output directory {out} is or contains the input {source}: give another directory")
     marked = storage.exists(storage.join(out, SUMMARY))
     if marked and not overwrite:
-        raise UsageError(f"output directory {out} already holds a result: give another, or --overwrite to replace it")
+        raise UsageError(
+            f"output directory {out} already holds a result: give another directory, or --overwrite to replace it"
+        )
     if marked:
         hop = storage.read_json(storage.join(out, SUMMARY)).get("hop")
         if hops and hop not in hops:
@@ -202,33 +204,33 @@ def require_free(
     if storage.is_remote(out):
         if storage.list_objects(out):
             raise UsageError(
-                f"output directory {out} holds objects that are no complete result: see that no job still writes "
-                "there, then remove them"
+                f"output directory {out} holds objects without a complete result: check that no job still writes "
+                "there, then remove the objects"
             )
         return
     path = Path(out)
     if path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"output directory {out} holds files that are no result of ours: give another directory")
+        raise UsageError(f"output directory {out} holds files that are not a result of a job: give another directory")
     if path.exists() and not path.is_dir():
         raise UsageError(f"output directory {out} is a file: give another name")
 
 
 def _meet(out: str, source: str) -> bool:
-    """Return whether an output is an input or contains it: to replace the output would destroy the input."""
+    """Return whether an output is or contains an input: a replaced output would destroy the input."""
     if storage.is_remote(out) or storage.is_remote(source):
         return (source.rstrip("/") + "/").startswith(out.rstrip("/") + "/")
     return Path(source).resolve().is_relative_to(Path(out).resolve())
 
 
 def _put(partial: Path, target: Path, overwrite: bool) -> None:
-    """Rename `partial` to `target`; UsageError if something appeared there while the job ran.
+    """Rename `partial` to `target`; raises UsageError if another process put files there while the job ran.
 
-    A replaced result is left under the name of `partial`.
+    If the two were exchanged, the old result is left under the name of `partial`.
     """
     require_free(str(target), overwrite)
     if overwrite and target.exists() and any(target.iterdir()):
         if not _exchange(partial, target):
-            # No exchange on this system: for the moment between two renames there is no target.
+            # This system cannot exchange directories: between the two renames there is briefly no target.
             aside = partial.with_suffix(".old")
             os.rename(target, aside)
             try:
@@ -239,14 +241,14 @@ def _put(partial: Path, target: Path, overwrite: bool) -> None:
             shutil.rmtree(aside)
         return
     try:
-        # Fails, as a whole, if another process has put anything into the target since the look at it.
+        # The rename fails, and changes nothing, if another process has put anything into the target since the check.
         os.rename(partial, target)
     except OSError as error:
         raise UsageError(f"output directory {target} was taken while the job ran: {error.strerror}") from None
 
 
 def _exchange(left: Path, right: Path) -> bool:
-    """Exchange two directories in one step (Linux renameat2); False where the system cannot."""
+    """Exchange two directories in one step (Linux renameat2); return False if the system cannot."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False

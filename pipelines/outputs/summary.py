@@ -1,4 +1,4 @@
-"""summary.json: what a hop received, accepted and rejected, by reason, with the privacy statement."""
+"""summary.json: how many reports a hop received, accepted and rejected, by reason, with the privacy statement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.outputs.account import Charged, NoLedger
 from pipelines.outputs.counts import BinCounts, Count, HopCounts, Opening, StreamCounts
 
 RUN_FOLDER = r"[0-9a-f]{16}"
-"""Name of the folder of an attempt in an output: random digits."""
+"""Pattern for the name of an attempt's folder in an output: random digits."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class Largest:
-    """A count of users, its share of the reports, and its two errors added in squares."""
+    """A count of users, its share of the reports, and the root of the sum of its two squared errors."""
 
     item: str
     count: float
@@ -49,7 +49,14 @@ class Largest:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """Rows of a table of estimates, levels of its intervals and of detection, and detected rows: each alone, or all."""
+    """Facts on a table of estimates.
+
+    Attributes:
+        items: number of rows.
+        confidence: level of the intervals.
+        false_positive_rate: level of detection.
+        detected, detected_all: detected rows, if each row is tested alone, and if all rows are tested together.
+    """
 
     items: int
     confidence: float
@@ -63,12 +70,13 @@ class CountFacts:
     """How far the counts of discovered values can be trusted; `pipelines.jobs.found` makes it.
 
     Attributes:
-        standard_error: of every count.
-        confidence: of the intervals, which reach from `below` under the count to `above` over it.
+        standard_error: standard error of every count.
+        confidence: level of the intervals, which reach from count - `below` to count + `above`.
         threshold: the least count that was shown.
-        unbiased_from: from this count on a count is too large by less than a tenth of the standard error on average.
+        unbiased_from: true counts from this one on are shown too large by less than a tenth of the standard error, on
+            average.
         unit: "clients" or "reports"; in an oblivious campaign "reports whose evaluation came".
-        says: all this in sentences.
+        says: all of this in sentences.
     """
 
     standard_error: float
@@ -83,14 +91,14 @@ class CountFacts:
 
 @dataclass(frozen=True)
 class Explained:
-    """How much of "other" the discovered values are that the dictionary lacks.
+    """The part of "other" that discovered values explain: values that the dictionary lacks.
 
     Attributes:
-        values: how many they are.
-        count: their counts together, with the standard error; `bias` of it is expected because they were kept, more if
-            values of far fewer clients than their counts say are among them.
-        rest, rest_error: what is left of "other", and its standard and collision error together.
-        lower_bound: whether count is of reports whose evaluation came only: others of the values are in rest.
+        values: number of these values.
+        count: sum of their counts, with its standard error. It is expected to be too large by `bias`, because kept
+            values tend to have large counts; by more, if some values have far fewer clients than their counts say.
+        rest, rest_error: the remainder of "other", and its standard and collision error together.
+        lower_bound: whether `count` lacks reports with these values that got no evaluation; such reports are in `rest`.
     """
 
     values: int
@@ -107,12 +115,12 @@ class Estimates:
     """The estimates of one tally.
 
     Attributes:
-        table: None: no items were asked for.
+        table: facts on the table; None: no items were asked for.
         largest: counts of detected items, largest first.
-        other: columns of the row of all items outside the dictionary; None without a dictionary.
-        explained: how much of "other" was discovered; None without a dictionary or counts of discovered values.
-        apart: why discovered values are shown beside the estimates only; None if they are not, or nothing keeps them.
-        whole_dictionary: whether the rows are the dictionary; None without one.
+        other: columns of the row for all items outside the dictionary; None without a dictionary.
+        explained: the part of "other" that was discovered; None without a dictionary or counts of discovered values.
+        apart: why discovered values are shown apart from the estimates; None: they are not.
+        whole_dictionary: whether the rows are the whole dictionary; None without a dictionary.
     """
 
     table: TableFacts | None
@@ -123,7 +131,7 @@ class Estimates:
     apart: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return its part of summary.json."""
+        """Return the part of summary.json about the estimates."""
         outside = {"other": self.other, "whole_dictionary": self.whole_dictionary}
         return {
             **(asdict(self.table) if self.table is not None else {}),
@@ -135,32 +143,32 @@ class Estimates:
 
 
 Listed = Annotated[tuple[ListedFile, ...], Field(max_length=4 * MOST_PLACES)]
-"""A hop writes one file for each place at most."""
+"""A hop writes at most one file for each place."""
 
 
 @dataclass(frozen=True)
 class HopSummary(HopCounts):
-    """The summary of a hop: made by a job, or those fields of a file that the next hop uses.
+    """The summary of a hop: made by a job; or read from a file, with only the fields that the next hop uses.
 
     Attributes:
-        campaign, epoch, fingerprint: of the campaign file.
+        campaign, epoch, fingerprint: as in the campaign file.
         upstream: counts of the hops before, first to last.
-        made_from: digest of the summary of the hop before: two outputs with one name have different ones.
-        shuffled: digest of the summary of the shuffle whose release a discovery opened: made_from of that release.
-        senders: whose reports these are.
-        privacy: the statement. It, the cap and the five fields after it are None in a summary that was read.
+        made_from: digest of the summary of the hop before; it tells two outputs with the same name apart.
+        shuffled: for a discovery, digest of the summary of the shuffle: made_from of the release that it opened.
+        senders: how the senders of the reports were told apart.
+        privacy: the statement. Like `cap` and the five fields after it, it is None in a summary that was read.
         influence: how far one forged report can move a count, if frequency reports were accepted.
         dead_letters: how many sealed reports were kept, and not kept, by stream and reason.
         replayed: reason of the dead letters that became this output.
-        ledger: the charge and what is left; None for a hop that charges nothing.
-        left_out: streams below the minimum batch: nothing of them was released.
-        released: how many bins the auxiliary server released.
+        ledger: the charge and the remaining budget; None for a hop that charges nothing.
+        left_out: streams below the minimum batch, of which nothing was released.
+        released: number of bins that the auxiliary server released.
         counts_of_values: how far the counts of discovered values can be trusted; None in a summary that was read.
-        batch, window: name of the batch, and its window if `hushcount run` names it.
-        folder: of the run, if the files are in one.
+        batch, window: name of the batch, and its window if `hushcount run` named the batch.
+        folder: the folder of the run, if the files are in such a folder.
         files: files for the next party by folder, if they are signed.
         charged: manifest under which the auxiliary server charged its release, if its summary has one.
-        read_as: digest of the JSON that was read; None: it was not read.
+        read_as: digest of the JSON that was read; None: the summary was not read.
     """
 
     campaign: Identifier
@@ -189,7 +197,7 @@ class HopSummary(HopCounts):
     read_as: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return it as summary.json holds it."""
+        """Return the summary as JSON data."""
         head = {
             "hop": self.hop,
             "campaign": self.campaign,
@@ -237,7 +245,7 @@ class HopSummary(HopCounts):
         return self.privacy
 
     def digest(self) -> str:
-        """Return the digest of its JSON, as read if it was read."""
+        """Return the digest of the summary's JSON: of the JSON that was read, if it was read."""
         return self.read_as or digest_of_json(self.data())
 
 
@@ -253,9 +261,9 @@ def make_summary(
     """Return a hop's summary: totals over its streams, each stream, the statement, and the hops before it.
 
     Args:
-        reports: how many frequency reports the result is made of; None for a hop without estimates.
-        senders: whose reports these are; None: as the hop before says, or UNBOUND if there is none.
-        opening: which engine opened how many boxes; None for a hop that opens none.
+        reports: number of frequency reports in the result; None for a hop without estimates.
+        senders: how the senders were told apart; None: as the hop before says, or UNBOUND without such a hop.
+        opening: how many boxes each engine opened; None for a hop that opens none.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
     # A reader of counts sees both streams: a client that sends both pays for both.

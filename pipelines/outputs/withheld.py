@@ -1,4 +1,4 @@
-"""Results withheld because too few reports were accepted: what is asked while a job runs, and what it leaves behind.
+"""Withhold a result if too few reports were accepted: the check while a job runs, and the summary without a result.
 
 Below the minimum batch every report is counted, and there is no estimate, tally, kept bin or dead letter. Opened
 reports are spent: they left the shuffler, and no later batch contains them (docs/adr/0003).
@@ -24,7 +24,7 @@ REASON: Reason = "below_minimum"
 
 
 class Withheld(TooFewOpened):
-    """Fewer reports were accepted than the minimum batch; nobody wrote `summary`, which counts them."""
+    """Fewer reports were accepted than the minimum batch. `summary` counts them, and is not written yet."""
 
     def __init__(self, message: str, summary: HopSummary) -> None:
         super().__init__(message)
@@ -32,7 +32,11 @@ class Withheld(TooFewOpened):
 
 
 def enough(counts: PCollection, stream: Stream, campaign: Campaign) -> Any:
-    """Return a side input from (number, labelled count) of a batch: whether a stream's accepted reports are enough."""
+    """Return a side input: whether a stream's accepted reports reach the minimum batch.
+
+    Args:
+        counts: (number of the order, labelled count).
+    """
     return AsSingleton(
         counts
         | f"counts of {stream} for the minimum" >> beam.Map(itemgetter(1))
@@ -71,7 +75,7 @@ def withheld_summary(
 
 
 def pass_on_withheld(campaign: Campaign, released: HopSummary) -> None:
-    """Raise Withheld if the auxiliary server withheld its release; the analyzer's summary has the same counts."""
+    """Raise Withheld if the auxiliary server withheld its release; the error's summary has the same counts."""
     if is_withheld(released):
         pairs: dict[Stream, StreamCounts] = {"discovery": released.streams["discovery"]}
         summary = replace(make_summary("discover", campaign, pairs, None, released), bins=BinCounts(0, 0, {}))
@@ -84,11 +88,11 @@ def is_withheld(counted: HopCounts) -> bool:
 
 
 def sentence(campaign: Campaign, withheld: HopCounts) -> str:
-    """Return a sentence: what a hop without a result received, and why there is no result."""
+    """Return a sentence with the counts of a hop that made no result, and the reason."""
     (stream, counts) = next((name, part) for name, part in withheld.streams.items() if REASON in part.rejected)
     reasons = ", ".join(f"{reason} {number}" for reason, number in counts.rejected.items() if reason != REASON)
     return (
         f"{counts.rejected[REASON]} of {counts.received} {stream} could be opened and accepted "
-        f"({reasons or 'no others'}), fewer than the minimum batch, {campaign.shuffle.minimum_batch}: there is no "
-        "result, and they join no other batch"
+        f"({reasons or 'none rejected'}), fewer than the minimum batch, {campaign.shuffle.minimum_batch}: there is no "
+        "result, and the reports join no other batch"
     )

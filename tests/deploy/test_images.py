@@ -204,7 +204,7 @@ def test_the_shuffler_signs_by_the_image_for_that_and_by_no_other(chain: Chain, 
         ended = run(("shuffler", root), *job, "--sign-with", tmp_path / "signing-keys", "--out", out, at=tmp_path)
         assert (ended.returncode == 0) == signs, ended.stderr
         assert (out / "summary.json.sig").exists() == signs
-    assert "error: the output cannot be signed: the package keys is not in this image" in ended.stderr
+    assert "error: the output cannot be signed: this image lacks the package keys" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

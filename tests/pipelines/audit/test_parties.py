@@ -136,10 +136,10 @@ DIFFERENT = [
         {"streams": {"reports": {"received": 200, "accepted": 199, "rejected": {"duplicate": 1}}}},
         "reports of analyze: 200 received, 199 forwarded; shuffle ran elsewhere",
     ),
-    ("stated/shuffler", "analyzer", {"campaign": "other"}, "is another statement than its place says"),
+    ("stated/shuffler", "analyzer", {"campaign": "other"}, "is a statement that belongs in another place"),
     ("receipts/analyzer", "shuffler", {"taken": 199}, "says 199 taken, but shuffle forwarded 200"),
     ("receipts/analyzer", "shuffler", {"summary": "0" * 64}, "names another summary than shuffle wrote"),
-    ("receipts/analyzer", "shuffler", {"party": "aux-server"}, "is another receipt than its place says"),
+    ("receipts/analyzer", "shuffler", {"party": "aux-server"}, "is a receipt that belongs in another place"),
 ]
 
 

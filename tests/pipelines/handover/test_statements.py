@@ -119,22 +119,22 @@ EXCHANGED: dict[str, tuple[Callable[[Path, Deployment], object], str]] = {
         "the signature of the receipt",
     ),
     "the signature is no signature": (lambda path, _: path.with_name(f"{NAME}.sig").write_text("{}"), f"{NAME}.sig"),
-    "it is no receipt": (lambda path, here: signed(path, here, b"{}"), "is no receipt of a party"),
+    "it is no receipt": (lambda path, here: signed(path, here, b"{}"), "is not a receipt of a party"),
     "it is of another campaign": (
         lambda path, here: signed(path, here, path.read_bytes().replace(b'"words"', b'"others"')),
-        "is another receipt than its place says",
+        "is a receipt that belongs in another place",
     ),
     "it is of another batch": (
         lambda path, here: signed(path, here, path.read_bytes().replace(BATCH.encode(), NEXT.encode())),
-        "is another receipt than its place says",
+        "is a receipt that belongs in another place",
     ),
     "it is of another party": (
         lambda path, here: signed(path, here, path.read_bytes().replace(b'"analyzer"', b'"aux-server"')),
-        "is another receipt than its place says",
+        "is a receipt that belongs in another place",
     ),
     "it is a statement": (
         lambda path, here: signed(path, here, path.read_bytes().replace(b'"receipt"', b'"statement"')),
-        "is another receipt than its place says",
+        "is a receipt that belongs in another place",
     ),
 }  # fmt: skip
 

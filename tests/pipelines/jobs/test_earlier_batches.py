@@ -131,6 +131,6 @@ def test_an_engine_that_loses_or_repeats_what_earlier_batches_forwarded_fails_th
             yield from whole(self, span)
 
     monkeypatch.setattr(_ReadSpan, "process", process)
-    told = ["discovery of earlier batches", f"{times * BEFORE} records", f"files have {BEFORE}"]
+    told = ["discovery of earlier batches", f"{times * BEFORE} records", f"files hold {BEFORE}"]
     require_refused(root, told)
     assert not (root / "out").exists()

@@ -210,8 +210,8 @@ def test_nothing_is_released_that_a_destroyed_key_must_verify(made: Chain, tmp_p
 
 def test_tokens_and_addresses_are_checked_before_anything_is_read(made: Chain, tmp_path: Path) -> None:
     job = arguments(made, tmp_path / "found")
-    refused(*job, "--evaluator-token", "env:NONE", says=["no evaluator: give its address too"])
-    refused(*job, "--evaluator", key_of(made), "--evaluator-token", "env:NONE", says=["asked without a token"])
+    refused(*job, "--evaluator-token", "env:NONE", says=["give the evaluator's address"])
+    refused(*job, "--evaluator", key_of(made), "--evaluator-token", "env:NONE", says=[str(key_of(made)), "no token"])
     refused(*job, "--evaluator", "http://example.com", says=["https://"])
     refused(*job, "--evaluator", "https://localhost", "--evaluator-token", "env:NONE", says=["holds no token"])
     shared = tmp_path / "token"

@@ -181,12 +181,12 @@ def test_the_output_may_not_be_the_input_or_of_another_hop(mine: Chain, tmp_path
     before = files_under(tmp_path)
     common = ("job", "shuffle", "--campaign", mine.campaign_path, "--input", encoded)
     for out in (encoded, encoded.parent):
-        refused(*common, "--out", out, "--overwrite", says=["is or holds the input"])
+        refused(*common, "--out", out, "--overwrite", says=["is or contains the input"])
     refused(*common, "--out", mine.path("results"), "--overwrite", says=["analyze"])
     arguments = ("--campaign", mine.campaign_path, "--input", shuffled, "--keys", mine.keys)
     for job in ("analyze", "discover"):
-        refused("job", job, *arguments, "--out", shuffled, "--overwrite", says=["is or holds the input"])
-        refused("job", job, *arguments, "--out", mine.keys, "--overwrite", says=["is or holds the input"])
+        refused("job", job, *arguments, "--out", shuffled, "--overwrite", says=["is or contains the input"])
+        refused("job", job, *arguments, "--out", mine.keys, "--overwrite", says=["is or contains the input"])
     assert files_under(tmp_path) == before
 
 

@@ -808,5 +808,5 @@ def test_the_output_may_not_hold_the_ledger(chain: Chain, tmp_path: Path) -> Non
     inside = tmp_path / "out" / "ledger.db"
     inside.parent.mkdir()
     arguments = (*chain.analyze_arguments()[:-1], inside.parent, "--ledger", inside)
-    refused(*arguments, says=["is or holds the input"])
+    refused(*arguments, says=["is or contains the input"])
     assert not inside.exists()

@@ -41,7 +41,7 @@ def test_what_a_failing_writer_wrote_goes_and_nothing_else() -> None:
 
 def test_by_hand_nothing_is_written_beside_what_may_still_be_written() -> None:
     storage.write_whole(storage.join(OUT, new_folder(), "reports", "part.blocks"), [b"half"])
-    with pytest.raises(UsageError, match="see that no job still writes there"):
+    with pytest.raises(UsageError, match="check that no job still writes there"):
         require_free(OUT, False)
 
 
@@ -77,7 +77,7 @@ def test_a_folder_that_another_party_names_is_one_of_a_run(subtests: pytest.Subt
     for folder in ["../other", f"{'0' * 16}/..", "", 7, f"{'0' * 16}\n", "0" * 15, "A" * 16]:
         with subtests.test(folder=folder):
             storage.write_json(storage.join(OUT, "summary.json"), {"folder": folder})
-            with pytest.raises(UsageError, match="names no folder of a run"):
+            with pytest.raises(UsageError, match="does not name the folder of a run"):
                 folder_of(OUT)
 
 

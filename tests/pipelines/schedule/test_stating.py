@@ -372,7 +372,7 @@ def test_a_receipt_of_another_campaign_or_party_in_this_place_frees_nothing(apar
     others, words = (apart.site.store / "receipts" / "analyzer" / name for name in ("others", "words"))
     others.rename(words)
     (problem,) = apart.run("shuffler", day=30).problems
-    assert "is another receipt than its place says" in problem
+    assert "is a receipt that belongs in another place" in problem
     # What the auxiliary server signed is no receipt of the analyzer.
     shutil.rmtree(words)
     shutil.copytree(apart.site.store / "receipts" / "aux-server" / "words", words)
