@@ -46,12 +46,12 @@ from pipelines.outputs.staging import BY_HAND, Output, Writer, require_free
 from pipelines.outputs.summary import make_summary
 
 _MOST_CELLS = 1 << 25
-"""Of the tallies of one graph: 256 MiB. A worker holds those of all its batches at once."""
+"""The most cells of one graph's tallies: 256 MiB. A worker holds the tallies of all its batches in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeSteps(OpeningSteps):
-    """Open the reports, and tally `columns`."""
+    """Open the reports, and tally the items in `columns`."""
 
     stream: ClassVar[Stream] = "reports"
     mechanism: Mechanism
@@ -82,7 +82,10 @@ def analyze_steps(
 
     Args:
         asked: items to count in an open domain without a sketch.
-        grouped: further items to count there, by their names. UsageError if nobody names an item there.
+        grouped: names of further items to count there.
+
+    Raises:
+        UsageError: neither names the items to count in an open domain without a sketch.
     """
     mechanism = campaign.require_frequency()
     if grouped:
@@ -93,7 +96,7 @@ def analyze_steps(
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeJob(OpeningJob):
-    """Open and tally, estimate `wanted`, and show `found` beside."""
+    """Open and tally the reports, estimate `wanted`, and show `found` on the page."""
 
     name: ClassVar[str] = "analyze"
     hop: ClassVar[str] = "analyze"
@@ -115,7 +118,7 @@ class AnalyzeJob(OpeningJob):
         tally = gather_tally(does.mechanism, does.columns, storage.join(place.directory, ".tally"))
         accepted, campaign, directory = counts["reports"].accepted, self.campaign, place.directory
         if tally.reports != accepted:
-            raise HushcountError(f"the tally holds {tally.reports} reports, {accepted} were accepted: report this bug")
+            raise HushcountError(f"the tally holds {tally.reports} reports, must hold {accepted}: report this bug")
         tally = replace(tally, senders=self.upstream.senders)
         summary = make_summary("analyze", campaign, counts, accepted, self.upstream, opening=opening)
         summary = replace(summary, dead_letters=kept_of(directory, counts))
@@ -148,23 +151,23 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
 
     Args:
         input_directory: what hushcount job shuffle wrote.
-        keys: directory with the analyzer's private key, or env:NAME, a variable of every worker.
+        keys: directory with the analyzer's private key, or env:NAME, an environment variable of every worker.
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
             domain None means the items of `found`, or only the tally.
         found: a result of hushcount job discover, for the page.
-        nothing_found: whether discovery is over without a result. In an open domain without a sketch no item is counted
-            then, as if `found` held none: without both, a caller that forgot to name items is refused.
-        grouped: items to count besides in an open domain without a sketch, as `analyze_steps`.
+        nothing_found: whether discovery ended without a result. Then an open domain without a sketch counts no item, as
+            with an empty `found`. Without items, `found` and this, the call is refused there.
+        grouped: further items to count in an open domain without a sketch, as for `analyze_steps`.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.
         ledger: charges the release, once for an input; None: nothing is charged.
         clock: tells the ledger the time.
-        window: at whose end the input was made, for the table; None: not known.
+        window: the window at the end of which the batch was made, for the table; None: not known.
 
     Raises:
         UsageError: a file or key is missing or invalid, `out` is taken, or the environment names an unknown opening
             engine.
-        SignatureError: the input is not what one of `signed_by` signed.
+        SignatureError: none of the keys in `signed_by` signed the input as it is.
     """
     campaign = Campaign.read(campaign_path)
     mechanism = campaign.require_frequency()
@@ -210,9 +213,9 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
 @with_input_types(tuple[int, Sums], bool)
 @with_output_types(tuple[int, int])
 class WriteTallyPart(beam.DoFn):
-    """(block of rows, Sums) to one file, whole or not at all; (number of the order, its reports) out.
+    """(block of rows, Sums) in, one file for each written, (number of the order, its reports) out.
 
-    Nothing unless the side input `allowed` is true.
+    A file is written whole or not at all, and only if the side input `allowed` is true.
     """
 
     def __init__(self, folder: Folder) -> None:

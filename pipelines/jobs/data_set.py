@@ -35,10 +35,10 @@ def data_set_bytes(
     """Return the file of a result: rows with the columns of `hushcount.results`, the largest count first.
 
     Args:
-        estimates: with the columns of estimates.csv; None: no items were asked for.
-        other: the last row, of all values outside the dictionary; None in an open domain.
-        counts: of values that were found in the same batch, with COMBINED_COLUMNS if they are combined; None: none.
-        window: at whose end the batch was made; None: not known.
+        estimates: a table with the columns of estimates.csv; None: no items were asked for.
+        other: the last row, for all values outside the dictionary; None in an open domain.
+        counts: counts of values discovered in the same batch, with COMBINED_COLUMNS if combined; None: no counts.
+        window: the window at the end of which the batch was made; None: not known.
     """
     parts = [] if estimates is None else [_estimated(estimates, counts)]
     if counts is not None:
@@ -52,7 +52,7 @@ def data_set_bytes(
 
 
 def _estimated(estimates: pa.Table, counts: pa.Table | None) -> pa.Table:
-    """Return the rows of estimates, with what was combined with them."""
+    """Return the rows of estimates, with the combined counts of values that have such a count."""
     columns: dict[str, Any] = {name: estimates[name] for name in estimates.column_names}
     for name in COMBINED_COLUMNS[2:]:
         if counts is not None and name in counts.column_names:
@@ -88,7 +88,7 @@ def _found(
 
 
 def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = False) -> pa.Table:
-    """Return rows of one source; a column that is not given has no values."""
+    """Return rows of one source; a column that is not in `columns` is empty."""
     of_row = schema()
     given = {**columns, "source": [source] * rows, "other": [other] * rows}
     made = {}
@@ -99,7 +99,7 @@ def _part(columns: Mapping[str, Any], source: str, rows: int, *, other: bool = F
 
 
 def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: int, levels: Levels) -> pa.Table:
-    """Return rows with what they share and what follows, in the order of the schema."""
+    """Return rows with all columns of the schema: also those with one value for all rows, and the computed ones."""
     size, of_row = len(rows), schema()
     name = "" if campaign.mechanism is None else campaign.mechanism.name
     count, *errors = (rows[name].to_numpy() for name in ("count", "standard_error", "collision_error"))
@@ -123,10 +123,11 @@ def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: i
 
 
 def _file_bytes(table: pa.Table) -> bytes:
-    """Return a table as a file: zstd, numbers and items as they are, and a dictionary for what repeats.
+    """Return a table as a Parquet file with zstd: numbers and items in plain encoding, other columns as a dictionary.
 
-    Sorted by count, numbers pack better so than with a dictionary. Encodings by byte pack better still, and not every
-    engine reads them. What the path says too has the type that pandas and pyarrow give a part of a path.
+    In rows sorted by count, plain numbers compress better than a dictionary. Encodings by byte compress still better,
+    but not every engine reads them. Columns that are also in the path (campaign, window) have the type that pandas and
+    pyarrow give to a part of a path.
     """
     for name in ("campaign", "window"):
         place = table.schema.get_field_index(name)

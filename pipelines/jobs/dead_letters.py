@@ -1,6 +1,7 @@
 """Dead letters, the sealed reports that a hop did not pass on: list them, and replay them once.
 
-Who replays puts a claim beside the letters, unless there is one. So of two at once one continues.
+A replay first puts a claim beside the letters, and stops if another claim is there. So one of two replays at the same
+time continues.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from pipelines.outputs.summary import HopSummary, make_summary
 
 FOLDER = "dead_letter"
 CURES: Mapping[Reason, str] = {
-    "wrong_campaign": "made under other parameters: replay those that were kept, with their own campaign file",
-    "wrong_length": "no reports of this campaign: see which clients send them",
-    "not_opened": "sealed to another key, or altered: replay those that were kept, with their own key",
+    "wrong_campaign": "made with another campaign file: replay the reports that were kept, with that file",
+    "wrong_length": "not reports of this campaign: find out which clients send them",
+    "not_opened": "sealed to another key, or altered: replay the reports that were kept, with the key they need",
     "malformed": "a field is out of its range: a client's bug, or an attack",
 }
-"""What happened to the reports of each reason, and what an operator can do."""
+"""For each reason, the cause and what an operator can do."""
 _NAME = re.compile(r"(?P<reason>[a-z_]+)-(?P<length>[0-9]+)\.blocks")
 _CLAIM = ".replayed.json"
 _REPLAYED: tuple[Reason, ...] = ("wrong_campaign", "not_opened")
 
 
 def kept_of(directory: str, streams: Mapping[Stream, StreamCounts]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how many of the sealed reports that a job counted it kept, and how many not, by stream and reason."""
+    """Return how many refused sealed reports a job kept, and how many it did not keep, by stream and reason."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for stream, counts in streams.items():
         kept: dict[str, int] = {}
@@ -65,7 +66,8 @@ class DeadLetter:
 
     Attributes:
         campaign: fingerprint of the campaign file of the job.
-        not_kept: how many of the reason, of any length, are in no file: they are counted, and cannot be replayed.
+        not_kept: how many reports with this reason, of any length, are in no file. They are counted, and cannot be
+            replayed.
     """
 
     hop: str
@@ -96,17 +98,17 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
     """Return the dead letters of a job's output.
 
     Raises:
-        UsageError: it is no output of a job, or a file is damaged.
+        UsageError: the directory is not a job's output, or a file is damaged.
     """
     path = storage.join(directory, SUMMARY)
-    summary = validated(_Summary, storage.read_json(path), path, "is no summary of a hop")
+    summary = validated(_Summary, storage.read_json(path), path, "is not the summary of a hop")
     found = []
     for stream in SEALED:
         for file in find_files(storage.join(folder_of(directory), FOLDER, stream), Kind.DEAD_LETTER):
             match = _NAME.fullmatch(file.path.rpartition("/")[2])
             reason = None if match is None else reason_of(match["reason"])
             if reason is None:
-                raise UsageError(f"{file.path} is no dead letter that a job wrote: remove it")
+                raise UsageError(f"{file.path} is not a dead letter of a job: remove it")
             header, counts = file.header, summary.dead_letters.get(stream, {}).get(reason)
             lost, whose = 0 if counts is None else counts.not_kept, header.campaign.hex()
             found.append(
@@ -118,20 +120,21 @@ def list_dead_letters(directory: str) -> list[DeadLetter]:
 def replay(
     campaign_path: Path, directory: str, stream: Stream, reason: str, out: str, *, overwrite: bool = False
 ) -> HopSummary:
-    """Make a shuffler's output of the kept reports of one reason, for analyze or discover to read.
+    """Write the kept reports of one reason as a shuffler's output, which analyze or discover can read.
 
-    It is a batch of its own, and its release is charged as another one. The letters of one reason make one such batch
-    with one campaign file, however often they are replayed.
+    The output is a batch of its own, and its release is charged separately. The letters of one reason and one campaign
+    file make only one such batch, however often they are replayed.
 
     Args:
-        campaign_path: the campaign file that they were made with.
-        directory: output of the analyze or discover that refused them.
+        campaign_path: the campaign file that the reports were made with.
+        directory: output of the analyze or discover job that refused the reports.
         stream: reports or discovery.
         reason: wrong_campaign or not_opened.
 
     Raises:
-        UsageError: no letter has this reason and length, the shuffler wrote them, or another output has them already.
-        HushcountError: they are fewer than the minimum batch.
+        UsageError: no letter has this reason and the campaign's length, the shuffler wrote the letters, or they were
+            replayed into another output.
+        HushcountError: the letters are fewer than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
     if stream not in campaign.streams:
@@ -142,8 +145,8 @@ def replay(
     all_letters = list_dead_letters(directory)
     if any(letter.hop == "shuffle" for letter in all_letters):
         raise UsageError(
-            f"{directory} was written by hushcount job shuffle: its dead letters have no client token, so no cap could "
-            "hold; shuffle their input again with the campaign file that it was made with"
+            f"{directory} was written by hushcount job shuffle: its dead letters have no client token, so the cap "
+            "cannot be enforced; shuffle the input again with the campaign file that its reports were made with"
         )
     length = campaign.sealed_bytes(stream)
     letters = [letter for letter in all_letters if (letter.stream, letter.reason) == (stream, reason)]
@@ -151,18 +154,18 @@ def replay(
     if not fitting:
         lengths = ", ".join(str(letter.record_bytes) for letter in letters) or "none"
         raise UsageError(
-            f"{directory} holds no {stream} refused as {reason} of {length} bytes, as campaign {campaign.id} has them "
-            f"(lengths: {lengths})"
+            f"{directory} holds no {stream} refused as {reason} with {length} bytes, the length in campaign "
+            f"{campaign.id} (lengths there: {lengths}): give the campaign file that the reports were made with"
         )
     folder, paths = storage.join(folder_of(directory), FOLDER, stream), {letter.path for letter in fitting}
     records = b"".join(_read(file) for file in find_files(folder, Kind.DEAD_LETTER) if file.path in paths)
     number = len(records) // length
-    # Sorted, so that the order says nothing of how they arrived.
+    # This also sorts the reports, so that their order does not reveal the order of arrival.
     distinct = np.unique(np.frombuffer(records, dtype=np.uint8).reshape(number, length), axis=0)
     kept = len(distinct)
     if not campaign.reaches_minimum(kept):
         raise HushcountError(
-            f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: they stay"
+            f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: no replay"
         )
     claim(folder, campaign.fingerprint, distinct.tobytes(), out)
     rejected = {"duplicate": number - kept} if kept < number else {}
@@ -172,7 +175,7 @@ def replay(
         nothing = {other: StreamCounts(0, 0, {}) for other in campaign.streams}
         counts = nothing | {stream: StreamCounts(number, kept, rejected)}
         refused = storage.read_json(storage.join(directory, SUMMARY))
-        # They passed the cap of the campaign that refused them, which may have been larger.
+        # The reports passed the cap of the batch that refused them, which may be larger than this campaign's.
         senders = recapped(told_in(refused), refused.get("cap"), campaign.shuffle.cap)
         summary = make_summary("shuffle", campaign, counts, None, senders=senders)
         return write_summary(target, replace(summary, replayed=reason))
@@ -187,26 +190,26 @@ def _read(file: BlockFile) -> bytes:
 
 
 def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:
-    """Note that these letters are replayed into `out` and nowhere else; for the same output again, nothing changes.
+    """Claim letters for a replay into `out`, and no other output; a second claim for `out` changes nothing.
 
     Args:
-        folder: of the letters.
-        fingerprint: of the campaign file of the replay; with another one they are other reports.
-        letters: all of them, distinct and in order.
+        folder: folder of the letters.
+        fingerprint: of the campaign file of the replay; with another file the letters count as other reports.
+        letters: all letters, distinct and sorted.
         out: the output directory.
 
     Raises:
-        UsageError: they were replayed into another output, or another process is about to; it is named.
+        UsageError: the letters were claimed for another output, which the message names.
     """
     place = out.rstrip("/") if storage.is_remote(out) else str(Path(out).resolve())
     which = hashlib.blake2b(letters, key=fingerprint, digest_size=16, person=b"replayed").hexdigest()
     path = storage.join(folder, f"{which}{_CLAIM}")
     if storage.put_absent(path, storage.json_bytes(_Claim(out=place).model_dump())):
         return
-    other = validated(_Claim, storage.read_json(path), path, "is no note of a replay").out
+    other = validated(_Claim, storage.read_json(path), path, "is not the claim of a replay").out
     if other == place:
         return
     raise UsageError(
-        f"these dead letters were replayed into {other}, and would be counted twice: read that, or replay them into it "
+        f"these dead letters were replayed into {other} and would be counted twice: use that output, or replay into it "
         "again with --overwrite"
     )

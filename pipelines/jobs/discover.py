@@ -1,4 +1,4 @@
-"""hushcount job discover: the auxiliary server's release, then the analyzer's opening of what was released."""
+"""hushcount job discover: the auxiliary server releases bins, then the analyzer opens the released records."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ROLES: Mapping[Party, tuple[OpeningRole, ...]] = {
 }
 _PLACE_RECORDS = 1 << 17
 _DRAWN = ".drawn"
-"""The folder of a draw, until it is known that it is the one that is handed out."""
+"""The folder of a draw, until the ledger has kept it as the draw of this release."""
 
 
 def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
@@ -80,25 +80,26 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     """Plan to release and reveal unknown values: `bins/`, or found.csv.
 
     Args:
-        input_directory: what hushcount job shuffle wrote; for the analyzer alone, what the auxiliary server wrote.
-        keys: directory with the private keys of the parties that run here, or env:NAME, a variable of every worker.
+        input_directory: the output of hushcount job shuffle; for the analyzer alone, the auxiliary server's output.
+        keys: directory with the private keys of the parties that run here, or env:NAME, an environment variable of
+            every worker.
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
             machine that has both keys, and removes `bins/`.
-        uncapped: whether to accept reports of clients that nobody told apart; any one client can then reveal a value.
-        evaluator: who names values in an oblivious campaign; the analyzer verifies what was released by asking it, and
-            asks before anything is drawn whether it answers.
-        signed_by: public keys of the party before, the auxiliary server for the analyzer alone, else the shuffler; one
-            must have signed the input. Empty: signatures are not checked.
+        uncapped: whether to accept reports if clients were not told apart; a single client can then reveal a value.
+        evaluator: the evaluator of an oblivious campaign. The analyzer verifies released values with it, and checks
+            that it answers before anything is drawn.
+        signed_by: public keys of the party before: of the auxiliary server for the analyzer alone, else of the
+            shuffler. One must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
         ledger: charges the release, once for an input, and keeps its draw beside it; None: nothing is charged.
         clock: tells the ledger the time.
 
     Raises:
-        UsageError: a file or key is missing or invalid, `out` is taken, nobody told clients apart, a client may have
-            more reports than any keep rule bounds, the environment names an unknown opening engine, or the evaluator
-            of an oblivious campaign is not named.
+        UsageError: a file or key is missing or invalid, `out` is taken, clients were not told apart, a client may have
+            more reports than any keep rule allows, the environment names an unknown opening engine, or the campaign is
+            oblivious and no evaluator is named.
         Unanswered: that evaluator does not answer.
-        SignatureError: the input is not what one of `signed_by` signed.
+        SignatureError: none of the keys in `signed_by` signed the input as it is.
         Withheld: the auxiliary server released nothing, because it accepted fewer reports than the minimum batch.
     """
     campaign = Campaign.read(campaign_path)
@@ -107,7 +108,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     to = Output(out, overwrite, writer, signer)
     require_opening_engine()
     try:
-        # Both before anything is drawn: what the analyzer cannot open must not be released.
+        # Check keys and evaluator before the draw: values that the analyzer cannot open must not be released.
         opening = {role: campaign_key(keys, role, getattr(campaign.keys, role)) for role in _ROLES[party]}
         if evaluator is not None:
             evaluator.require(campaign)
@@ -126,7 +127,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     if party == "analyzer":
         reveal = reveal_steps(campaign, opening["analyzer"], upstream.senders)
         pass_on_withheld(campaign, upstream)
-        # If the auxiliary server's key was retired nothing was drawn, and nothing is released.
+        # If the auxiliary server's key was destroyed, nothing was drawn, so there is no release to charge.
         drawn = upstream.released or upstream.accepted_of("discovery")
         return RevealJob(
             campaign=campaign,
@@ -193,9 +194,9 @@ def release_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> Re
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseJob(OpeningJob):
-    """The auxiliary server's: count equal hashes and release the bins that the rule keeps.
+    """The auxiliary server's job: count equal hashes and release the bins that the rule keeps.
 
-    With the analyzer's key too, on a machine that has both, the released bins are then revealed in the same output.
+    On a machine that has the analyzer's key too, the released bins are then revealed in the same output.
     """
 
     name: ClassVar[str] = "discover"
@@ -223,7 +224,7 @@ class ReleaseJob(OpeningJob):
         storage.remove_directory(drawn)
         summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
-        # The number follows from the release; with it the analyzer notices a lost file.
+        # This number tells nothing beyond the release itself; by it the analyzer notices a lost file.
         kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:
@@ -241,6 +242,6 @@ class ReleaseJob(OpeningJob):
 
 
 def _drawn_to(place: Place) -> str:
-    """Return where bins are drawn: where others see what is in the output, a draw that is thrown away must not be."""
+    """Return the folder for drawn bins: not in an output that others can read, because a draw may be discarded."""
     beside = place.spill is not None and storage.is_remote(place.directory)
     return storage.join(place.spill if place.spill is not None and beside else place.directory, _DRAWN)

@@ -1,4 +1,4 @@
-"""The draw of each order of a release. Workers of the auxiliary server load this module, and have no analyzer's."""
+"""The draw of each order of a release. Workers of the auxiliary server load this module, but no analyzer's module."""
 
 from __future__ import annotations
 

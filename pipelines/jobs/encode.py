@@ -41,7 +41,7 @@ from pipelines.outputs.summary import make_summary
 _CHUNK_LINES = 1 << 17
 _AT_ONCE = 1 << 13
 _LOOKED_AT = 100
-_LOCAL_PREFIX = 0xFD  # of unique local IPv6 addresses
+_LOCAL_PREFIX = 0xFD  # prefix of unique local IPv6 addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +101,14 @@ def plan_encode(
 
     Args:
         values: one value a line, UTF-8, text or .gz; with `clients`, client<TAB>value.
-        clients: whether lines name their client; else every line counts as another client, so that the guarantees of
-            the output are for one line.
-        evaluator: a source of its key, which names the values of an oblivious campaign.
-        console: where a warning goes about lines that seem to name their client.
+        clients: whether lines name their client; if not, every line counts as another client, so the guarantees of the
+            output are for one line.
+        evaluator: a source of the evaluator's key, by which an oblivious campaign names values.
+        console: prints a warning if the lines seem to name their client.
 
     Raises:
-        UsageError: a file is missing or invalid, there are no values or they are no text in UTF-8, `out` is taken, the
-            environment names an unknown opening engine, or no key of the evaluator of an oblivious campaign is named.
+        UsageError: a file is missing or invalid, there are no values or they are not UTF-8 text, `out` is taken, the
+            environment names an unknown opening engine, or the campaign is oblivious and no evaluator's key is named.
         RetiredKey: that key was destroyed.
     """
     campaign = Campaign.read(campaign_path)
@@ -116,8 +116,8 @@ def plan_encode(
     if evaluator is not None:
         if evaluator.is_address:
             raise UsageError(
-                f"evaluator is {evaluator.source}: encode makes the reports of many clients, and an evaluator answers "
-                "each a few evaluations only: give a directory with its key"
+                f"evaluator is {evaluator.source}: encode needs evaluations for many clients, but an evaluator answers "
+                "only a few to each caller: give a directory with the evaluator's key"
             )
         evaluator.require(campaign)
     # Reads the dictionary and checks the keys and the environment before any work.
@@ -125,8 +125,8 @@ def plan_encode(
     require_opening_engine()
     if clients and campaign.memory:
         raise UsageError(
-            f"clients of campaign {campaign.id} remember, and encode keeps no answers from line to line: leave "
-            "--clients out, and every line is a client of its own"
+            f"clients of campaign {campaign.id} have a memory, but encode keeps no answers from line to line: leave "
+            "--clients out, so that every line counts as another client"
         )
     require_free(out, overwrite, ("encode",), (values, campaign_path))
     total = sum(1 for _ in read_lines(values))
@@ -161,9 +161,9 @@ class ReadChunks(beam.DoFn):
 class Encode(beam.DoFn):
     """(chunk number, lines) in; (chunk number, envelopes) of each stream out, tagged with the stream's name.
 
-    Dropped, counted in "counts" and not kept, because they are plain values: not_utf8; no_client, a line without a
-    name and a tab if lines name clients; value_too_long, instead of which the client sends a discovery report without a
-    value, because silence would tell.
+    Dropped lines are counted in "counts", and not kept, because they are plain values. Reasons: not_utf8; no_client, a
+    line without a name and a tab, if lines name clients; value_too_long. For a value that is too long, the client sends
+    a discovery report without a value, because a missing report would reveal something.
     """
 
     def __init__(self, campaign_path: str, clients: bool, lines: int, evaluator: Evaluator | None = None) -> None:
@@ -199,7 +199,7 @@ class Encode(beam.DoFn):
                 yield TaggedOutput("counts", label(rejected("value_too_long", too_long), stream))
 
     def _seal(self, stream: str, values: list[str]) -> tuple[Octets, int]:
-        """Return the sealed reports of a stream, and how many values were too long to be in them."""
+        """Return the sealed reports of a stream, and how many values were too long for a report."""
         if stream == "reports":
             return self._client.reports(values, self._threads), 0
         longest = self._client.campaign.discovery_format.max_value_bytes
@@ -210,7 +210,7 @@ class Encode(beam.DoFn):
 
 
 def _parse(lines: list[bytes], clients: bool, campaign: bytes) -> tuple[Octets, list[str], Counter[Reason]]:
-    """Return the token of each sender, the values, and how many lines were refused for which reason."""
+    """Return the token of each sender, the values, and the number of refused lines by reason."""
     tokens, values = [], []
     refused: Counter[Reason] = Counter()
     for line in lines:

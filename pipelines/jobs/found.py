@@ -30,35 +30,36 @@ FOUND = "found.csv"
 CONFIDENCE = 0.95
 _HEAD_BYTES = 1024
 _FAR = 10**6
-"""A count that every draw shows."""
+"""A count so large that every draw of the noise shows it."""
 _MOST_SHOWN = 1 << 53
 COUNT_COLUMNS = ("count", "standard_error", "low", "high", "bias")
-"""Of a campaign with counts, after the item; in reports. `hushcount.discovery.found_counts` says what each means."""
+"""Columns after the item in a campaign with counts, in reports; `hushcount.discovery.found_counts` explains them."""
 COMBINED_COLUMNS = ("estimate", "estimate_error", "combined", "combined_error")
-"""Of a result of hushcount job analyze in an open domain, after those: the frequency estimate, and both in one."""
+"""Further columns after hushcount job analyze in an open domain: the frequency estimate, and both counts combined."""
 
 
 _NUMBERS: Mapping[str, type[int | float]] = {"low": int, "high": int}
 COMBINED_SAYS = (
-    "The frequency reports counted these values too (estimate, estimate error: standard and collision error together); "
-    "combined is both counts weighed by the inverse of their variances, if no report of either stream was lost. It is "
-    "empty where the count may be too large because it was shown (bias)."
+    "The frequency reports count these values too: estimate, with estimate error, the standard and collision error "
+    "together. Combined is the mean of both counts, weighted by the inverse of their variances; it is right if no "
+    "report of either stream was lost. It is empty for a count that may be too large because only large counts are "
+    "shown (bias)."
 )
 ANSWERED = "reports whose evaluation came"
-"""What counts of an oblivious campaign are of: a report whose evaluation did not come went without its value."""
+"""The reports that counts of an oblivious campaign include: a report without an evaluation has no value."""
 NOT_COMBINED = (
-    f"The counts of these values are of {ANSWERED} and the frequency estimates of all reports, so that the two differ "
-    "and are not combined."
+    f"The counts of these values include only {ANSWERED}, but the frequency estimates include all reports, so the two "
+    "are not combined."
 )
 OTHER_BATCH = (
-    "These values were not found in the shuffled batch that is estimated here, so that their counts are neither "
+    "These values were not discovered in the shuffled batch that is estimated here, so their counts are neither "
     'combined with its estimates nor compared with "other".'
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What discovery revealed, and its summary.
+    """The values that discovery revealed, and its summary.
 
     Attributes:
         items: the values, in the order of the table.
@@ -71,7 +72,7 @@ class Found:
 
 
 def unbiased_of(campaign: Campaign, senders: Senders) -> int:
-    """Return the least count of a batch that noise near the threshold does not make too large; none: 0."""
+    """Return the least count of a batch that the threshold does not make too large; 0 in a campaign without counts."""
     law = count_law_of(campaign, senders)
     return 0 if law is None else unbiased_from(law)
 
@@ -86,9 +87,9 @@ def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law:
     """Write found.csv: the column item, sorted; with counts also COUNT_COLUMNS, largest first.
 
     Args:
-        revealed: values with their shown counts. An honest auxiliary server releases none twice; of two the smaller
-            count stands.
-        law: of the noise in the counts; None: there are none.
+        revealed: values with their shown counts. An honest auxiliary server releases no value twice; if a value comes
+            twice, the smaller count is written.
+        law: law of the noise in the counts; None: the campaign has no counts.
     """
     if law is None:
         items = pa.table({"item": sorted({item for item, _ in revealed})}, pa.schema([("item", pa.string())]))
@@ -114,7 +115,7 @@ def put_counts(directory: str, table: pa.Table) -> None:
 
 
 def read_found(directory: Path | str, campaign: Campaign) -> Found:
-    """Read the result of hushcount job discover in any file system; UsageError unless there is one of this campaign."""
+    """Read a result of hushcount job discover in any file system; UsageError if there is none of this campaign."""
     summary = read_upstream(str(directory), "discover", campaign)
     path = storage.join(folder_of(str(directory), summary), FOUND)
     if campaign.discovery is None or not campaign.discovery.counts:
@@ -129,7 +130,7 @@ def read_found_items(path: str) -> list[str]:
     """Return the items of a found.csv.
 
     Raises:
-        UsageError: it cannot be read, or an item is repeated or may be no item: no analyzer reveals that.
+        UsageError: the file cannot be read, or has a repeated or invalid item, which no analyzer reveals.
     """
     return _items(path, read_csv_rows(path, ("item",)))
 
@@ -138,7 +139,7 @@ def read_counts(path: str) -> pa.Table:
     """Return the columns item and COUNT_COLUMNS of a found.csv with counts.
 
     Raises:
-        UsageError: as `read_found_items`, or a count is not a number, or an error not above 0.
+        UsageError: as `read_found_items`, or a count is not a number, or a standard error is not above 0.
     """
     rows = read_csv_rows(path, ("item", *COUNT_COLUMNS))
     items = _items(path, rows)
@@ -154,22 +155,22 @@ def read_counts(path: str) -> pa.Table:
 
 
 def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
-    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError, with its path: none shows that."""
+    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError names a file with others."""
     shown = np.rint(counts["count"].to_numpy() + law.mean)
     if len(shown) and not law.threshold <= shown.min() <= shown.max() <= _MOST_SHOWN:
-        raise FormatError(f"{path} has a count that no bin shows: restore it")
+        raise FormatError(f"{path} has a count that no bin can show: restore it")
     return shown.astype(np.int64)
 
 
 def _items(path: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
     items = [row["item"] for row in rows]
     if len(set(items)) < len(items) or not all(map(may_be_item, items)):
-        raise FormatError(f"{path} is not what hushcount job discover wrote: restore it")
+        raise FormatError(f"{path} has a repeated or invalid item: restore the file that hushcount job discover wrote")
     return items
 
 
 def same_batch(found: Found, summary: HopSummary) -> bool:
-    """Return whether values were found in the shuffled batch that an analysis, by its summary, is made from."""
+    """Return whether values were discovered in the shuffled batch of an analysis, which has this summary."""
     return found.summary.shuffled is not None and found.summary.shuffled == summary.made_from
 
 
@@ -180,16 +181,16 @@ def was_combined(path: str) -> bool:
 
 
 def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
-    """Return counts of found values with COMBINED_COLUMNS, empty where a value has no frequency estimate.
+    """Return counts of discovered values with COMBINED_COLUMNS, which are empty for a value without an estimate.
 
-    Only a count that is surely not too large is combined, one whose interval begins at `unbiased` or above: a value of
-    fewer clients is shown because its noise was large, and no error of a sum with that noise would be true. A value of
-    fewer clients then has a combined count in 2.5 % of the draws that show it at most.
+    A count is combined only if its interval begins at `unbiased` or above. A value of fewer clients than `unbiased` is
+    shown because its noise was large, and no stated error of a sum with that noise would be right. By this rule such a
+    value gets a combined count in at most 2.5 % of the draws that show the value.
 
     Args:
         counts: columns item and COUNT_COLUMNS.
-        estimates: of one open-domain tally, columns item, count, standard_error and collision_error.
-        unbiased: of `unbiased_from`.
+        estimates: columns item, count, standard_error and collision_error, from one open-domain tally.
+        unbiased: a result of `unbiased_from`.
     """
     places = {item: place for place, item in enumerate(estimates["item"].to_pylist())}
     rows = np.array([places.get(item, -1) for item in counts["item"].to_pylist()], dtype=np.int64)
@@ -207,12 +208,12 @@ def combined(counts: pa.Table, estimates: pa.Table, unbiased: int) -> pa.Table:
 
 
 def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | None, lower: bool = False) -> Explained:
-    """Return how much of "other" the found values are that the dictionary lacks.
+    """Return the part of "other" that discovered values explain: values that the dictionary lacks.
 
     Args:
-        other, error: its frequency estimate, and the standard and collision error together.
+        other, error: the frequency estimate of "other", and its standard and collision error together.
         counts: columns item and COUNT_COLUMNS.
-        lower: whether they are of fewer reports than have the values, as in an oblivious campaign.
+        lower: whether the counts miss some reports with these values, as in an oblivious campaign.
     """
     known = () if listed is None else listed
     outside = np.array([item not in known for item in counts["item"].to_pylist()], dtype=bool)
@@ -223,26 +224,28 @@ def explain(other: float, error: float, counts: pa.Table, listed: Dictionary | N
 
 
 def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
-    """Return what the summary of hushcount job discover says of its counts; None if the campaign has none."""
+    """Return the facts on counts in the summary of hushcount job discover; None if the campaign has no counts."""
     law = count_law_of(campaign, senders)
     if law is None:
         return None
     low, high = law.interval(_FAR, CONFIDENCE)
-    # A count is the shown one less the mean.
+    # A count is the shown count minus the noise's mean.
     below, above = _FAR - law.mean - low, high - _FAR + law.mean
     unit = unit_of(campaign, senders, "discovery")
     threshold, unbiased = law.threshold - law.mean, unbiased_from(law)
     counted, bound = unit.counted, ""
     if campaign.is_oblivious:
         bound = (
-            f"Others went without their value: but for noise a count is a lower bound of the {counted} that have it. "
+            f"Other reports came without their value, so apart from noise a count is a lower bound: more {counted} may "
+            "have the value. "
         )
         counted = ANSWERED
     says = (
-        f"Counts are of {counted}. {bound}{unit.meaning} The standard error of each is {law.standard_deviation:.1f}; "
-        f"an interval of {100 * CONFIDENCE:g} % reaches from {below:.0f} below the count to {above:.0f} above it. Only "
-        f"counts of {threshold:.0f} or more are shown, and noise helps a value to be shown: values of fewer than "
-        f"about {unbiased:,} are shown too large on average: by what the column bias says if the count is about right, "
-        "by more if they have fewer still, as far as their intervals reach down."
+        f"Counts are of {counted}. {bound}{unit.meaning} The standard error of a count is "
+        f"{law.standard_deviation:.1f}; "
+        f"its {100 * CONFIDENCE:g} % interval reaches from {below:.0f} below the count to {above:.0f} above it. Only "
+        f"counts of {threshold:.0f} or more are shown, so noise helps a rare value to be shown. Values of fewer than "
+        f"about {unbiased:,} are shown too large on average. The column bias says by how much, if the count is about "
+        "right; if the true number is smaller, as far as the interval reaches down, the excess is larger."
     )
     return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, counted, says)

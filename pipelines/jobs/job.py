@@ -1,4 +1,4 @@
-"""What every job is: a plan, the graph that it makes, and a finish; `run` does all three (docs/adr/0028)."""
+"""The parts of every job: a plan, the graph of the plan, and a finish. `run` runs a plan (docs/adr/0028)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Place:
     """Where a graph writes.
 
     Attributes:
-        directory: the output while it is made.
-        spill: local directory for blocks between steps; None: they go through the engine.
+        directory: the directory that becomes the output.
+        spill: local directory for blocks between steps; None: blocks go through the engine.
     """
 
     directory: str
@@ -38,10 +38,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Finished:
-    """What a finish made of the results of a graph.
+    """The result of a job's finish.
 
     Attributes:
-        summary: of the output.
+        summary: the summary of the output.
         folders: folders that the next party reads; None: no party reads this output.
         then: the job that continues in the same directory; None: the output is complete.
     """
@@ -56,9 +56,9 @@ class Job(ABC):
     """A plan: its input was read and checked, and nothing was written.
 
     Attributes:
-        name: of the job, for messages.
+        name: name of the job, for messages.
         charges: the kind of release that the ledger charges; None: this job releases nothing.
-        campaign: whose reports.
+        campaign: the campaign of the reports.
         to: where the result goes.
     """
 
@@ -82,11 +82,11 @@ class Job(ABC):
 
     @abstractmethod
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
-        """Check what the graph counted and wrote, and complete the output, all but its summary.
+        """Check the counts and files of the graph, and complete the output, except for its summary.
 
         Args:
             place: where the graph wrote.
-            sums: its counts, by name.
+            sums: counts of the graph, by name.
             charge: the reservation of the release.
         """
 
@@ -96,7 +96,7 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
 
     Args:
         job: the plan.
-        engine: runs the graph; Beam's embedded engine by default. Make it before the plan: it says where stores are.
+        engine: runs the graph; Beam's embedded engine by default. Make it before the plan: it sets options of stores.
         console: shows which job is at work.
 
     Returns:
@@ -118,7 +118,7 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
 
 
 def published(job: Job, directory: str, finished: Finished, charge: Charging) -> HopSummary:
-    """Charge what a finish made of the results, and write its summary, which marks the output as complete."""
+    """Charge the release of a finished job, and write its summary, which marks the output as complete."""
     summary = finished.summary
     if job.charges is not None:
         cost = cost_of(summary.stated, job.charges)

@@ -1,4 +1,4 @@
-"""Make a campaign: plan what is not fixed, draw what must be fresh, validate the whole."""
+"""Make a campaign: plan the parameters that are not fixed, draw new seeds and keys, and validate the whole."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
 
     Args:
         keys: the parties' public keys.
-        directory: of the campaign file and its dictionary.
+        directory: directory of the campaign file and its dictionary.
         mechanism: a name of the catalogue, or None for discovery only.
         epsilon: local budget of one report; with a mechanism only.
-        dictionary: file of known items; None for the open domain. A file of the campaign's own, beside the campaign
-            file, has them in random order.
+        dictionary: file of known items; None for the open domain. The campaign gets its own file, with the items in
+            random order, beside the campaign file.
         settings: fixed parameters of the mechanism; the others are planned.
-        objective: what is planned for; the l2 loss by default.
+        objective: what the plan minimises; the l2 loss by default.
         shuffle: cap, minimum_batch, delta.
-        discovery: epsilon, delta and further settings of discovery, or None for none; with hash "oblivious", `keys`
+        discovery: epsilon, delta and further settings of discovery; None: no discovery. With hash "oblivious", `keys`
             hold the evaluator's key of this epoch.
-        memory: how many different values a client answers in an epoch and repeats its answers of; 0: it repeats none.
-        epoch: its number.
-        previous: head of the campaign's log before it; None for the first.
+        memory: for how many different values a client remembers and repeats its answer in an epoch; 0: for none.
+        epoch: number of the epoch.
+        previous: head of the log of epochs before this epoch; None for the first epoch.
 
     Raises:
-        UsageError: something is missing or out of range; every error at once, each with its field.
+        UsageError: a value is missing or out of range; the message lists all errors, each with its field.
     """
     if (mechanism is None) != (epsilon is None):
         raise UsageError("mechanism and epsilon must be given together, or neither for discovery only")
     if not keys.analyzer:
-        raise UsageError("keys hold none of the analyzer: give its directory too")
+        raise UsageError("keys hold no key of the analyzer: give the analyzer's key directory too")
     known = None if dictionary is None else Dictionary(in_random_order(read_dictionary(dictionary).items))
     public = keys.model_dump(mode="json")
     oblivious = discovery is not None and discovery.get("hash") == "oblivious"
@@ -98,7 +98,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
 
 
 def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
-    """Write the campaign's own file of its items; one of an earlier try stays, and nobody's file is written over."""
+    """Write the campaign's own file of items. A file of an earlier try stays, and no file is overwritten."""
     lines = "".join(f"{item}\n" for item in known.items).encode()
     try:
         if not target.exists():
@@ -108,5 +108,5 @@ def _put_beside(dictionary: Path, target: Path, known: Dictionary) -> None:
     if read_dictionary(target) == known:
         return
     if dictionary.resolve() == target.resolve():
-        raise UsageError(f"dictionary {dictionary} has the name of the campaign's own: give the file another name")
-    raise UsageError(f"{target} is another dictionary than that of {dictionary}: remove it if no campaign has it")
+        raise UsageError(f"dictionary {dictionary} has the name of the campaign's own dictionary: rename your file")
+    raise UsageError(f"{target} exists and differs from dictionary {dictionary}: remove it if no campaign uses it")

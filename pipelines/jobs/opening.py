@@ -1,4 +1,4 @@
-"""What the jobs that open sealed reports have in common: counts, dead letters and the minimum batch."""
+"""The common part of the jobs that open sealed reports: counts, dead letters and the minimum batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipelines.outputs.withheld import enough, require_minimum
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningSteps(Steps):
-    """The steps of the party with `key` on one stream."""
+    """The steps, on one stream, of the party that has `key`."""
 
     stream: ClassVar[Stream]
     key: KeyReference
@@ -39,7 +39,7 @@ class OpeningSteps(Steps):
     def opened(
         self, files: Mapping[str, PCollection], where: Where, opens: beam.DoFn
     ) -> tuple[dict[str, PCollection], Any]:
-        """Return the outputs of `ReadFiles`, and those of the DoFn that opens: accepted, counts, opening, dead."""
+        """Return the outputs of `ReadFiles`, and the outputs of `opens`: accepted, counts, opening, dead."""
         length = self.campaign.sealed_bytes(self.stream)
         read = files[self.stream] | "read" >> where.read(self.campaign, length)
         opened = beam.ParDo(opens).with_outputs("counts", "opening", "dead", main="accepted")
@@ -48,10 +48,11 @@ class OpeningSteps(Steps):
     def count(
         self, where: Where, read: dict[str, PCollection], opened: Any, *further: PCollection
     ) -> tuple[PCollection, Any]:
-        """Count, and write the dead letters.
+        """Add the steps that count, and that write the dead letters.
 
         Returns:
-            (number of the order, (name, number)); and a side input, whether results may be written. None: always.
+            The counts, as (number of the order, (name, number)); and a side input: whether results may be written.
+            None: always.
         """
         campaign, stream = self.campaign, self.stream
         counts = (read["counts"], opened.counts, *further) | "all counts" >> beam.Flatten()
@@ -69,12 +70,12 @@ class OpeningSteps(Steps):
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningJob(BatchJob):
-    """A job of the party with a key, on the files of one stream in a folder that the hop before wrote.
+    """A job of a party that opens reports. It reads the files of one stream, in a folder that the hop before wrote.
 
     Attributes:
-        hop: of the summary.
+        hop: the hop in the summary.
         drawn: whether the job draws its release at random.
-        ledger, clock: as of `charging`.
+        ledger, clock: as for `charging`.
     """
 
     hop: ClassVar[str]
@@ -100,12 +101,12 @@ class OpeningJob(BatchJob):
         return {self.stream: self.files}
 
     def counted(self, sums: Mapping[str, int]) -> tuple[dict[Stream, StreamCounts], Opening]:
-        """Return the counts, and those of opening.
+        """Check the counts, and return the counts of the stream and of the opened boxes.
 
-        Every record was read once, undamaged, and enough were accepted for a result.
+        After this call, every record was read once and undamaged, and enough reports were accepted for a result.
 
         Raises:
-            HushcountError: the engine lost records, or read some twice, or counts disagree, or files are damaged.
+            HushcountError: the engine lost records or read some twice, counts do not add up, or files are damaged.
             Withheld: fewer reports were accepted than the minimum batch.
         """
         counts = counts_of(sums, (self.stream,))

@@ -1,4 +1,4 @@
-"""hushcount keys rehearse: before a switch of keys, prove that each party opens what clients will send."""
+"""hushcount keys rehearse: before a switch of keys, prove that each party can open the reports of clients."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _NAMES: dict[OpeningRole, str] = {"analyzer": "analyzer", "aux_server": "auxilia
 
 @dataclass(frozen=True)
 class PartRehearsed:
-    """How one party's rehearsal went.
+    """The result of one party's rehearsal.
 
     Attributes:
         key: id of the campaign's key of this role.
-        not_before, not_after: when clients may seal to it.
-        sent: number of made-up reports of each stream that the party opens, and of kept values.
-        opened: how many of them it opened.
-        problem: why it failed, or None.
+        not_before, not_after: the time in which clients may seal to the key.
+        sent: number of made-up reports and of released values, by kind, that the party had to open.
+        opened: number of those that the party opened, by kind.
+        problem: why the rehearsal failed, or None.
     """
 
     role: OpeningRole
@@ -54,7 +54,7 @@ class PartRehearsed:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """How a rehearsal went, party by party."""
+    """The result of a rehearsal, party by party."""
 
     campaign: str
     epoch: int
@@ -66,11 +66,11 @@ class Rehearsal:
         return all(part.problem is None for part in self.parties)
 
     def data(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """Return the result as JSON data."""
         return {**asdict(self), "passed": self.passed}
 
     def sentences(self) -> list[str]:
-        """Return it for people, a sentence a party."""
+        """Return the result for people: one sentence for each party."""
         lines = []
         for part in self.parties:
             counts = ", ".join(f"{part.opened.get(name, 0)} of {sent} {name}" for name, sent in part.sent.items())
@@ -83,16 +83,17 @@ class Rehearsal:
 def rehearse(
     campaign_path: Path, sources: Sequence[Path | str], roles: Sequence[OpeningRole] = OPENING_ROLES
 ) -> Rehearsal:
-    """Let each party's jobs open made-up reports of a campaign, with the keys that open the real ones later.
+    """Let each party's jobs open made-up reports of a campaign, with the keys that will open the real reports.
 
-    Each party is rehearsed by itself: temporary keys replace the other's and the evaluator's. The reports are of a twin
-    of the campaign: the same keys, mechanism, dictionary and discovery, but a minimum batch of one and keys that are
-    valid now. Its fingerprint differs, so that no batch of the real campaign takes them.
+    Each party is rehearsed separately: temporary keys replace the keys of the other party and of the evaluator. The
+    reports belong to a twin of the campaign. The twin has the same keys, mechanism, dictionary and discovery, but a
+    minimum batch of one, and its keys are valid now. Its fingerprint differs, so no batch of the real campaign accepts
+    the made-up reports.
 
     Args:
         campaign_path: the campaign file of the next epoch.
-        sources: key directories or env:NAME; each party's key is looked for in all of them.
-        roles: who rehearses; the auxiliary server is skipped in a campaign without discovery.
+        sources: key directories or env:NAME; each party's key is searched in all of them.
+        roles: roles of the parties to rehearse; without discovery the auxiliary server is skipped.
 
     Raises:
         UsageError: the campaign file cannot be used, or there is nothing for this party to open.
@@ -100,7 +101,7 @@ def rehearse(
     campaign = Campaign.read(campaign_path)
     wanted = [role for role in roles if role == "analyzer" or campaign.discovery is not None]
     if not wanted:
-        raise UsageError(f"campaign {campaign.id} carries no discovery reports: the auxiliary server opens nothing")
+        raise UsageError(f"campaign {campaign.id} has no discovery, so the auxiliary server has no reports to open")
     if "analyzer" in wanted and campaign.discovery is not None:
         campaign.require_whole()
     parties = tuple(_rehearse_party(campaign, campaign_path.parent, sources, role) for role in wanted)
@@ -116,7 +117,7 @@ def _rehearse_party(
     problem = None
     try:
         if key.not_after <= MACHINE.now():
-            raise HushcountError(f"no client seals to key {key.id} any more, it ended at {key.not_after.isoformat()}")
+            raise HushcountError(f"no client seals to key {key.id} any more: it expired at {key.not_after.isoformat()}")
         source = _source(campaign, sources, role)
         with tempfile.TemporaryDirectory(prefix="hushcount-rehearsal-") as made:
             path = _write_twin(campaign, beside, role, Path(made))
@@ -158,7 +159,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
     if data["discovery"] is not None and data["discovery"]["hash_key_commitment"] is not None:
         data["discovery"] |= {"hash_key": hex_seed(SystemWords()), "hash_key_commitment": None}
     if role == "aux_server":
-        # It opens no frequency reports and may lack the dictionary.
+        # The auxiliary server opens no frequency reports and may lack the dictionary.
         data |= {"mechanism": None, "dictionary": None}
     elif data["dictionary"] is not None:
         name = data["dictionary"]["path"]
@@ -171,7 +172,7 @@ def _write_twin(campaign: Campaign, beside: Path, role: OpeningRole, directory: 
 def _run_jobs(
     path: Path, role: OpeningRole, source: Path | str, directory: Path, sent: dict[str, int], opened: dict[str, int]
 ) -> None:
-    """Run the chain of jobs; put into `sent` and `opened` how much was sent to the party and how much it opened."""
+    """Run the chain of jobs; put the numbers of reports for the party into `sent`, and of opened ones into `opened`."""
     twin, engine, played = Campaign.read(path), Engine(), directory / "played"
     encoded, shuffled, released = (str(directory / name) for name in ("encoded", "shuffled", "released"))
     values, item = directory / "values.txt", directory / "item.txt"
@@ -194,7 +195,7 @@ def _run_jobs(
         opened["released values"] = int(list(read_found(Path(found), twin).items) == [unlisted])
     if twin.mechanism is not None:
         sent["frequency reports"] = made.accepted_of("reports")
-        # An open domain may have no sketch to ask later, so the tally needs the item now.
+        # In an open domain without a sketch, the tally counts only items that are named before it is made.
         item.write_text(f"{unlisted}\n", encoding="utf-8")
         items = item if twin.dictionary is None else None
         summary = run(plan_analyze(path, shuffled, source, str(directory / "results"), items=items), engine)
@@ -202,7 +203,10 @@ def _run_jobs(
 
 
 def _values(twin: Campaign) -> tuple[str, list[str]]:
-    """Return a value outside the dictionary, and lines: that value, often enough to be kept, and listed ones."""
+    """Return a value outside the dictionary, and the lines of a values file.
+
+    The lines are that value, often enough that its bin is kept, and some items of the dictionary.
+    """
     dictionary = twin.read_dictionary()
     items = () if dictionary is None else dictionary.items
     longest = 32 if twin.discovery is None else min(32, twin.discovery.max_value_bytes)
@@ -213,5 +217,5 @@ def _values(twin: Campaign) -> tuple[str, list[str]]:
             often = _UNLISTED if twin.keep_rule is None else max(_UNLISTED, twin.keep_rule.count_for(_SURE))
             return value, [value] * often + list(items[:_LISTED])
     raise UsageError(
-        f"the dictionary lists every value of {longest} bytes that was tried: no value is left to discover"
+        f"the dictionary lists every value of at most {longest} bytes that was tried: no value is left to discover"
     )

@@ -1,4 +1,4 @@
-"""report.html: one self-contained page with the chart, the found items, the counts of every hop and the statement."""
+"""report.html: one self-contained page with chart, discovered values, counts of every hop, and the statement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TABLE_ITEMS = 200
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """Content of the page: the table of estimates and what discovery found, if there are any."""
+    """Content of the page: with the table of estimates and the discovered values, if there are any."""
 
     campaign: Campaign
     summary: HopSummary
@@ -43,7 +43,7 @@ def render(page: Page) -> str:
 def _estimates(page: Page) -> Block:
     estimates = page.summary.estimates
     if page.table is None or estimates is None or estimates.table is None:
-        says = "The domain is open: ask the tally for items with hushcount job estimate."
+        says = "The domain is open, so no items are listed: estimate items of your choice with hushcount job estimate."
         return Prose("estimates", "Estimates", (says,))
     table = page.table.sort_by([("count", "descending")])
     rows = tuple(map(_counted, table.slice(0, _TABLE_ITEMS).to_pylist()))
@@ -60,15 +60,15 @@ def _estimates(page: Page) -> Block:
 
 def _legend(table: TableFacts) -> str:
     rate, expected = table.false_positive_rate, table.false_positive_rate * table.items
-    false = f"about {expected:,.0f} of them" if expected >= 1.0 else f"{expected:.2g} of them on average"
+    false = f"about {expected:,.0f} items" if expected >= 1.0 else f"{expected:.2g} items on average"
     return (
         f"The {min(table.items, _CHART_ITEMS)} largest of {table.items:,} items, with "
-        f"{100 * table.confidence:g} % intervals: thick lines for each item alone, thin ones (low all, high all) "
-        f"for all {table.items:,} together. The largest of many noisy estimates tend to be too large: read the thin "
-        f"lines for items picked by their size. The darker bars, \u201cdetected all\u201d in the table, mark the "
-        f"{table.detected_all:,} items that are {detection(table)} In the table \u201cdetected\u201d marks "
-        f"the {table.detected:,} items detected, each looked at alone: each item that nobody holds is marked with "
-        f"a probability of {100 * rate:g} % at most, {false} if nobody held any."
+        f"{100 * table.confidence:g} % intervals. A thick line holds for its item alone; the thin lines (low all, high "
+        f"all) hold for all {table.items:,} items together. The largest of many noisy estimates tend to be too large: "
+        f"read the thin lines for items that you pick by size. The darker bars, \u201cdetected all\u201d in the table, "
+        f"mark the {table.detected_all:,} items that are {detection(table)} In the table \u201cdetected\u201d marks "
+        f"the {table.detected:,} items that are detected if each is tested alone. An item that nobody has is marked "
+        f"with a probability of at most {100 * rate:g} %; if nobody had any of the items, {false} would be marked."
     )
 
 
@@ -77,7 +77,7 @@ def _heads(table: pa.Table) -> tuple[str, ...]:
 
 
 def _counted(row: dict[str, Any]) -> Row:
-    """Return a row of the table: the item, its numbers, and whether it is detected, alone and among all."""
+    """Return a row of the table: the item, its numbers, and whether it is detected alone and among all items."""
     item, *numbers, detected, among_all = row.values()
     marks = ("yes" if mark else "" for mark in (detected, among_all))
     drawn = Span(row["count"], row["low"], row["high"], row["low_all"], row["high_all"], among_all)
@@ -88,7 +88,7 @@ def _found(page: Page) -> Iterator[Block]:
     found = page.found
     if found is None:
         return
-    title = f"Found: {len(found.items):,} values that nobody listed"
+    title = f"Discovered: {len(found.items):,} values that nobody listed"
     facts = facts_of(page.campaign, found.summary.senders)
     apart = "" if page.summary.estimates is None else page.summary.estimates.apart or ""
     if found.counts is None or facts is None:
@@ -106,7 +106,7 @@ def _sentences(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _found_row(row: dict[str, Any]) -> Row:
-    """Return a row of found counts: errors of a few reports need a decimal."""
+    """Return a row of discovered counts, with one decimal, because an error may be a few reports only."""
     item, *numbers = row.values()
     cells = tuple("" if number is None else f"{number:,.1f}" for number in numbers)
     return Row(item, cells, Span(row["count"], row["low"], row["high"]))

@@ -1,7 +1,7 @@
-"""Results: estimates as Parquet and CSV, the tally, the found items, and the page that shows them.
+"""Results: estimates as Parquet and CSV, the tally, the discovered values, and the page that shows them.
 
-hushcount job estimate asks a stored tally again, for other items. In an open domain without a sketch the items of
-groups that a deployment names are counted too.
+hushcount job estimate estimates other items from a stored tally. In an open domain without a sketch, the items of the
+deployment's groups are counted too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pipelines.outputs.staging import require_free, staged, write_summary
 from pipelines.outputs.summary import Estimates, HopSummary, Largest, TableFacts, make_summary
 
 if TYPE_CHECKING:
-    # Workers of the analyzer read no deployment file, and lack what that needs.
+    # Workers of the analyzer read no deployment file, and lack the packages for it.
     from pipelines.deployment.settings import Deployment
 
 ESTIMATES = "estimates.csv"
@@ -66,7 +66,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """Names to estimate, and the mechanism's items for them; `as_named`: the rows keep this order."""
+    """Names to estimate, and the mechanism's items for them. If `as_named`, the rows of the table keep this order."""
 
     names: tuple[str, ...]
     items: UInt64Array
@@ -78,7 +78,7 @@ def wanted_items(
 ) -> Wanted | None:
     """Return the named items, or the whole dictionary; None for an open domain without names.
 
-    Without names, or if they are in no order that somebody chose (`as_named`), the largest count is the first row.
+    The rows are sorted by count, largest first, unless a user chose the order of the names (`as_named`).
 
     Raises:
         UsageError: a name is not in the dictionary or is repeated, or there are no names.
@@ -95,7 +95,7 @@ def read_names(path: Path) -> list[str]:
     """Read items to estimate: one a line, or the column "item" of a .csv, as estimates.csv and found.csv have it.
 
     Raises:
-        UsageError: unreadable, not UTF-8, or a .csv without that column.
+        UsageError: the file cannot be read, is not UTF-8, or is a .csv without that column.
     """
     if path.suffix != ".csv":
         return read_items(path)
@@ -114,12 +114,12 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
 ) -> HopSummary:
     """Estimate, write estimates.parquet, estimates.csv and report.html, and return the summary with the estimates.
 
-    With counts of discovered values also found.csv: in an open domain they are combined with the estimates. Not in an
-    oblivious campaign, whose reports may have gone without their value, nor if they were found in another batch: the
-    estimates count other reports then.
+    With counts of discovered values, write found.csv too. In an open domain the counts are combined with the estimates,
+    except in two cases in which the estimates count other reports: in an oblivious campaign, where discovery reports
+    may lack their value; and if the values were discovered in another batch.
 
     Args:
-        window: at whose end the batch was made; None: not known.
+        window: the window at the end of which the batch was made; None: not known.
     """
     mechanism = campaign.require_frequency()
     table = facts = other = whole = explained = apart = None
@@ -135,13 +135,13 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
     if campaign.dictionary is not None:
         alone = estimated(campaign, tally, np.array([other_item(mechanism)], dtype=np.uint64))
         row = estimate_table(("other",), alone, levels).to_pylist()[0]
-        # Its interval is not one together with the rows of a table.
+        # The columns "_all" hold for the rows of the table together, and "other" is not among them.
         other = {name: row[name] for name in COLUMNS[1:] if not name.endswith("_all")}
         if counts is not None and same:
             error = math.hypot(other["standard_error"], other["collision_error"])
             listed, lower = campaign.read_dictionary(), campaign.is_oblivious
             explained = explain(other["count"], error, counts, listed, lower)
-        # Only then do the rows and "other" add up to the reports. Names are distinct and listed.
+        # Rows and "other" add up to the reports only with all items. Names are distinct and listed: compare numbers.
         whole = table is not None and table.num_rows == campaign.dictionary.items
     if found is not None and counts is not None:
         if same and campaign.dictionary is None and table is not None:
@@ -180,7 +180,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
     encoder = campaign.require_frequency().encoder
-    # Its size is known, except in an open domain without a sketch: that has a count for each item that was asked for.
+    # The size is known, except in an open domain without a sketch: that tally has a count for each item asked for.
     listed = np.arange(encoder.domain or 0, dtype=np.uint64)
     asked = encoder.domain is None and encoder.by_item
     most = tally_files.MOST_CELLS if asked else math.prod(encoder.tally_shape(listed))
@@ -191,7 +191,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
         raise FormatError(f"cannot read {path}: {error}") from error
     shape = encoder.tally_shape(tally.items)
     if tally.counts.shape != shape or tally.counts.dtype != np.int64 or tally.reports < 1:
-        raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} of this campaign")
+        raise FormatError(f"tally {path} has shape {tally.counts.shape}, must be {shape} in this campaign: restore it")
     if tally.counts.size and not 0 <= tally.counts.min() <= tally.counts.max() <= tally.reports:
         # A report counts at most once in a cell, for every encoder.
         raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
@@ -211,8 +211,8 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
     missing = np.flatnonzero(~np.isin(wanted.items, tally.items))
     if missing.size:
         raise UsageError(
-            f"item {wanted.names[missing[0]]!r} was not counted: the mechanism has no sketch of an open domain, so "
-            f"that only the {len(tally.items):,} items can be asked for that hushcount job analyze was given; run it "
+            f"item {wanted.names[missing[0]]!r} was not counted: the mechanism has no sketch of an open domain, so the "
+            f"tally has only the {len(tally.items):,} items that hushcount job analyze was told to count; run that job "
             "again with --items"
         )
 
@@ -220,7 +220,7 @@ def require_counted(mechanism: Mechanism, tally: Tally, wanted: Wanted | None) -
 def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, looks: int | None = None) -> pa.Table:
     """Return estimates as a table with the columns COLUMNS, one row for each name.
 
-    The columns that end in "_all" hold for `looks` items together; by default for these.
+    The columns that end in "_all" hold for `looks` items together; by default for all rows.
     """
     looks = len(names) if looks is None else looks
     alone, together = estimate.interval(levels.confidence), estimate.interval(levels.confidence, looks)
@@ -232,7 +232,7 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, l
 
 
 def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
-    """Return the largest counts of items that are detected among all: the largest of many raw estimates are noise."""
+    """Return the largest counts of items detected among all items: the largest of many raw estimates are noise."""
     detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
     largest = []
     for row in detected.slice(0, _SHOWN).to_pylist():
@@ -242,13 +242,13 @@ def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
 
 
 def items_in_groups(choices: Mapping[str, Choice], base: Path) -> tuple[str, ...]:
-    """Return the items of groups, each once. A glob or a prefix names none: it chooses from a dictionary.
+    """Return the items of groups, each once. A glob or a prefix adds no item: it selects from a dictionary.
 
     Args:
-        base: the directory that their files are relative to.
+        base: the directory that files of groups are relative to.
 
     Raises:
-        UsageError: the file of a group, which the error names, cannot be read or is no list of items.
+        UsageError: the file of a group cannot be read or is not a list of items; the message names the group.
     """
     named: list[str] = []
     for name, choice in choices.items():

@@ -1,4 +1,4 @@
-"""The analyzer's half of hushcount job discover: open what was released, and believe what is honest."""
+"""The analyzer's half of hushcount job discover: open the released records, and accept those of honest clients."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from pipelines.outputs.counts import BinCounts, StreamCounts, counts_of, label
 from pipelines.outputs.summary import make_summary
 
 BINS = "bins"
-"""The folder of what was released, in the auxiliary server's output."""
+"""The folder of released records, in the auxiliary server's output."""
 _OPENED = ".opened"
-"""What was opened: each record, then its value as long as any."""
+"""The file of opened records: each is followed by its value, padded to one length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class RevealSteps(OpeningSteps):
     """Open the released records.
 
     Attributes:
-        law: of the noise in the counts; None: there are none.
+        law: law of the noise in the counts; None: the campaign has no counts.
     """
 
     stream: ClassVar[Stream] = "discovery"
@@ -73,13 +73,13 @@ class RevealSteps(OpeningSteps):
 
 
 def reveal_steps(campaign: Campaign, key: KeyReference, senders: Senders) -> RevealSteps:
-    """Return the steps that open what was released of reports of these senders; raises as `count_law_of`."""
+    """Return the steps that open a release of reports of these senders; raises as `count_law_of`."""
     return RevealSteps(campaign=campaign, key=key, law=count_law_of(campaign, senders))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevealJob(OpeningJob):
-    """The analyzer's: open the released records, and verify them with the evaluator of an oblivious campaign."""
+    """The analyzer's job: open the released records; in an oblivious campaign, verify them with the evaluator."""
 
     name: ClassVar[str] = "discover"
     hop: ClassVar[str] = "discover"
@@ -90,8 +90,8 @@ class RevealJob(OpeningJob):
     def __post_init__(self) -> None:
         if self.records != self.upstream.released:
             raise UsageError(
-                f"the released files hold {self.records} records, hushcount job discover --party aux-server wrote "
-                f"{self.upstream.released}: a file is missing or was added"
+                f"the released files hold {self.records} records, but hushcount job discover --party aux-server wrote "
+                f"{self.upstream.released}: a file is missing or was added; fetch the output again"
             )
 
     def order(self, directory: str) -> Order:
@@ -117,7 +117,7 @@ class RevealJob(OpeningJob):
         return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
     def _opened(self, path: str, form: DiscoveryFormat) -> list[tuple[bytes, str]]:
-        """Return the opened records, each with its value, and remove their file; without any there is none."""
+        """Return the opened records, each with its value, and remove their file; it is missing if none was opened."""
         if not storage.exists(path):
             return []
         length, padded = self.campaign.released_bytes, len(form.pad(None))
@@ -128,7 +128,7 @@ class RevealJob(OpeningJob):
     def _verified(
         self, opened: list[tuple[bytes, str]], form: DiscoveryFormat, evaluator: Evaluator
     ) -> tuple[list[tuple[bytes, str]], Mapping[str, int]]:
-        """Believe or refuse what was opened, by asking once for all of it; return what is believed, and the counts."""
+        """Verify all opened records with the evaluator; return the accepted records, and the counts."""
         campaign = self.campaign
         (analyzer,) = campaign.keys.analyzer
         found, counts = verify(form, bytes.fromhex(analyzer.key), opened, evaluator.ask(campaign), public_key(campaign))
@@ -137,7 +137,7 @@ class RevealJob(OpeningJob):
 
 @dataclass(frozen=True)
 class _ReportsOf:
-    """How many reports the auxiliary server accepted of the order in a window."""
+    """The number of reports that the auxiliary server accepted, for the order in a window."""
 
     orders: Orders
 

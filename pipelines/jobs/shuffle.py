@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _SHARD_RECORDS = 1 << 17
 Files = dict[Stream, list[BlockFile]]
 _Input = tuple[Files, Files, HopSummary | None]
-"""The files of every stream, those that earlier batches released, and the summary of the hop before."""
+"""The files of every stream, the files that earlier batches released, and the summary of the hop before."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleSteps(Steps):
-    """Shuffle each stream by itself, against what earlier batches released of it."""
+    """Shuffle each stream by itself, without copies of reports that earlier batches released."""
 
     follows_from = ()
 
@@ -97,9 +97,9 @@ class ShuffleSteps(Steps):
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffleJob(BatchJob):
-    """Shuffle each stream by itself, against what earlier batches released of it.
+    """Shuffle each stream by itself, without copies of reports that earlier batches released.
 
-    No stream waits for another: one below the minimum batch is left out, and counted as `left_out`.
+    No stream waits for another: a stream below the minimum batch is left out, and counted in `left_out`.
     """
 
     name: ClassVar[str] = "shuffle"
@@ -117,7 +117,7 @@ class ShuffleJob(BatchJob):
         return sum(total_records(found) for found in self.files.values())
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        # What one of them reads of earlier batches is compared with all.
+        # If a job before reads a file of earlier batches, the graph compares that file with all its batches.
         read = {file.path for job in jobs for files in job.inputs.values() for file in files}
         left = {stream: [one for one in files if one.path not in read] for stream, files in self.released.items()}
         return replace(self, released=left)
@@ -132,7 +132,7 @@ class ShuffleJob(BatchJob):
 
     def finish(self, place: Place, sums: Mapping[str, int], charge: Charging) -> Finished:
         directory, campaign = place.directory, self.campaign
-        # What these are of is among the duplicates.
+        # These reports are also counted as duplicates.
         sums = {name: number for name, number in sums.items() if f":{LOST_TO}" not in name}
         counts = counts_of(sums, tuple(self.files))
         for stream, counted in counts.items():
@@ -143,8 +143,8 @@ class ShuffleJob(BatchJob):
             floor = campaign.shuffle.minimum_batch
             have = ", ".join(f"{stream} {counted.accepted:,}" for stream, counted in counts.items())
             raise NotYet(
-                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} of a stream: nothing was "
-                "released and the input stays; run again when more have arrived",
+                f"reports that can be forwarded: {have}; the minimum batch is {floor:,} for each stream: nothing was "
+                "released and the input is unchanged; run again when more reports have arrived",
                 tuple(left_out),
             )
         for stream in left_out:
@@ -154,8 +154,8 @@ class ShuffleJob(BatchJob):
         for stream, counted in counts.items():
             written = total_records(find_files(storage.join(directory, stream), SEALED[stream]))
             if written != counted.accepted:
-                # An engine lost what it grouped, or ran a step a second time on other input.
-                raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written; run again")
+                # The engine lost grouped data, or ran a step a second time on other input.
+                raise HushcountError(f"{stream}: {written} of {counted.accepted} reports were written: run again")
         summary = make_summary("shuffle", campaign, counts, None, self.upstream, self.senders)
         return Finished(replace(summary, dead_letters=kept_of(directory, counts), left_out=left_out), tuple(counts))
 
@@ -173,7 +173,7 @@ def plan_shuffle(
 
     Args:
         source: directory with `reports/` and `discovery/` of envelopes, as hushcount job encode or a collector wrote
-            them; or a batch of hushcount run, which may have some of the campaign's streams.
+            them; or a batch of hushcount run, which may lack streams of the campaign.
         signer: the shuffler's signing key; None: unsigned.
 
     Raises:
@@ -184,7 +184,7 @@ def plan_shuffle(
     directory = source if isinstance(source, str) else None
     require_free(out, overwrite, ("shuffle",), (directory, campaign_path))
     if signer is not None:
-        # Before any work: the key can be used.
+        # Fail before any work if the key cannot be used.
         signer.read_signing()
     files, released, upstream = (
         _batch_input(source, campaign) if isinstance(source, BatchFile) else _directory_input(source, campaign)
@@ -206,7 +206,7 @@ def plan_shuffle(
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
-    """Raise HushcountError unless all reports of earlier batches were read: copies of lost ones would be released."""
+    """Raise HushcountError unless all reports of earlier batches were read: copies of others would be released."""
     for stream, files in released.items():
         name = _released(stream)
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}
@@ -220,7 +220,7 @@ def _require_released(sums: Mapping[str, int], released: Files) -> None:
 
 
 def _released(stream: Stream) -> str:
-    """Return the name of a stream's reports that earlier batches released."""
+    """Return the name of the input with a stream's reports that earlier batches released."""
     return f"released {stream}"
 
 
@@ -247,20 +247,20 @@ def _directory_input(source: str, campaign: Campaign) -> _Input:
 
 
 def _released_files(batch: BatchFile, stream: Stream, summaries: list[HopSummary]) -> list[BlockFile]:
-    """Return the files that earlier batches released of a stream; UsageError if they differ from their summaries."""
+    """Return a stream's files that earlier batches released; UsageError if their summaries state another number."""
     found = released_files(batch, stream)
     forwarded = sum(summary.accepted_of(stream) for summary in summaries)
     present = total_records(found)
     if present != forwarded:
         raise UsageError(
-            f"{stream} of earlier batches: the files below {batch.shuffled_folder} have {present} records, "
-            f"{forwarded} were forwarded: restore them, or the shuffler would forward copies of these reports"
+            f"{stream} of earlier batches: the files below {batch.shuffled_folder} have {present} records, must have "
+            f"{forwarded}: restore the files, or the shuffler would forward copies of these reports"
         )
     return found
 
 
 def _require_input(directory: str) -> None:
-    """Raise UsageError if a local directory is missing, or contains no stream but other things."""
+    """Raise UsageError if a local directory is missing, or has content but no folder of a stream."""
     if storage.is_remote(directory):
         return
     storage.require_directory(directory)

@@ -1,4 +1,4 @@
-"""hushcount simulate: the same values collected again and again in memory, against the prediction and the bound."""
+"""hushcount simulate: collect the same values many times in memory, and compare the losses with their prediction."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ MOST_VALUES = 10**9
 _MOST_SECONDS = 30 * 86400.0
 _MOST_DIGITS = 100
 _REPORT_SECONDS = 5e-8
-"""What the quickest mechanism takes to encode a report."""
+"""Time that the quickest mechanism takes to encode a report."""
 Track = Callable[[Iterable[Losses], int], Iterable[Losses]]
-"""From the runs and how many there are to the same runs: where progress is shown."""
+"""Takes the runs and their number, and returns the same runs; it can show progress."""
 
 
 @dataclass(frozen=True)
 class SimulationResult:
-    """What `hushcount simulate` prints; losses in shares as [P26] section 6 defines them.
+    """The output of `hushcount simulate`; losses in shares as [P26] section 6 defines them.
 
     Attributes:
-        n, d: reports; items, "other" among them where values are outside the dictionary.
-        other: how many values are outside the dictionary.
-        l1, l2: sums over the items of absolute and squared errors, means of the runs.
+        n, d: number of reports; number of items, with "other" if values are outside the dictionary.
+        other: number of values outside the dictionary.
+        l1, l2: sum of the items' absolute (l1) or squared (l2) errors, as the mean of all runs.
         worst_mse: the largest mean squared error of an item.
-        predicted_l2: by the exact variance for these values, with collisions over newly drawn pools.
-        lower_bound_l2: for every unbiased estimator, [P26] Theorem 3.8.
-        l1_at_bound: the l1 loss at that bound if all items are alike, [P26] Corollary 2.1. It is no bound.
-        l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0, as nothing varies at a large epsilon.
-        bias_z_max: the largest mean error of an item, in standard deviations of a mean of so many runs.
+        predicted_l2: l2 by the exact variance for these values, with collisions in newly drawn pools.
+        lower_bound_l2: lower bound of l2 for every unbiased estimator, [P26] Theorem 3.8.
+        l1_at_bound: the l1 loss at that bound if all items are alike, [P26] Corollary 2.1. It is not a bound.
+        l2_ratio_to_bound, l2_ratio_to_predicted: None if the divisor is 0: at a large epsilon nothing varies.
+        bias_z_max: the largest mean error of an item, in standard deviations of the mean of all runs.
         encode_us_per_report, tally_us_per_report, decode_seconds: CPU time.
     """
 
@@ -90,18 +90,18 @@ def simulate_values(  # noqa: PLR0913  # each is an option of `simulate`
     """Encode, tally and estimate the values `runs` times.
 
     Args:
-        name: of the mechanism.
+        name: name of the mechanism.
         epsilon: local budget of one report.
-        values: one a line, text or .gz; or a .csv with the columns item (or value) and count.
-        dictionary: the known items, one a line; None: the values that occur.
-        runs: how many collections; each draws a pool's functions anew.
-        seed: for simulations that can be repeated; None: the system's generator.
+        values: file with one value a line, text or .gz; or a .csv with the columns item (or value) and count.
+        dictionary: file of known items, one a line; None: the values in `values`.
+        runs: number of collections; each draws new functions for a pool.
+        seed: makes the simulation repeatable; None: the system's generator.
         settings: fixed parameters; the others are planned.
-        objective: what is planned for; the l2 loss by default.
+        objective: what the plan minimises; the l2 loss by default.
         track: shows progress.
 
     Raises:
-        UsageError: a file cannot be read, or a parameter is out of range; the sentence says which.
+        UsageError: a file cannot be read, or a parameter is out of range; the message names it.
     """
     frequency_oracle(name)
     if runs < 1:
@@ -175,12 +175,12 @@ def _read_counts(values: Path) -> Counter[str]:
     if not counts.total():
         raise UsageError(f"{values} holds no values: give one value a line")
     if counts.total() > MOST_VALUES:
-        raise UsageError(f"{values} holds {counts.total():,} values, must hold {MOST_VALUES:,} at most")
+        raise UsageError(f"{values} holds {counts.total():,} values, must hold at most {MOST_VALUES:,}")
     return counts
 
 
 def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
-    """Return the values that occur; UsageError names the lines of those that may not be items."""
+    """Return the values in `counts`; UsageError names the lines with values that may not be items."""
     occurring = sorted(value for value in counts if value)
     if not all(map(may_be_item, occurring)):
         unfit = ((line, fault_of_item(value)) for line, value, _ in _rows(path) if value)
@@ -189,7 +189,7 @@ def _items_in(path: Path, counts: Counter[str]) -> Dictionary:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
-    """Yield line, value and count of each line, or of each row of a .csv; the error of unfit rows comes behind them."""
+    """Yield line, value and count of each line, or of each row of a .csv. An error about unfit rows comes last."""
     if path.suffix != ".csv":
         yield from ((line, value, 1) for line, value in enumerate(read_items(path), start=1))
         return
@@ -203,5 +203,5 @@ def _rows(path: Path) -> Iterator[tuple[int, str, int]]:
         if count.isdecimal() and len(count) <= _MOST_DIGITS:
             yield line, canonical(row[column]), int(count)
         else:
-            faults.append((line, f"has the count {count[:_MOST_DIGITS]!r}"))
+            faults.append((line, f"has the count {count[:_MOST_DIGITS]!r}, must be a whole number"))
     require_fit(faults, str(path))

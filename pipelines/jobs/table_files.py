@@ -1,4 +1,4 @@
-"""Tables as CSV and Parquet files: written whole, read back checked."""
+"""Tables as CSV and Parquet files: a file is written whole or not at all, and checked when it is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     **dict.fromkeys(("epoch", "reports", "items", "missing", "results"), pa.int64()),
     **dict.fromkeys(("detected", "detected_all", "backfilled", "repeated", "listed"), pa.bool_()),
 }
-"""Of columns of answers; all others are numbers with fractions."""
+"""Types of columns of answers; all other columns are floats."""
 
 
 def schema_of(*names: str) -> pa.Schema:
@@ -40,13 +40,13 @@ def read_csv_rows(path: str, columns: tuple[str, ...]) -> list[dict[str, str]]:
 
 def csv_bytes(table: pa.Table) -> bytes:
     """Return a table as a CSV file (`csv_cells.csv_text`)."""
-    # By columns: a dict for each row takes twice as long.
+    # Column by column, because a dict for each row takes twice as long.
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return csv_text(table.column_names, rows).encode()
 
 
 TABLES: Mapping[str, Callable[[pa.Table], bytes]] = {".csv": csv_bytes, ".parquet": parquet_bytes}
-"""How a table is written, by the ending of its file."""
+"""The format of a table, by the ending of its file."""
 
 
 def require_table(path: str) -> None:
@@ -56,10 +56,10 @@ def require_table(path: str) -> None:
 
 
 def put_table(path: str, table: pa.Table) -> None:
-    """Write a table whole or not at all; a local one is readable by its owner only, as every result is.
+    """Write a table whole or not at all; a local file is readable by its owner only, as every result is.
 
     Raises:
-        UsageError: something appeared at `path` meanwhile; it is left as it is.
+        UsageError: another process wrote a file at `path` while the job ran; that file is not changed.
     """
     data = TABLES[posixpath.splitext(path)[1]](table)
     if storage.is_remote(path):
@@ -70,4 +70,4 @@ def put_table(path: str, table: pa.Table) -> None:
     try:
         write_new(local, data, 0o600)
     except FileExistsError:
-        raise UsageError(f"output {path} was taken while the job ran") from None
+        raise UsageError(f"output {path} was taken while the job ran: give another path") from None

@@ -1,6 +1,6 @@
-"""Many batches through one graph: each in the engine's window of its order's number, with a directory of its own.
+"""Run many batches through one graph: each is in the Beam window of its order's number, with its own directory.
 
-An engine takes seconds to begin a job, and minutes where it starts machines. So batches that wait go through one.
+An engine takes seconds to start a job, or minutes if it starts machines. So batches that wait share one graph.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from pipelines.outputs.counts import WRITTEN, label
 from pipelines.outputs.summary import HopSummary
 
 Lost = frozenset[tuple[Stream, int]]
-"""Streams, and numbers of earlier batches of a graph."""
+"""Pairs of a stream and the number of an earlier batch in the same graph."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """What the steps of a graph are told beside their job.
+    """Facts on a graph that its steps need besides their job.
 
     Attributes:
         orders: the order of each batch.
-        records: how many each input has, of all batches together, by its name; none: that is not known.
-        spill: local directory for blocks between steps; None: they go through the engine.
-        meets: windows in which batches meet; None: there is one batch, in the global window.
-        open: whether others may see what is written before it is complete; then it waits for the minimum batch.
-        places: over how many a batch is spread if its records are not known.
+        records: number of records of each input, by its name, for all batches together; empty: not known.
+        spill: local directory for blocks between steps; None: blocks go through the engine.
+        meets: windows that bring batches together; None: there is one batch, in the global window.
+        open: whether others can see files before the output is complete; then files wait for the minimum batch.
+        places: number of places to spread a batch over, if its number of records is not known.
     """
 
     orders: Orders
@@ -58,16 +58,16 @@ class Where:
     places: int | None = None
 
     def places_of(self, each: int, *inputs: str) -> int:
-        """Return over how many places these inputs are spread, `each` records or fewer in one."""
+        """Return the number of places to spread these inputs over, for at most `each` records in a place on average."""
         known = sum(self.records.get(name, 0) for name in inputs)
         return self.places or places(known, each, self.spill)
 
     def read(self, campaign: Campaign, record_bytes: int, strip: int = 0) -> ReadFiles:
-        """Return the step that reads an input. A graph that never ends must not fail for a file of one batch."""
+        """Return the step that reads an input. A graph that never ends must not fail because of one batch's file."""
         return ReadFiles(campaign.fingerprint, record_bytes, strip, leaves_out=self.places is not None)
 
     def counted(self, counts: PCollection, of: str) -> PCollection:
-        """(name, number) to (number of the order, (name with what it is of, number)), where batches meet."""
+        """(name, number) in, (number of the order, (`of`:name, number)) out, in the windows of `meets`."""
         named = (
             counts
             | f"label {of}" >> beam.Map(label, of).with_output_types(tuple[str, int])
@@ -76,11 +76,11 @@ class Where:
         return named if self.meets is None else named | f"{of} of all" >> beam.WindowInto(self.meets)
 
     def labelled(self, counts: PCollection, of: str) -> PCollection:
-        """(number of the order, (name, number)) to the same with what it is of."""
+        """(number of the order, (name, number)) in, (number of the order, (`of`:name, number)) out."""
         return counts | f"label numbered {of}" >> beam.Map(_label, of).with_output_types(Counted)
 
     def written(self, records: PCollection, what: str) -> PCollection:
-        """(number of the order, records that were written) to counts of them, where batches meet."""
+        """(number of the order, number of written records) in, counts of `what` out, in the windows of `meets`."""
         named = records | f"written {what}" >> beam.Map(_written, what).with_output_types(Counted)
         return named if self.meets is None else named | f"written {what} of all" >> beam.WindowInto(self.meets)
 
@@ -103,7 +103,7 @@ def _written(element: tuple[int, int], what: str) -> tuple[int, tuple[str, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Steps(ABC):
-    """What a graph does to the files of a batch: it follows from the campaign file, and from no batch."""
+    """What a graph does to the files of a batch. It depends on the campaign file, but not on the batch."""
 
     campaign: Campaign
 
@@ -115,11 +115,11 @@ class Steps(ABC):
     @property
     @abstractmethod
     def follows_from(self) -> tuple[bytes, ...]:
-        """All that the steps follow from, beside the campaign file and the code."""
+        """Everything that the steps depend on, besides the campaign file and the code."""
 
     @property
     def digest(self) -> str:
-        """The same for equal steps, in every process."""
+        """Digest of the steps: the same for equal steps, in every process."""
         digest = hashlib.blake2b(digest_size=32)
         for part in (type(self).__name__.encode(), __version__.encode(), self.campaign.fingerprint, *self.follows_from):
             digest.update(len(part).to_bytes(8, "little") + part)
@@ -127,7 +127,7 @@ class Steps(ABC):
 
     @abstractmethod
     def add(self, files: Mapping[str, PCollection], where: Where) -> PCollection:
-        """Add the steps to the files of each input; return (number of the order, (name, number)), all that it counts.
+        """Add the steps to the files of each input; return all counts, as (number of the order, (name, number)).
 
         No side effect.
         """
@@ -138,7 +138,7 @@ class BatchJob(Job):
     """A job on the files of a batch, so that many of them can go through one graph.
 
     Attributes:
-        steps: of its graph.
+        steps: the steps of the job's graph.
     """
 
     steps: Steps
@@ -146,28 +146,28 @@ class BatchJob(Job):
     @property
     @abstractmethod
     def inputs(self) -> Mapping[str, list[BlockFile]]:
-        """The files that it reads, by name."""
+        """The files that the job reads, by the name of their input."""
 
     @property
     def alike(self) -> str:
-        """Digest of its steps: jobs with an equal one may share a graph."""
+        """Digest of the job's steps: jobs with equal digests may share a graph."""
         return self.steps.digest
 
     def order(self, directory: str) -> Order:
-        """Return what the graph is told of this batch."""
+        """Return the order of this batch."""
         return Order(directory)
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        """Return the job as it is in a graph after these."""
+        """Return the job as it runs in one graph after these jobs."""
         return self
 
     @property
     def most(self) -> int:
-        """How many jobs that are alike one graph takes."""
+        """The most jobs with equal steps that one graph takes."""
         return MOST_TOGETHER
 
     def lost(self, sums: Mapping[str, int]) -> Lost:
-        """Return to which streams of earlier batches of the graph this one lost copies of a report."""
+        """Return the streams of earlier batches in the graph that forward a report which this batch drops as a copy."""
         return frozenset()
 
     @property
@@ -175,7 +175,7 @@ class BatchJob(Job):
         return sum(total_records(files) for files in self.inputs.values())
 
     def graph(self, pipeline: beam.Pipeline, place: Place) -> None:
-        # A local directory appears by its renaming, but in a store each object is visible once it is written.
+        # A local directory appears by a rename, but in a store each object is visible once it is written.
         seen = storage.is_remote(place.directory) and not self.to.writer.private
         add_graph([self], [place.directory], pipeline, place, seen)
 
@@ -183,19 +183,19 @@ class BatchJob(Job):
 def add_graph(
     jobs: Sequence[BatchJob], directories: Sequence[str], pipeline: beam.Pipeline, place: Place, seen: bool = False
 ) -> None:
-    """Add the graph of one job, or of several that are alike, to an empty pipeline.
+    """Add the graph of one job, or of several with equal steps, to an empty pipeline.
 
     Args:
-        directories: of each.
-        place: for what they share.
-        seen: whether others see what is in the directory.
+        directories: the directory of each job.
+        place: for the files that the jobs share.
+        seen: whether others can see files in the directories.
     """
     orders = Listed(tuple(job.order(directory) for job, directory in zip(jobs, directories, strict=True)))
     several, files, records = len(jobs) > 1, dict[str, PCollection](), dict[str, int]()
     for name in sorted({name for job in jobs for name in job.inputs}):
         listed = [(number, file) for number, job in enumerate(jobs) for file in job.inputs.get(name, ())]
         records[name] = total_records([file for _, file in listed])
-        # Their spans are spread, so the files need not be.
+        # A later step spreads the spans of files over the workers, so the list of files need not be spread.
         found = pipeline | f"files of {name}" >> beam.Create(
             listed if several else [file for _, file in listed], reshuffle=False
         )
@@ -206,12 +206,12 @@ def add_graph(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job in a graph.
+    """The outcome of a job in a graph.
 
     Attributes:
-        summary: as written; or why there is none.
-        lost: to which batches before it, in the same graph, it lost copies of a report.
-        problem: a sentence if nobody can open the batch.
+        summary: the summary as written; or the exception that says why there is none.
+        lost: as of `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as copies.
+        problem: a sentence, if nobody can open the batch.
     """
 
     summary: HopSummary | Exception
@@ -220,27 +220,27 @@ class Outcome:
 
     @property
     def failure(self) -> Exception | None:
-        """Why it failed; None: it did not, also if too few reports can be forwarded."""
+        """Why the job failed; None: it did not fail. Too few reports to forward are no failure."""
         return self.summary if isinstance(self.summary, Exception) and not isinstance(self.summary, NotYet) else None
 
 
 RunGraph: TypeAlias = Callable[[Sequence[BatchJob]], None]
-"""Runs the graph of jobs that are alike; their counts are in their outputs then."""
+"""Runs the graph of jobs with equal steps, and leaves the counts of each job in its output."""
 
 
 def on_engine(engine: Engine, console: Console | None = None) -> RunGraph:
-    """Return what runs a graph on an engine."""
+    """Return a function that runs a graph on an engine."""
     return partial(_run_graph, engine=engine, console=console)
 
 
 def run_together(jobs: Sequence[BatchJob], run_graph: RunGraph) -> Generator[Outcome, None, None]:
-    """Run jobs with private outputs in one graph, and yield what becomes of each, in their order and as it is done.
+    """Run jobs with private outputs in one graph, and yield the outcome of each, in order, as soon as it is done.
 
-    A release that exceeds a limit is not in the graph. Whoever closes it in between leaves the rest uncharged. Where a
-    graph takes fewer of them, one follows the other.
+    A release that exceeds a limit is left out of the graph. If the caller closes the generator early, the other jobs
+    are not charged. If one graph cannot take all jobs, several graphs run one after another.
 
     Args:
-        jobs: alike, at most MOST_TOGETHER.
+        jobs: jobs with equal steps, at most MOST_TOGETHER.
 
     Raises:
         HushcountError: the graph failed.

@@ -74,7 +74,7 @@ def made_from_in(summary: Mapping[str, Any], name: str) -> str | None:
 def _read(data: Mapping[str, Any], path: str) -> HopSummary:
     given = {name: data[name] for name in _READ if name in data}
     derived = {"senders": told_in(data), "charged": _charged(data), "read_as": digest_of_json(data)}
-    return validated(_SummaryFile, given | derived, path, "is no summary of a hop").root
+    return validated(_SummaryFile, given | derived, path, "is not the summary of a hop").root
 
 
 def _charged(data: Mapping[str, Any]) -> str | None:

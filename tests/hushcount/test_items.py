@@ -189,7 +189,7 @@ def test_what_an_analyst_asks_for_has_one_spelling_in_a_table_too(tmp_path: Path
 
 def test_no_table_of_found_values_holds_another_spelling(tmp_path: Path) -> None:
     (tmp_path / "found.csv").write_text("item\ncafe\u0301\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="is not what hushcount job discover wrote: restore it"):
+    with pytest.raises(FormatError, match="repeated or invalid item: restore the file"):
         read_found_items(str(tmp_path / "found.csv"))
 
 

@@ -194,7 +194,7 @@ def test_detected_items_are_in_the_table_the_summary_and_the_page(collected: Col
         assert all(rows[item]["detected_all"] for item in largest)
         assert all(one["share"] == one["count"] / TOTAL for one in data["largest"])
         assert re.search(rf"{together.sum()} items .*among {len(items)}:", page)
-        assert f"{number} items detected" in page
+        assert f"the {number} items that are detected if each is tested alone" in page
         assert f"{100 * rate:g} %" in page
         assert page.count("<td>yes</td>") == number + together.sum()
         assert (

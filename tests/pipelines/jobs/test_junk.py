@@ -56,6 +56,6 @@ def test_what_cannot_be_opened_is_kept_up_to_the_bound_too(
     assert told.dead_letters["reports"] == {"not_opened": {"kept": 100, "not_kept": 150}}
     assert [(letter.records, letter.not_kept) for letter in list_dead_letters(str(tmp_path / "out"))] == [(100, 150)]
     shown = " ".join(done("repair", "dead-letters", "--input", tmp_path / "out").out.split())
-    assert "replay those that were kept" in shown
+    assert "replay the reports that were kept" in shown
     assert "250" not in shown
     assert "150 reports were not kept: summary.json counts them, and they cannot be replayed" in shown

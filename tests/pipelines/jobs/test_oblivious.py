@@ -220,7 +220,7 @@ def test_tokens_and_addresses_are_checked_before_anything_is_read(made: Chain, t
     refused(*job, "--evaluator", "https://localhost", "--evaluator-token", shared, says=["0600"])
     refused(
         "job", "encode", "--campaign", made.campaign_path, "--values", made.path("clients.txt"), "--out",
-        tmp_path / "e", "--evaluator", "https://localhost", says=["give a directory with its key"],
+        tmp_path / "e", "--evaluator", "https://localhost", says=["give a directory with the evaluator's key"],
     )  # fmt: skip
 
 
