@@ -1,1 +1,1 @@
-"""Parts of pages for people: charts with their tables, text, style. A chart is drawn in the browser, from its table."""
+"""Parts of HTML pages: charts with their tables, text and style. The browser draws a chart from its table."""

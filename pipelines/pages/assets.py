@@ -1,4 +1,4 @@
-"""Style and scripts of a page: files of their own, put into one page that its content security policy lets run."""
+"""Style and scripts of a page: separate files, all put into the page. Its content security policy allows only them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCRIPTS = (
     "svg", "tables", "intervals", "columns", "dots", "parts", "data", "lines", "search", "trend", "drill", "tabs",
     "page",
 )  # fmt: skip
-"""Modules, each after those that it imports."""
+"""Modules; each comes after the modules that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const) ([A-Za-z_]+))", re.MULTILINE)
 
@@ -25,7 +25,7 @@ def style() -> str:
 
 @cache
 def script() -> str:
-    """Return the modules as one: each but the last is a function that returns what it exports."""
+    """Return all modules as one script: each module but the last becomes a function that returns its exports."""
     return "".join(_joined(name, last=name == SCRIPTS[-1]) for name in SCRIPTS)
 
 

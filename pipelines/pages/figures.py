@@ -1,4 +1,4 @@
-"""What a page shows: figures, each a chart and the table that it is drawn from, in panels."""
+"""The content of a page: figures in panels. A figure is a chart and the table that the chart is drawn from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from pipelines.pages.series import Series
 
 Attributes = Mapping[str, str | float | bool | None]
-"""What the browser draws of a row, as attributes of it: False and None are left out."""
+"""The data of a row that the browser draws, as attributes of the row: False and None are left out."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Span:
     """A value with its interval, and the interval that holds for all rows together, if there is one.
 
     Attributes:
-        strong: whether it is marked: detected, or a significant change.
-        path, parent: where it stands in a tree of groups; a row at the top has the parent "".
+        strong: whether the row is marked, as detected or as a significant change.
+        path, parent: the row's place in a tree of groups; a row at the top has the parent "".
     """
 
     value: float
@@ -33,14 +33,14 @@ class Span:
 
     @property
     def attributes(self) -> Attributes:
-        """For the chart "intervals"."""
+        """The attributes for the chart "intervals"."""
         ends = {"low": self.low, "high": self.high, "low-all": self.low_all, "high-all": self.high_all}
         return {"value": self.value, **ends, "strong": self.strong, "path": self.path, "parent": self.parent}
 
 
 @dataclass(frozen=True)
 class Column:
-    """Reports of one hop or stream, its band, in one window, its place; `wrong`: they do not add up."""
+    """Reports of a hop or stream (`band`) in a window (`place`); `wrong`: the numbers do not add up."""
 
     band: str
     place: str
@@ -51,20 +51,20 @@ class Column:
 
     @property
     def attributes(self) -> Attributes:
-        """For the chart "columns"."""
+        """The attributes for the chart "columns"."""
         said = {"band": self.band, "place": self.place, "label": self.label}
         return {**said, "kept": self.kept, "rejected": self.rejected, "wrong": self.wrong}
 
 
 @dataclass(frozen=True)
 class Points:
-    """Where a value was seen: the place of each window, and its count there; None: it has no count."""
+    """The windows in which a value was seen: the place of each, and the value's count there; None: without a count."""
 
     points: tuple[tuple[int, float | None], ...]
 
     @property
     def attributes(self) -> Attributes:
-        """For the chart "dots"."""
+        """The attributes for the chart "dots"."""
         return {"points": json.dumps(self.points)}
 
 
@@ -76,13 +76,13 @@ class Part:
 
     @property
     def attributes(self) -> Attributes:
-        """For the chart "parts"."""
+        """The attributes for the chart "parts"."""
         return {"value": self.value}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its name, its other cells as they are shown, and what is drawn of it; None: nothing is."""
+    """A row of a table: its name, the text of its other cells, and its data for the chart; None: it is not drawn."""
 
     name: str
     cells: tuple[str, ...]
@@ -95,17 +95,17 @@ class Figure:
     """A chart with its table.
 
     Attributes:
-        key: distinguishes it on the page: letters, digits and "-".
-        heading: its name.
-        says: what a reader must know, a paragraph each.
-        chart: how it is drawn; "none": a table alone.
-        heads: of the table's columns.
-        rows: of the table.
-        unit: of the values, "users" or "share".
+        key: identifies the figure on the page: letters, digits and "-".
+        heading: name of the figure.
+        says: paragraphs that a reader must know.
+        chart: kind of chart; "none": only a table.
+        heads: heads of the table's columns.
+        rows: rows of the table.
+        unit: unit of the values, "users" or "share".
         axis: name of the axis of values.
         signed: whether values are changes, drawn as points beside a line.
-        most: how many rows are drawn.
-        drills: whether rows are a tree.
+        most: the most rows that are drawn.
+        drills: whether the rows form a tree.
         windows: for "dots", the names of the places.
     """
 
@@ -125,7 +125,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Trend:
-    """All items over all windows: a search box, lines of the chosen items, and a table of what is drawn."""
+    """All items over all windows: a search box, lines of the chosen items, and a table of these items."""
 
     key: str
     heading: str
@@ -145,7 +145,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Choice:
-    """Figures of which the reader sees one, chosen from a list by its heading."""
+    """Figures that are shown one by one: the reader selects a heading from a list."""
 
     key: str
     label: str
@@ -157,14 +157,14 @@ Block = Figure | Trend | Prose | Choice
 
 @dataclass(frozen=True)
 class Panel:
-    """What belongs together: a campaign, or the comparison of campaigns.
+    """Blocks that belong together: of a campaign, or of a comparison of campaigns.
 
     Attributes:
-        key: distinguishes it on the page.
+        key: identifies the panel on the page.
         title: empty on a page with one panel.
-        plain: the guarantee in plain sentences, which stand under each chart.
-        exact: the same for engineers.
-        blocks: what is shown.
+        plain: the guarantee in plain sentences, which are repeated under each chart.
+        exact: the guarantee in exact terms, for engineers.
+        blocks: the content.
     """
 
     key: str

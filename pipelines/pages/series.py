@@ -16,7 +16,7 @@ from pipelines.pages.text import visible
 _MISSING = -(2**31)
 _MOST = 2**31 - 1
 _FINE = 64.0
-"""Steps in the usual half of an interval: what is rounded away is a hundredth of the standard error."""
+"""Steps in the median half interval of a window: rounding changes a number by about 1 % of its standard error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class Series:
     """Counts with intervals; a count that is not a number is missing.
 
     Attributes:
-        items: their names.
-        windows: their names, the oldest first.
-        reports: in each window.
+        items: names of the items.
+        windows: names of the windows, the oldest first.
+        reports: number of reports in each window.
         count, low, high: float64[items, windows], users.
         first: the places of the items that are drawn first.
     """
@@ -44,10 +44,10 @@ class Series:
 
         The block is the length of a JSON head (uint32, little-endian), the head, and three planes: count, count - low
         and high - count, item by item, each number in steps of its window. Numbers are int32 with the sign as lowest
-        bit, and a plane holds the lowest bytes of all of them first: so the high ones, nearly all 0, take no room.
+        bit. A plane holds the lowest bytes of all numbers first, so the high bytes, nearly all 0, compress to nothing.
         """
         halves = (self.high - self.low) / 2.0
-        # A window in which nothing was counted has no half.
+        # A window without counts has no intervals.
         there = np.isfinite(halves).any(axis=0)
         steps = np.ones(len(self.windows))
         if there.any():

@@ -1,4 +1,4 @@
-"""Text on a page: whatever strangers wrote, it stays text, in one line, and reads in its own direction."""
+"""Text on a page: text of strangers stays text and on one line, and does not change the direction of other text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import html
 import unicodedata
 
 _TURNS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Characters that turn the text after them, and the byte order mark."""
+"""Characters that change the direction of the text after them, and the byte order mark."""
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """Return a text with codes for control characters, line separators and whatever turns the text around it."""
+    """Return a text with codes in place of control characters, line separators and characters that change direction."""
     return "".join(_code(letter) if _is_unseen(letter) else letter for letter in text)
 
 
@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def isolated(text: str) -> str:
-    """Return a text as HTML that does not change the direction of what is beside it."""
+    """Return a text as HTML that does not change the direction of the text beside it."""
     return f"<bdi>{escaped(text)}</bdi>"
 
 

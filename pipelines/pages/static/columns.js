@@ -1,11 +1,11 @@
-// Numbers by window, one band for each series: what went on and what was rejected, and in red what does not add up.
+// Numbers by window, one band for each series: kept and rejected reports; numbers that do not add up are red.
 import { cut, scale, sheet, shown, svg } from "./svg.js";
 
 const BAND = 74;
 const HIGH = 44;
 const WIDEST = 64;
 
-/** Draw rows with band, place, kept, rejected and wrong; each band has a scale of its own. */
+/** Draw rows with band, place, kept, rejected and wrong; each band has its own scale. */
 export function columns(rows, width, { name }) {
   const bands = [...new Set(rows.map((row) => row.band))];
   const places = [...new Set(rows.map((row) => row.place))].sort();

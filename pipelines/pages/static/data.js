@@ -2,7 +2,7 @@
 
 export const MISSING = -(2 ** 31);
 
-/** Return what a block of the page holds: its head, and count, below and above of each item in each window. */
+/** Return the content of a block of the page: its head, and count, below and above of each item in each window. */
 export async function unpacked(block) {
   const letters = atob(block.textContent.trim());
   const packed = new Uint8Array(letters.length);
@@ -29,7 +29,7 @@ function joined(bytes, begin, cells) {
   return numbers;
 }
 
-/** Return one item in all windows where it was counted: window, users, and the ends of the interval. */
+/** Return a point for each window that counted an item: window, reports, users, and the ends of the interval. */
 export function series(data, item) {
   const found = [];
   data.windows.forEach((window, place) => {

@@ -1,4 +1,4 @@
-// Values in time: a row for each, a dot where it was seen, as large as its count.
+// Values over time: a row for each value, and a dot for each window in which it was seen, sized by its count.
 import { ends } from "./columns.js";
 import { cut, namesWidth, scale, sheet, shown, svg } from "./svg.js";
 

@@ -1,7 +1,7 @@
-// Groups within groups: one level is drawn at a time, and buttons lead down and back up.
+// Groups within groups: only one level is drawn, and buttons lead to the levels below and above it.
 import { html } from "./svg.js";
 
-/** Return the rows of the level that is looked at, and let buttons change it; `draw` is called after a change. */
+/** Return a function that returns the rows of the current level. Buttons change the level, and then call `draw`. */
 export function drill(figure, rows, draw) {
   const way = figure.querySelector(".way");
   if (way === null) return () => rows;

@@ -4,7 +4,7 @@ import { FOOT, axis, cut, namesWidth, scale, sheet, shown, svg } from "./svg.js"
 const ROW = 26;
 const ENDS = ["value", "low", "high", "lowAll", "highAll"];
 
-/** Draw rows into a picture of a width. */
+/** Draw rows into a picture of this width. */
 export function intervals(rows, width, { unit, axis: title, signed, name }) {
   const seen = rows.flatMap((row) => ENDS.map((end) => row[end]).filter((value) => typeof value === "number"));
   const least = Math.min(0, ...seen);
@@ -40,7 +40,7 @@ function whisker(low, high, y, cap, kind) {
   return svg("path", { class: kind, d });
 }
 
-// Colour is not all that tells a rise from a fall.
+// Show a rise or a fall by the shape too, not only by colour.
 function point(x, y, row) {
   if (!row.strong) return svg("circle", { cx: x, cy: y, r: 4 });
   const d = row.value > 0 ? `M${x} ${y - 6}l6 11h-12Z` : `M${x} ${y + 6}l6 -11h-12Z`;

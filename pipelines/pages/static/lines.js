@@ -1,4 +1,4 @@
-// Shares of chosen items over windows, each in the band of its intervals.
+// Shares of chosen items over windows: for each item a line, and a band for its intervals.
 import { ends } from "./columns.js";
 import { scale, sheet, shown, svg, ticks } from "./svg.js";
 
@@ -6,7 +6,7 @@ const HIGH = 300;
 const LEFT = 58;
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4"];
 
-/** Draw lines, each {name, points}; `pick` is called with a place under the pointer. */
+/** Draw lines, each {name, colour, points}; `pick` is called with the place of the window under the pointer. */
 export function lines(drawn, names, width, { name, pick }) {
   const shares = drawn.flatMap(({ points }) => points.flatMap((one) => [one.low / one.reports, one.high / one.reports]));
   const least = Math.min(0, ...shares);

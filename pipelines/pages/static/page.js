@@ -1,4 +1,4 @@
-// Draws every figure when it is seen first, and again when its width changes.
+// Draw each figure when it first becomes visible, and again when its width changes.
 import { columns } from "./columns.js";
 import { dots } from "./dots.js";
 import { drill } from "./drill.js";
@@ -14,7 +14,7 @@ const CHARTS = { intervals, columns, dots, parts };
 const prepared = new Map();
 const widths = new Map();
 
-/** Prepare a figure once; return the function that draws it in a width. */
+/** Prepare a figure once; return the function that draws it with a width. */
 async function prepare(figure) {
   const table = document.getElementById(figure.dataset.table);
   if (figure.dataset.chart === "trend") return trend(figure, table);
@@ -42,7 +42,7 @@ async function drawn(figure, width) {
   draw(width);
 }
 
-/** Draw the figures of a part of the page that are seen. */
+/** Draw the visible figures in a part of the page. */
 async function drawAll(part) {
   for (const figure of part.querySelectorAll("figure[data-chart]")) {
     const width = Math.floor(figure.querySelector(".picture").clientWidth);
@@ -73,7 +73,7 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => unfold(false));
 document.documentElement.dataset.ready = "yes";
-// What is not seen yet is prepared now, so that it can be drawn at once for a printer.
+// Prepare the figures that are not visible yet, so that they can be drawn at once for a printer.
 const idle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 200));
 idle(() => {
   for (const figure of document.querySelectorAll("figure[data-chart]")) {

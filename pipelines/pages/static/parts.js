@@ -1,7 +1,7 @@
-// A whole and its parts, as one bar: a budget, what is spent of it and what is left.
+// A whole and its parts as one bar, such as a budget with its spent and its remaining part.
 import { sheet, shown, svg } from "./svg.js";
 
-/** Draw rows with a value each, and a line for each in words. */
+/** Draw the value of each row as a part of the bar, and below it a line of text for each row. */
 export function parts(rows, width, { name }) {
   const whole = rows.reduce((sum, row) => sum + row.value, 0) || 1;
   const picture = sheet(width, 40 + 22 * rows.length, name);

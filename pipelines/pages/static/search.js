@@ -1,9 +1,9 @@
-// A box that searches items, its list of matches, and the chosen ones: the pattern "combobox with a list" of ARIA.
+// A search box for items, with its list of matches: the ARIA pattern "combobox with a list".
 import { html } from "./svg.js";
 
 const SHOWN = 12;
 
-/** Return the first places whose name holds the text, those that begin with it first, and how many there are. */
+/** Return the first places with the text in their name, names that begin with it first, and the number of matches. */
 export function matches(lowered, text) {
   const wanted = text.trim().toLowerCase();
   const [begins, holds] = [[], []];
@@ -18,7 +18,7 @@ export function matches(lowered, text) {
   return { places: [...begins, ...holds].slice(0, SHOWN), number };
 }
 
-/** Let a box, its list and its live region choose among data.items; `choose` is called with a place. */
+/** Let a user choose among data.items by a box, its list and its live region; `choose` is called with a place. */
 export function searchBox(data, { box, list, said }, choose) {
   let active = -1;
   const options = () => [...list.children];

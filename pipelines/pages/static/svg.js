@@ -19,7 +19,7 @@ export function html(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Return a picture of a size, named for readers of screens. */
+/** Return a picture of this size, with a name for screen readers. */
 export function sheet(width, height, name) {
   return svg("svg", { role: "img", "aria-label": name, viewBox: `0 0 ${width} ${height}`, width, height });
 }
@@ -60,7 +60,7 @@ export function widthOf(text) {
   return PEN.measureText(text).width;
 }
 
-/** Cut a text to a width in pixels, by letters and not within one. */
+/** Cut a text to a width in pixels, between characters and never within one. */
 export function cut(text, width) {
   if (text.length < 500 && widthOf(text) <= width) return text;
   const letters = [...text].slice(0, 200);
@@ -69,13 +69,13 @@ export function cut(text, width) {
   return `${letters.slice(0, most).join("")}…`;
 }
 
-/** Return how wide the names of rows are in a picture: the longest of them, or a part of the picture. */
+/** Return the width for the names of rows: the width of the longest name, but at most a part of the picture. */
 export function namesWidth(rows, width) {
   const most = Math.round(width * 0.38);
   return Math.min(most, Math.ceil(Math.max(...rows.map((row) => widthOf(row.name.slice(0, 200))))));
 }
 
-/** Return the axis below a picture: lines up through it, numbers, and their unit. */
+/** Return the axis below a picture: grid lines through the picture, numbers, and a title. */
 export function axis(x, [least, most], [left, right], foot, unit, title) {
   const room = Math.max(2, Math.floor((right - left) / 90));
   const parts = [svg("path", { class: "line", d: `M${left} ${foot}H${right}` })];

@@ -1,7 +1,7 @@
 // A chart is drawn from its table, so that both always say the same.
 import { html } from "./svg.js";
 
-/** Return the rows of a table as objects: numbers where an attribute is one, and the row itself. */
+/** Return the rows of a table as objects: the row itself, its name, and its attributes, as numbers if they are. */
 export function rowsOf(table) {
   return [...table.tBodies[0].rows].map((row) => {
     const facts = { row, name: row.cells[0].textContent };
@@ -12,7 +12,7 @@ export function rowsOf(table) {
   });
 }
 
-/** Write rows of texts into a table, the first cell of each as its head. */
+/** Write rows of texts into a table; the first cell of a row is its head. */
 export function fill(table, heads, rows) {
   table.tHead.replaceChildren(html("tr", {}, ...heads.map((head) => html("th", { scope: "col" }, head))));
   table.tBodies[0].replaceChildren(

@@ -1,4 +1,4 @@
-// Panels of which one is seen: tabs of ARIA with arrow keys. In print, and without scripts, all are seen.
+// ARIA tabs with arrow keys: one panel is visible. In print, and without scripts, all panels are visible.
 
 /** Make tabs of a list of links to panels; `opened` is called with each panel that is shown. */
 export function tabs(list, opened) {

@@ -1,4 +1,4 @@
-// The figure of all items over windows: search, chosen items, lines, and a table of what is drawn.
+// The figure of all items over windows: search, chosen items, their lines, and a table of the chosen items.
 import { series, unpacked } from "./data.js";
 import { lines } from "./lines.js";
 import { searchBox } from "./search.js";
@@ -8,7 +8,7 @@ import { fill } from "./tables.js";
 const MOST = 6;
 const CHIP = 260;
 
-/** Prepare a figure; return the function that draws it in a width. */
+/** Prepare a figure; return the function that draws it with a width. */
 export async function trend(figure, table) {
   const data = await unpacked(document.getElementById(figure.dataset.source));
   const part = (name) => figure.querySelector(`.${name}`);
