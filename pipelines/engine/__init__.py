@@ -1,1 +1,1 @@
-"""Engines: which Beam runner executes a job, what must be there first, and why a job failed."""
+"""Engines: run a job on a Beam runner, check first what the runner needs, and say why a job failed."""

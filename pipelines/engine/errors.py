@@ -1,8 +1,8 @@
 """Say in one line why a job failed. The line holds no value of a report, though a worker's exception may quote one.
 
 For a foreign exception the line has only its type, the step and the place in the code. Engines with separate workers
-pass on the text that Python prints for an exception. Only the text before the first exception's message is surely
-Python's: the message and all that follows may come from a report, even if they look like a stack.
+pass on the text that Python prints for an exception. Only the text before the first exception's message is certain to
+come from Python: the message and all that follows may come from a report, even if they look like a stack.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HOME = Path(__file__).parents[2]
 
 
 def root(error: BaseException, steps: Collection[str] = ()) -> str:
-    """Return one line: why a job failed, without Beam's stack; `steps` are full names of the graph's steps."""
+    """Return in one line why a job failed, without Beam's stack; `steps` are the full names of the graph's steps."""
     text, frames = str(error), [(frame.filename, str(frame.lineno)) for frame in extract_tb(error.__traceback__)]
     first = (text.strip().splitlines() or [""])[0]
     known = [said for said in (LOST, *REMEDIES) if said in first]

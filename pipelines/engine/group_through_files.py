@@ -50,7 +50,7 @@ Extent = tuple[str, int, int]
 class GroupThroughFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block) in, (place, iterable of its blocks) out. The next step must read the iterable, and only once.
 
-    If the input is a dict of such collections, the output is (place, dict of iterables), as of `beam.CoGroupByKey`.
+    If the input is a dict of such collections, the output is (place, dict of iterables), as from `beam.CoGroupByKey`.
 
     Args:
         spill: existing local directory for the blocks, which the caller removes later; None: through the engine.

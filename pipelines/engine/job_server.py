@@ -30,7 +30,7 @@ REMEDIES = {
     "Service failed to start up": "the job server ended right after its start: it needs Java 11 or newer and free "
     "ports; or give another job server with --flink_job_server_jar or --prism_location",
 }
-"""What to do, by the first words of Beam's error when a runner cannot send a job."""
+"""Cures, by the first words of Beam's error if a runner cannot send a job."""
 
 
 def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def ready(runner: str, options: PipelineOptions) -> tuple[str, ...]:
         _require_listener(endpoint)
     elif short == "portable":
         raise UsageError(
-            f"runner {runner} needs --job_endpoint=HOST:PORT after --: the job server that it sends jobs to"
+            f"runner {runner} needs --job_endpoint=HOST:PORT after --, the address of the job server for its jobs"
         )
     elif short == "prism":
         _require_prism(options.view_as(PrismRunnerOptions).prism_location)

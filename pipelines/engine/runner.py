@@ -38,7 +38,7 @@ class Engine:
 
     Attributes:
         runner: a Beam runner's name, or "FnApiRunner" for the embedded one.
-        options: further Beam options, as on its command line.
+        options: further Beam options, as on Beam's command line.
     """
 
     runner: str = "FnApiRunner"
@@ -57,8 +57,8 @@ class Engine:
     def spill(self, directory: str) -> Iterator[str | None]:
         """Yield a temporary local directory for blocks between steps; None: blocks go through the engine.
 
-        If `directory` is local, the temporary one is inside it, because it has room and all workers reach it. If it is
-        in a store, the workers of any engine but the embedded one may share no disk, so the result is None.
+        If `directory` is local, the temporary directory is inside it, because it has room and all workers reach it. If
+        `directory` is in a store, only the embedded engine gets a directory: other workers may share no disk.
         """
         remote = storage.is_remote(directory)
         if remote and not self.embedded:

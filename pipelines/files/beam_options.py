@@ -1,4 +1,4 @@
-"""Beam's options, as on its command line: check them, and pass them to its file systems."""
+"""Check Beam's options, which are written as on its command line, and pass them to Beam's file systems."""
 
 from __future__ import annotations
 

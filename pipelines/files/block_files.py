@@ -34,7 +34,7 @@ def find_files(directory: str, kind: Kind) -> list[BlockFile]:
     """Return the block files of a directory.
 
     Raises:
-        UsageError: a header is damaged, or a file is longer than its header says or of another kind; it names the file.
+        UsageError: names a file with a damaged header, with more bytes than its header says, or of another kind.
     """
     return [block_file(path, size, kind) for path, size in storage.list_files(directory, SUFFIX)]
 

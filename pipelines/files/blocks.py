@@ -26,16 +26,16 @@ class ReadFiles(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
 
     Out: a dict of `blocks`, `counts` and `dead`.
 
-    Dropped, with a count in `counts`: all records of a file with another campaign (wrong_campaign) or record length
-    (wrong_length) in its header; they go to `dead` without their first `strip` bytes, which are metadata. Also records
-    that a failed checksum (corrupt_block) or a cut file (truncated) has lost.
+    If a file's header has another campaign (wrong_campaign) or record length (wrong_length), all its records are
+    dropped, and go to `dead` without their first `strip` bytes, which are metadata. Records are also lost by a failed
+    checksum (corrupt_block) or a cut file (truncated). `counts` has the number of each reason.
 
     Args:
         campaign: fingerprint that the files must have.
         record_bytes: length that the records must have.
-        strip: how many leading bytes of a record never go to the dead letter.
-        leaves_out: if a file cannot be read: True leaves it out and does not count it as received, so that only its
-            batch is refused; False makes the graph fail.
+        strip: number of leading bytes of a record that never go to the dead letter.
+        leaves_out: what happens if a file cannot be read. True: the file is left out and not counted as received, so
+            that only its batch is refused. False: the graph fails.
     """
 
     def __init__(self, campaign: bytes, record_bytes: int, strip: int, leaves_out: bool = False) -> None:
@@ -90,7 +90,7 @@ class _ReadSpan(beam.DoFn):
             for index in range(start, stop):
                 records = header.block_records(index)
                 block = read_block(stream, header, index)
-                # After the read: records that cannot be read do not count as received.
+                # Count after the read, because records that cannot be read do not count as received.
                 yield TaggedOutput("counts", ("received", records))
                 if block is None:
                     yield TaggedOutput("counts", rejected("corrupt_block", records))

@@ -1,4 +1,4 @@
-"""CSV files that are read back exactly. A spreadsheet takes no text in them for a formula, no decimals for thousands.
+"""CSV files that are read back exactly, and that no spreadsheet misreads: text as a formula, 1.234 as 1234.
 
 The writer puts an apostrophe before a sign that can begin a formula: at the start of a cell, and after any character
 that a spreadsheet may take for the end of a cell. Where the comma is the decimal mark, spreadsheets cut lines at
@@ -19,7 +19,7 @@ from hushcount.errors import FormatError
 from hushcount.formats.lines import fault_of_encoding, require_fit
 
 Cell = str | float | bool | None
-# The full-width forms too: some spreadsheets treat them like the ASCII signs.
+# These include the full-width forms: some spreadsheets treat them like the ASCII signs.
 _SIGNS = "=+\\-@\t\r\uff1d\uff0b\uff0d\uff20"
 _BEGIN = "((?:^|[;,|\t\r\n])[\"']*)"
 _FORMULA = re.compile(f"{_BEGIN}(?=[{_SIGNS}])")
@@ -58,7 +58,7 @@ def text_of(cell: str) -> str:
 
 
 def csv_header(raw: bytes, name: str) -> list[str]:
-    """Return the column names of a CSV file, which may be cut after them; raises FormatError as `csv_rows`."""
+    """Return the column names of a CSV file, which may end after its header; raises FormatError as `csv_rows`."""
     with _in_a_sentence(name):
         return list(_reader(raw, name).fieldnames or ())
 

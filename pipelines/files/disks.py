@@ -41,7 +41,7 @@ def listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
 
 
 def listed_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """As `storage.list_from`; what cannot be read is left out, as in `listed`."""
+    """As `storage.list_from`; files and folders that cannot be read are left out, as in `listed`."""
     for folder in _folders(directory, depth):
         wanted = first(os.path.relpath(folder, directory))
         try:
@@ -90,9 +90,9 @@ def put_absent(path: str, data: bytes) -> bool:
     except OSError as error:
         # Only the error of a link has a second file name.
         if error.filename2 is not None and error.errno in _NO_LINKS:
-            raise UsageError(f"{directory} is on a file system without hard links: put the store on another") from None
+            raise UsageError(f"{directory} is on a file system without hard links: move the store to another") from None
         raise
-    # Sync also the file of another writer: the caller builds on it.
+    # Also sync a file that another writer put, because the caller relies on it.
     sync(directory)
     return is_mine
 

@@ -1,8 +1,8 @@
-"""A lease tells other processes that its holder is at work, so that they do not do the same. It decides nothing.
+"""A lease tells other processes that its holder is at work, so that they do not repeat the work. It decides nothing.
 
 A lease is a file with a counter, which its holder raises every 20 seconds. Another process takes the lease over if, by
-its own timer, the counter has not moved for three minutes. On the holder's machine it does so at once if the holder's
-process has ended. Deleting a lease is always allowed.
+its own timer, the counter has not moved for three minutes. A process on the holder's machine takes it over at once if
+the holder's process has ended. Deleting a lease is always allowed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lease(Part):
 
     Attributes:
         carries: digests of the kinds of jobs that the holder carries out for others.
-        boot: id of the last start of the holder's machine, and of the process namespace; empty: unknown.
+        boot: ids of the machine's boot and of the holder's process namespace; empty: unknown.
         process: number and start time of the holder's process; empty: unknown.
     """
 
@@ -52,7 +52,7 @@ class Lease(Part):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds between raises, until a still lease is free, between looks, and for a holder to do what it is asked."""
+    """Seconds: between raises, until an unchanged lease is free, between looks, and for a holder to do a request."""
 
     raised: float = _RAISED_SECONDS
     still: float = _STILL_SECONDS
@@ -154,7 +154,7 @@ def _await(path: str, busy: Callable[[str], HushcountError], wait: bool, times: 
 
 
 def _raise(path: str, lease: Lease, over: threading.Event, seconds: float) -> None:
-    """Raise the counter until the block is over or another run took the lease over; after a store's failure, go on."""
+    """Raise the counter until the block is over or another run took the lease over; try again after a failure."""
     counter = lease.counter
     while not over.wait(seconds):
         with suppress(HushcountError, OSError):
@@ -186,7 +186,7 @@ def _is_here(lease: Lease) -> bool:
 
 
 def _boot() -> str:
-    """Return the ids of this start of the machine and of this process namespace; empty: the system tells neither."""
+    """Return the ids of this boot of the machine and of this process namespace; empty: the system does not tell."""
     try:
         return f"{_BOOT.read_text().strip()}-{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:

@@ -13,10 +13,10 @@ from pipelines.files import permissions, storage
 
 
 def move_directory(source: str, target: str, last: str) -> None:
-    """Move all files of a directory, the file named `last` after the others. Without a source do nothing.
+    """Move all files of a directory, the file named `last` after the others. If there is no source, do nothing.
 
-    On one disk, the move is one step, with the permissions of the target's parent. Otherwise it goes file by file. A
-    second call, also of another process, then completes what a killed call began. Two calls at once do no harm, because
+    On one disk, the move is one step, with the permissions of the target's parent. Otherwise the files move one by one.
+    If a call is killed, another call, also by another process, moves the rest. Two calls at once do no harm, because
     they move the same files.
     """
     if storage.is_remote(source) or storage.is_remote(target) or not _renamed(Path(source), Path(target)):
@@ -29,7 +29,7 @@ def move_directory(source: str, target: str, last: str) -> None:
 
 
 def move_file(source: str, target: str) -> None:
-    """Move a file, and replace the target if it exists. Without a source do nothing.
+    """Move a file, and replace the target if it exists. If there is no source, do nothing.
 
     Two calls at once do no harm: if the source vanishes, the other call has moved it.
     """
@@ -51,7 +51,7 @@ def _renamed(source: Path, target: Path) -> bool:
         permissions.share_tree(source, target.parent)
         os.rename(source, target)
     except FileNotFoundError:
-        # Another process has moved it in the meantime.
+        # Another process has moved the source in the meantime.
         return True
     except OSError as error:
         if error.errno != errno.EXDEV:

@@ -1,4 +1,4 @@
-"""Orders: what a Beam graph does for each batch. Elements of a batch are in the Beam window of its order's number.
+"""Orders: what a Beam graph does for each batch. The Beam window of an element is the number of its batch's order.
 
 So one graph can process many batches, and each batch keeps its own keys, permutation, cap, counts and directory.
 """
@@ -17,7 +17,7 @@ from apache_beam.typehints import with_input_types, with_output_types
 from pipelines.files import storage
 
 MOST_TOGETHER = 128
-"""The most batches whose reports are compared with each other: those with the same number // MOST_TOGETHER."""
+"""The most batches that are compared with each other: those with equal number // MOST_TOGETHER."""
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,12 @@ def new_file(path: str) -> IO[bytes]:
 
 
 def mode_in(folder: Path) -> int:
-    """Return the mode of a new file in a folder: the group may read the file if the folder shares."""
+    """Return the mode of a new file in a folder: 0640 if the folder shares with its group, else 0600."""
     return 0o640 if _shares(folder) else 0o600
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder and its missing parents, each with the readers of the folder above it.
+    """Make a folder and its missing parents, each readable by the readers of the folder above it.
 
     Raises:
         OSError: a folder cannot be made.
@@ -70,7 +70,7 @@ def share_as_parent(folder: Path) -> None:
 
 
 def share_tree(made: Path, parent: Path) -> None:
-    """Give a file or folder that will move below `parent` the group and modes as if it had been made there.
+    """Before a file or folder moves below `parent`, give it the group and modes of one that was made there.
 
     Raises:
         OSError: this user is not a member of the parent's group; the error names the file.

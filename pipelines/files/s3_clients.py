@@ -20,13 +20,13 @@ SECONDS = 60.0
 
 @lru_cache(maxsize=2)
 def _made(options: PipelineOptions, process: int, period: float) -> Client:
-    # Keys of the cache only: a forked process must not share connections, and each period gets a new client.
+    # These arguments are only keys of the cache: a forked process and each new period must get a new client.
     del process, period
     return Client(options)
 
 
 def _shared(options: PipelineOptions) -> Client:
-    """Return a copy of Beam's client, because it caches its last read; the boto3 client inside is shared by threads."""
+    """Return a copy of Beam's client, which caches its last read; all copies share one boto3 client, as threads may."""
     return copy(_made(options, os.getpid(), MACHINE.steady() // SECONDS))
 
 

@@ -75,7 +75,7 @@ def list_files(directory: str, suffix: str) -> list[tuple[str, int]]:
 
 
 def list_tree(directory: str, pattern: str) -> list[tuple[str, int]]:
-    """Return path and size of the files below a directory whose paths there match a pattern such as `*/*.json`, sorted.
+    """Return path and size, sorted, of the files below a directory that match a pattern such as `*/*.json`.
 
     A star does not match a slash. The list is empty if the directory does not exist.
     """
@@ -93,9 +93,9 @@ def list_dated(directory: str, pattern: str) -> list[tuple[str, int, float]]:
 
 
 def list_from(directory: str, depth: int, first: Callable[[str], str]) -> Iterator[tuple[str, int, float]]:
-    """Yield what `list_dated` does for all files below each folder at `depth` below a directory, without early names.
+    """Yield path, size and time, as `list_dated`, of all files below each folder at `depth` below a directory.
 
-    `first` takes the path of such a folder and returns the first wanted name in it; earlier names may be yielded too.
+    `first` takes the path of such a folder and returns the first wanted name in it; earlier names may be left out.
     """
     yield from (_stores().listed_from if is_remote(directory) else disks.listed_from)(directory, depth, first)
 
@@ -105,7 +105,7 @@ def _listed(directory: str, pattern: str) -> Iterator[tuple[str, int, float]]:
 
 
 def store_time(path: str) -> datetime | None:
-    """Return the time by the clock of a path's store; None: a disk, which has this machine's clock, or no clock.
+    """Return the time by the clock of a path's store; None: the path is on a disk, or the store does not tell it.
 
     Raises:
         StorageError: the store cannot be reached.
@@ -120,9 +120,9 @@ def open_read(path: str) -> IO[bytes]:
     """Open a file to read its bytes as stored: no ending of a name causes decompression.
 
     Raises:
-        OSError: it is missing, may not be read, or is local and not a regular file.
+        OSError: the file is missing, may not be read, or is local and not a regular file.
         StorageError: a store's client failed in some other way.
-        UsageError: its store cannot be reached.
+        UsageError: the file's store cannot be reached.
     """
     if not is_remote(path):
         return reading.open_regular(Path(path))
@@ -184,7 +184,7 @@ def put_absent(path: str, data: bytes) -> bool:
     """Write a file in one step unless its name is taken; return whether this call wrote it. The file is then durable.
 
     If the answer of a store or of a network file system is lost, this call may have written the file although it
-    returns False or raises. A caller that puts an id into the file can read there who wrote it.
+    returns False or raises. A caller can put an id into the file, and read the file to see who wrote it.
 
     Raises:
         UsageError: the file system has no hard links, or the store cannot refuse a name that is taken.
@@ -212,8 +212,8 @@ def make_directory(path: str) -> None:
     """Make a local directory and its parents; a store has no directories.
 
     Raises:
-        StorageError: it would be in the hidden directory of a stopped job. That directory is gone, and a worker that
-            still runs must not make it again.
+        StorageError: the directory would be in the hidden directory of a stopped job. That one is gone, and a worker
+            that still runs must not make it again.
     """
     if path and not is_remote(path) and not exists(path):
         hidden = [parent for parent in (Path(path), *Path(path).parents) if parent.name.endswith(PARTIAL)]
@@ -226,7 +226,7 @@ def read_json(path: str, most: int = reading.RECORD_BYTES) -> dict[str, Any]:
     """Read a JSON object that one of our jobs wrote; another party may have replaced it.
 
     Raises:
-        UsageError: missing, longer than `most` bytes, or not a JSON object.
+        UsageError: the file is missing, longer than `most` bytes, or not a JSON object.
     """
     try:
         raw = read_bytes(path, most)
@@ -239,7 +239,7 @@ def write_json(path: str, data: dict[str, Any], most: int = reading.RECORD_BYTES
     """Write a JSON object that `read_json` can read with the same limit.
 
     Raises:
-        StorageError: it would be longer than `most` bytes; nothing is written.
+        StorageError: the file would be longer than `most` bytes; nothing is written.
     """
     raw = json_bytes(data)
     if len(raw) > most:
@@ -271,7 +271,7 @@ def remove(path: str) -> None:
 
 
 def remove_directory(path: str) -> None:
-    """Delete a directory and all in it; in a store, all objects whose names begin with it. Raises as `remove`."""
+    """Delete a directory and all in it; in a store, all objects below it. Raises as `remove`."""
     if is_remote(path):
         if holds_objects(path):
             with client(path, "delete"):
@@ -288,17 +288,17 @@ def remove_empty(path: str) -> None:
 
 
 def list_objects(path: str) -> list[str]:
-    """Return the files below a local directory, or the objects of a store whose names begin with it, sorted."""
+    """Return the files below a local directory, or the objects below a directory of a store, sorted."""
     return sorted(file for file, _, _ in _listed(path, "**"))
 
 
 def holds_objects(path: str) -> bool:
-    """Return whether a store has objects whose names begin with this directory."""
+    """Return whether a store has objects below this directory."""
     return any(_stores().listed(path, "**", 1))
 
 
 def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
-    """Write a file below `root` and return when it is durable: by a store's answer, or by syncs of a local disk."""
+    """Write a file below `root` and return when it is durable; a local file is synced with its folders."""
     write_whole(path, parts)
     if not is_remote(path):
         between = [folder for folder in Path(path).parents if folder.is_relative_to(Path(root).parent)]
@@ -307,7 +307,7 @@ def write_durably(root: str, path: str, parts: Iterable[bytes]) -> None:
 
 
 def probe(folder: str) -> None:
-    """Raise if a folder of the store cannot be reached or, if it is local, cannot be written."""
+    """Raise an error if a folder of the store cannot be reached, or is local and cannot be written."""
     if is_remote(folder):
         holds_objects(folder)
         return

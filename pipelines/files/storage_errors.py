@@ -1,4 +1,4 @@
-"""Turn any exception of a store's client into a one-line StorageError, and keep its log quiet."""
+"""Turn any exception of a store's client into a one-line StorageError, and keep the client's log quiet."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def put_to_gcs(path: str, data: bytes) -> bool:
 
 
 def open_in_s3(path: str) -> IO[bytes] | None:
-    """Open an object; None: it is not there."""
+    """Open an object; None: the object does not exist."""
     from apache_beam.io.aws.s3io import parse_s3_path
 
     bucket, key = parse_s3_path(path)

@@ -28,7 +28,7 @@ from pipelines.files.store_requests import (
 )
 
 _EXTRAS = {"gs": "gcp", "s3": "aws"}
-"""The extra of apache-beam that each store needs."""
+"""The pip extra of apache-beam that each store needs."""
 _S3_CLIENT = "boto3"
 
 
@@ -39,7 +39,7 @@ def reached(path: str) -> Any:
         UsageError: the store is unknown, or its client is not installed; the message has the cure.
     """
     scheme = FileSystems.get_scheme(path)
-    # Beam's file systems of stores need options before their first use. The engine of a job sets its own, which stay.
+    # Beam's file systems of stores need options before their first use. Options that a job's engine has set stay.
     if FileSystems._pipeline_options is None:
         FileSystems.set_options(PipelineOptions([]))
     known = scheme in {system.scheme() for system in FileSystem.get_all_subclasses()}
@@ -56,7 +56,7 @@ def reached(path: str) -> Any:
 
 @contextmanager
 def asked(path: str) -> Iterator[Any]:
-    """Yield Beam's file systems to ask what is there; turn any exception of a store's client into one sentence."""
+    """Yield Beam's file systems for a query; turn any exception of a store's client into one sentence."""
     systems = reached(path)
     try:
         with silent_clients(), client(path, "reach"):
@@ -111,7 +111,7 @@ def created(path: str) -> IO[bytes]:
 
 
 def delete(path: str) -> None:
-    """Delete an object, or all below a directory that ends in a slash."""
+    """Delete an object; if the path ends in a slash, delete all objects below it."""
     # Beam treats the path as a pattern.
     reached(path).delete([path if path.endswith("/") else glob.escape(path)])
 

@@ -1,4 +1,4 @@
-"""The input of one shuffle: its segments by name and digest. The shuffler reads it as other hops read a summary."""
+"""The input of one shuffle: its segments by name and digest. The shuffler reads this in place of a summary."""
 
 from __future__ import annotations
 

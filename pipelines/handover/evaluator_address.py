@@ -47,7 +47,7 @@ class Evaluator:
             # Refuse a wrong address now, not after the reports are opened.
             Site(self.source)
         elif self.token is not None:
-            raise UsageError(f"evaluator {self.source} is a key, not an address: a key needs no token, leave it out")
+            raise UsageError(f"evaluator {self.source} is a key, not an address, and needs no token: remove the token")
 
     @property
     def is_address(self) -> bool:
@@ -76,7 +76,7 @@ class Evaluator:
         return reference.read_evaluator().evaluate
 
     def require(self, campaign: Campaign) -> None:
-        """Try one evaluation of random bytes, before a release is drawn or a batch opened that nobody could verify.
+        """Ask for one evaluation of random bytes, so that no release is drawn or batch opened that nobody can verify.
 
         Raises:
             Unanswered, UsageError, RetiredKey: as `ask` and the function that it returns.
@@ -134,7 +134,7 @@ def read_token(reference: str) -> str:
 
 
 def read_secret_text(reference: str, what: str) -> str:
-    """Return the text in a private file, env:NAME or gcp-secret://NAME, without space around it; empty: no text.
+    """Return the text in a private file, env:NAME or gcp-secret://NAME, stripped of space; empty: there is no text.
 
     Raises:
         UsageError, HushcountError: the text cannot be read; the error shows no part of the text.

@@ -19,7 +19,7 @@ def listed_as(path: str) -> ListedFile:
 
 
 def fault_of(path: str, expected_bytes: int, digest: str) -> str | None:
-    """Return how a file differs from this length and digest, with which it was written; None: it does not differ.
+    """Return how a file differs from the length and digest that it was written with; None: it does not differ.
 
     Raises:
         UsageError: the file cannot be read now, so its content is unknown.
@@ -38,6 +38,6 @@ def listed_files(directory: str, folders: Iterable[str]) -> dict[str, tuple[List
 
 
 def all_files(directory: str) -> list[tuple[str, int]]:
-    """Return path and size of all files of a directory, whatever their names are."""
+    """Return path and size of all files of a directory, with any name."""
     # A store may have an object in a directory's place.
     return [(path, size) for path, size in storage.list_files(directory, "") if not path.endswith("/")]

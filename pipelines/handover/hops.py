@@ -81,7 +81,7 @@ def outputs(deployment: Deployment, folder: str, campaign: str) -> Iterator[tupl
 
 
 def all_outputs(deployment: Deployment, folder: str) -> dict[str, list[Batch]]:
-    """Return the batches with an output in a folder, by campaign, by one listing."""
+    """Return, for each campaign, the batches with an output in a folder, from one listing."""
     found: dict[str, list[Batch]] = defaultdict(list)
     for path, _ in storage.list_tree(deployment.folder(folder), f"*/*/{SUMMARY}"):
         campaign, name = path.split("/")[-3:-1]

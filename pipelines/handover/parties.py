@@ -36,7 +36,7 @@ def batch_name(directory: str) -> str:
 
 
 def hand_on(directory: str, to: Output, folders: Iterable[str], summary: HopSummary) -> HopSummary:
-    """Write the summary of an output last, which marks the output as complete; sign it if there is a key.
+    """Write the summary of an output, signed if there is a key. This comes last: it marks the output as complete.
 
     A private output is not signed here, but when it is handed to another party.
 

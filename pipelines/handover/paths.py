@@ -30,7 +30,7 @@ class Batch:
 
     @property
     def file(self) -> tuple[int, str]:
-        """Epoch and fingerprint: the key of its campaign file."""
+        """Epoch and fingerprint, which identify the campaign file."""
         return self.epoch, self.fingerprint
 
     @property
@@ -49,7 +49,7 @@ class Batch:
 
 @dataclass(frozen=True, order=True)
 class WindowPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments. It holds manifests, and a folder for each stream.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments: a folder with manifests, and a folder a stream.
 
     Attributes:
         file: EPOCH-FINGERPRINT of the campaign file.

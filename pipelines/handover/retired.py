@@ -25,7 +25,7 @@ REASON: Reason = "retired_key"
 
 
 class CountedRetired(RetiredKey):
-    """The `reports` sealed to a destroyed key were counted, and `summary` was written."""
+    """All reports sealed to a destroyed key were counted; `reports` is their number, `summary` was written."""
 
     def __init__(self, message: str, id: str, reports: int, summary: HopSummary) -> None:
         super().__init__(message, id)

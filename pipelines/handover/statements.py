@@ -1,9 +1,9 @@
 """Messages of a party about a hop: a statement to the readers of its output, a receipt to the writer of its input.
 
 No party reads another party's log. A party writes a statement after the hop's `done` entry, and the statement names
-that entry. It writes a receipt after the first hop that read an output; a receipt has no reasons and no results.
-Statements and receipts are signed if hand-overs are. They lie in `stated/PARTY` and `receipts/PARTY`. Other parties may
-read these folders, or get copies of them.
+that entry. A party writes a receipt after its first hop that read an output; a receipt has no reasons and no results.
+Statements and receipts are signed if hand-overs are. Their folders are `stated/PARTY` and `receipts/PARTY`. Other
+parties may read these folders, or get copies of them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Statement(Part):
         summary: digest of the summary of that hop; null: the batch had nothing for the hop.
         streams: counts of the hop; empty in a receipt.
         taken: in a receipt, how many records the party took.
-        after: the last entry of the party's log before this was written.
+        after: the entry of the party's log after which this was written.
     """
 
     format: Literal[1] = 1
@@ -177,7 +177,7 @@ def read(
             try:
                 said = _read(path, keys, kind)
             except (FormatError, SignatureError, OSError) as error:
-                # A writer there can leave something other than a file; that must not stop the reader.
+                # Another party may have put something other than a file there; that must not stop the reader.
                 problems.append(told(error))
                 continue
             if (said.kind, said.party, said.campaign, said.name) == (kind, party, campaign, name):

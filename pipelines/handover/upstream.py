@@ -61,8 +61,8 @@ def read_upstream(
     if summary.fingerprint != campaign.fingerprint.hex():
         raise UsageError(
             f"input directory {directory} is of campaign {summary.campaign} with fingerprint "
-            f"{summary.fingerprint}, the campaign file has {campaign.fingerprint.hex()}: give the file it "
-            "was made with"
+            f"{summary.fingerprint}, the campaign file has {campaign.fingerprint.hex()}: give the campaign file that "
+            "the input was made with"
         )
     require_place(directory, summary, campaign, bool(signed_by))
     if signed_by and folder:
@@ -84,10 +84,11 @@ def placed_manifest(data: bytes, path: str, folder: WindowPath) -> Manifest:
 
 
 def senders_of(window: str, segments: Collection[str]) -> Senders:
-    """Return how a window's senders were told apart: the weakest way in its manifests, and keys in names of segments.
+    """Return how a window's senders were told apart, by its manifests and by the token keys in names of segments.
 
     Args:
-        segments: STREAM/FILE. A segment in no manifest counts as the weakest way; all do if a manifest is invalid.
+        segments: STREAM/FILE. A segment in no manifest counts as told apart in the weakest way; so do all segments if a
+            manifest is invalid.
     """
     named: dict[str, Authentication] = {}
     for path, _ in storage.list_files(window, SUFFIX):
@@ -123,4 +124,4 @@ def check_complete(
     if found < forwarded or (exact and found > forwarded):
         verb = "a file is missing" if found < forwarded else "a file was added"
         job = COMMANDS.get(upstream.hop, upstream.hop)
-        raise UsageError(f"the {stream} files hold {found} records, hushcount job {job} wrote {forwarded}: {verb}")
+        raise UsageError(f"the {stream} files hold {found} records, but hushcount job {job} wrote {forwarded}: {verb}")

@@ -1,4 +1,4 @@
-"""hushcount job analyze: permuted sealed reports to a tally, estimates and a page."""
+"""hushcount job analyze: turn permuted sealed reports into a tally, estimates and a page."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def analyze_steps(
         grouped: names of further items to count there.
 
     Raises:
-        UsageError: neither names the items to count in an open domain without a sketch.
+        UsageError: `asked` is None and `grouped` is empty in an open domain without a sketch.
     """
     mechanism = campaign.require_frequency()
     if grouped:
@@ -150,13 +150,13 @@ def plan_analyze(  # noqa: PLR0913  # each is an option of `analyze`
     """Plan to open, tally and estimate: estimates.parquet, estimates.csv, tally.npz, report.html and summary.json.
 
     Args:
-        input_directory: what hushcount job shuffle wrote.
+        input_directory: the output of hushcount job shuffle.
         keys: directory with the analyzer's private key, or env:NAME, an environment variable of every worker.
         items: items to estimate, one a line or a .csv with the column item; None: the whole dictionary. In an open
-            domain None means the items of `found`, or only the tally.
+            domain None means the items of `found`; without `found` there is only a tally.
         found: a result of hushcount job discover, for the page.
-        nothing_found: whether discovery ended without a result. Then an open domain without a sketch counts no item, as
-            with an empty `found`. Without items, `found` and this, the call is refused there.
+        nothing_found: whether discovery ended without a result. Then no item is counted in an open domain without a
+            sketch. There, a call without `items`, `found` and this is refused: the caller may have forgotten the items.
         grouped: further items to count in an open domain without a sketch, as for `analyze_steps`.
         levels: confidence of the intervals and false-positive rate of detection.
         signed_by: the shuffler's public keys; one must have signed the input. Empty: signatures are not checked.

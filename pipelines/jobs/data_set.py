@@ -125,7 +125,7 @@ def _whole(rows: pa.Table, campaign: Campaign, window: Window | None, reports: i
 def _file_bytes(table: pa.Table) -> bytes:
     """Return a table as a Parquet file with zstd: numbers and items in plain encoding, other columns as a dictionary.
 
-    In rows sorted by count, plain numbers compress better than a dictionary. Encodings by byte compress still better,
+    In rows sorted by count, plain numbers compress better than a dictionary. Byte-wise encodings compress still better,
     but not every engine reads them. Columns that are also in the path (campaign, window) have the type that pandas and
     pyarrow give to a part of a path.
     """

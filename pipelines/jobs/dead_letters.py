@@ -1,7 +1,7 @@
 """Dead letters, the sealed reports that a hop did not pass on: list them, and replay them once.
 
-A replay first puts a claim beside the letters, and stops if another claim is there. So one of two replays at the same
-time continues.
+A replay first puts a claim beside the letters, and stops if another output has claimed them. So of two replays at the
+same time only one continues.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def replay(
     kept = len(distinct)
     if not campaign.reaches_minimum(kept):
         raise HushcountError(
-            f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: no replay"
+            f"{kept:,} dead letters are fewer than the minimum batch, {campaign.shuffle.minimum_batch:,}: nothing was "
+            "replayed"
         )
     claim(folder, campaign.fingerprint, distinct.tobytes(), out)
     rejected = {"duplicate": number - kept} if kept < number else {}
@@ -194,7 +195,7 @@ def claim(folder: str, fingerprint: bytes, letters: bytes, out: str) -> None:
 
     Args:
         folder: folder of the letters.
-        fingerprint: of the campaign file of the replay; with another file the letters count as other reports.
+        fingerprint: fingerprint of the replay's campaign file; with another file the letters count as other reports.
         letters: all letters, distinct and sorted.
         out: the output directory.
 

@@ -77,7 +77,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
     overwrite: bool = False,
     writer: Writer = BY_HAND,
 ) -> BatchJob | RetiredBatch:
-    """Plan to release and reveal unknown values: `bins/`, or found.csv.
+    """Plan to release unknown values (`bins/`), to reveal released values (found.csv), or both.
 
     Args:
         input_directory: the output of hushcount job shuffle; for the analyzer alone, the auxiliary server's output.
@@ -86,8 +86,8 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
         party: "aux-server" writes `bins/` for the analyzer, "analyzer" reads it; "both" does one after the other on a
             machine that has both keys, and removes `bins/`.
         uncapped: whether to accept reports if clients were not told apart; a single client can then reveal a value.
-        evaluator: the evaluator of an oblivious campaign. The analyzer verifies released values with it, and checks
-            that it answers before anything is drawn.
+        evaluator: the evaluator of an oblivious campaign. The analyzer verifies released values with it; a test before
+            the draw makes sure that the evaluator answers.
         signed_by: public keys of the party before: of the auxiliary server for the analyzer alone, else of the
             shuffler. One must have signed the input. Empty: signatures are not checked.
         signer: the auxiliary server's signing key, if it runs alone; None: unsigned.
@@ -117,7 +117,7 @@ def plan_discover(  # noqa: PLR0913  # each is an option of `discover`
         return RetiredBatch(retired, campaign, writes, input_directory, to, signed_by, party == "analyzer")
     if signer is not None:
         if party != "aux-server":
-            raise UsageError(f"party is {party}, but only the auxiliary server signs: leave the key out")
+            raise UsageError(f"party is {party}, but only the auxiliary server signs: leave the signing key out")
         signer.read_signing()
     require_free(out, overwrite, ("release", "discover"), (input_directory, keys, campaign_path, ledger))
     hop, read_folder = ("release", BINS) if party == "analyzer" else ("shuffle", "discovery")
@@ -218,13 +218,13 @@ class ReleaseJob(OpeningJob):
         for made in (drawn, bins):
             storage.make_directory(made)
         charge.keep_draw(drawn)
-        # One file, or none if the draw is empty.
+        # There is one file, or no file if the draw is empty.
         for path, size in storage.list_files(drawn, SUFFIX):
             storage.write_whole(storage.join(bins, f"released{SUFFIX}"), [storage.read_bytes(path, size)])
         storage.remove_directory(drawn)
         summary = make_summary("release", campaign, counts, None, self.upstream, opening=opening)
         files = find_files(bins, Kind.RELEASED)
-        # This number tells nothing beyond the release itself; by it the analyzer notices a lost file.
+        # This number reveals nothing beyond the release itself; the analyzer uses it to notice a lost file.
         kept = total_records(files)
         summary = replace(summary, dead_letters=kept_of(place.directory, counts), released=kept)
         if self.analyzer is None:

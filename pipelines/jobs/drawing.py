@@ -1,4 +1,4 @@
-"""The draw of each order of a release. Workers of the auxiliary server load this module, but no analyzer's module."""
+"""The draw of each order of a release. Workers of the auxiliary server load this, without modules of the analyzer."""
 
 from __future__ import annotations
 

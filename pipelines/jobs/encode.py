@@ -1,4 +1,4 @@
-"""hushcount job encode: a file of values to sealed envelopes, as the values' owners would send them."""
+"""hushcount job encode: turn a file of values into sealed envelopes, as the owners of the values would send them."""
 
 from __future__ import annotations
 

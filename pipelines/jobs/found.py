@@ -46,7 +46,7 @@ COMBINED_SAYS = (
     "shown (bias)."
 )
 ANSWERED = "reports whose evaluation came"
-"""The reports that counts of an oblivious campaign include: a report without an evaluation has no value."""
+"""Counts of an oblivious campaign include only these reports: a report without an evaluation has no value."""
 NOT_COMBINED = (
     f"The counts of these values include only {ANSWERED}, but the frequency estimates include all reports, so the two "
     "are not combined."
@@ -72,7 +72,7 @@ class Found:
 
 
 def unbiased_of(campaign: Campaign, senders: Senders) -> int:
-    """Return the least count of a batch that the threshold does not make too large; 0 in a campaign without counts."""
+    """Return the count from which the threshold no longer makes counts too large; 0 in a campaign without counts."""
     law = count_law_of(campaign, senders)
     return 0 if law is None else unbiased_from(law)
 
@@ -103,14 +103,14 @@ def write_found(revealed: Sequence[tuple[str, int | None]], directory: str, law:
 
 
 def count_table(items: Sequence[str], shown: IntArray, law: CountLaw) -> pa.Table:
-    """Return the columns item and COUNT_COLUMNS of shown counts, int64[v]."""
+    """Return the columns item and COUNT_COLUMNS for shown counts, int64[v]."""
     estimates = count_estimates(law, shown, CONFIDENCE)
     columns = [pa.array(items, pa.string()), *(getattr(estimates, name) for name in COUNT_COLUMNS)]
     return pa.table(columns, names=["item", *COUNT_COLUMNS])
 
 
 def put_counts(directory: str, table: pa.Table) -> None:
-    """Write found.csv of values with counts."""
+    """Write found.csv for values with counts."""
     storage.write_whole(storage.join(directory, FOUND), [csv_bytes(table)])
 
 
@@ -155,7 +155,7 @@ def read_counts(path: str) -> pa.Table:
 
 
 def shown_counts(counts: pa.Table, law: CountLaw, path: str) -> IntArray:
-    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError names a file with others."""
+    """Return the counts of a found.csv as bins showed them, int64[v]; FormatError if no bin can show a count."""
     shown = np.rint(counts["count"].to_numpy() + law.mean)
     if len(shown) and not law.threshold <= shown.min() <= shown.max() <= _MOST_SHOWN:
         raise FormatError(f"{path} has a count that no bin can show: restore it")
@@ -170,7 +170,7 @@ def _items(path: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def same_batch(found: Found, summary: HopSummary) -> bool:
-    """Return whether values were discovered in the shuffled batch of an analysis, which has this summary."""
+    """Return whether the values come from the same shuffled batch as the analysis with this summary."""
     return found.summary.shuffled is not None and found.summary.shuffled == summary.made_from
 
 
@@ -244,8 +244,8 @@ def facts_of(campaign: Campaign, senders: Senders) -> CountFacts | None:
         f"Counts are of {counted}. {bound}{unit.meaning} The standard error of a count is "
         f"{law.standard_deviation:.1f}; "
         f"its {100 * CONFIDENCE:g} % interval reaches from {below:.0f} below the count to {above:.0f} above it. Only "
-        f"counts of {threshold:.0f} or more are shown, so noise helps a rare value to be shown. Values of fewer than "
-        f"about {unbiased:,} are shown too large on average. The column bias says by how much, if the count is about "
-        "right; if the true number is smaller, as far as the interval reaches down, the excess is larger."
+        f"counts of {threshold:.0f} or more are shown, so a rare value is shown only if its noise is large. Values of "
+        f"fewer than about {unbiased:,} are shown too large on average. The column bias says by how much, if the count "
+        "is about right; if the true number is nearer to the lower end of the interval, the excess is larger."
     )
     return CountFacts(law.standard_deviation, CONFIDENCE, below, above, threshold, unbiased, counted, says)

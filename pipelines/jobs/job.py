@@ -96,7 +96,8 @@ def run(job: Job | RetiredBatch, engine: Engine | None = None, console: Console 
 
     Args:
         job: the plan.
-        engine: runs the graph; Beam's embedded engine by default. Make it before the plan: it sets options of stores.
+        engine: runs the graph; Beam's embedded engine by default. Make the engine before the plan, because an engine
+            sets the options of stores.
         console: shows which job is at work.
 
     Returns:

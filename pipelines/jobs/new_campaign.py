@@ -1,4 +1,4 @@
-"""Make a campaign: plan the parameters that are not fixed, draw new seeds and keys, and validate the whole."""
+"""Make a campaign: plan the parameters that are not fixed, draw a new seed and hash key, and validate the campaign."""
 
 from __future__ import annotations
 

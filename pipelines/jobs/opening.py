@@ -48,7 +48,7 @@ class OpeningSteps(Steps):
     def count(
         self, where: Where, read: dict[str, PCollection], opened: Any, *further: PCollection
     ) -> tuple[PCollection, Any]:
-        """Add the steps that count, and that write the dead letters.
+        """Add the steps that count reports and write the dead letters.
 
         Returns:
             The counts, as (number of the order, (name, number)); and a side input: whether results may be written.

@@ -62,7 +62,7 @@ class Rehearsal:
 
     @property
     def passed(self) -> bool:
-        """Whether every party opened all that was sent to it."""
+        """Whether every party opened all reports that were sent to it."""
         return all(part.problem is None for part in self.parties)
 
     def data(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def rehearse(
         roles: roles of the parties to rehearse; without discovery the auxiliary server is skipped.
 
     Raises:
-        UsageError: the campaign file cannot be used, or there is nothing for this party to open.
+        UsageError: the campaign file cannot be used, or no party in `roles` has reports to open.
     """
     campaign = Campaign.read(campaign_path)
     wanted = [role for role in roles if role == "analyzer" or campaign.discovery is not None]

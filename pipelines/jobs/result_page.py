@@ -23,7 +23,7 @@ _TABLE_ITEMS = 200
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """Content of the page: with the table of estimates and the discovered values, if there are any."""
+    """The content of the page. `table` has the estimates and `found` the discovered values; None: there are none."""
 
     campaign: Campaign
     summary: HopSummary

@@ -92,7 +92,7 @@ def wanted_items(
 
 
 def read_names(path: Path) -> list[str]:
-    """Read items to estimate: one a line, or the column "item" of a .csv, as estimates.csv and found.csv have it.
+    """Read items to estimate: one a line, or the column "item" of a .csv such as estimates.csv or found.csv.
 
     Raises:
         UsageError: the file cannot be read, is not UTF-8, or is a .csv without that column.
@@ -141,7 +141,8 @@ def write_results(  # noqa: PLR0913  # all that a result is made of
             error = math.hypot(other["standard_error"], other["collision_error"])
             listed, lower = campaign.read_dictionary(), campaign.is_oblivious
             explained = explain(other["count"], error, counts, listed, lower)
-        # Rows and "other" add up to the reports only with all items. Names are distinct and listed: compare numbers.
+        # Rows and "other" add up to the reports only if the rows are the whole dictionary. It is enough to compare the
+        # numbers of items, because names are distinct and listed.
         whole = table is not None and table.num_rows == campaign.dictionary.items
     if found is not None and counts is not None:
         if same and campaign.dictionary is None and table is not None:
@@ -174,8 +175,8 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
     """Read a tally.npz of this campaign.
 
     Raises:
-        UsageError: missing, damaged or of another campaign.
-        TooFewOpened: it is of fewer reports than the minimum batch.
+        UsageError: the tally is missing, damaged or of another campaign.
+        TooFewOpened: the tally has fewer reports than the minimum batch.
     """
     if not storage.exists(path):
         raise UsageError(f"tally {path} does not exist")
@@ -197,7 +198,7 @@ def read_tally(path: str, campaign: Campaign) -> Tally:
         raise FormatError(f"tally {path} has counts outside 0..{tally.reports}, the number of its reports: restore it")
     if not campaign.reaches_minimum(tally.reports):
         raise TooFewOpened(
-            f"tally {path} is of {tally.reports} reports, fewer than the minimum batch, "
+            f"tally {path} has {tally.reports} reports, fewer than the minimum batch, "
             f"{campaign.shuffle.minimum_batch}: nothing is estimated from it"
         )
     return tally
@@ -232,7 +233,7 @@ def estimate_table(names: tuple[str, ...], estimate: Estimate, levels: Levels, l
 
 
 def _largest(table: pa.Table, reports: int) -> tuple[Largest, ...]:
-    """Return the largest counts of items detected among all items: the largest of many raw estimates are noise."""
+    """Return the largest counts of the items in "detected_all": the largest of many raw estimates are noise."""
     detected = table.filter(table["detected_all"]).sort_by([("count", "descending")])
     largest = []
     for row in detected.slice(0, _SHOWN).to_pylist():

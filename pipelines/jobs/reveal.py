@@ -117,7 +117,7 @@ class RevealJob(OpeningJob):
         return Finished(replace(summary, bins=kept, counts_of_values=facts))
 
     def _opened(self, path: str, form: DiscoveryFormat) -> list[tuple[bytes, str]]:
-        """Return the opened records, each with its value, and remove their file; it is missing if none was opened."""
+        """Return the opened records, each with its value, and remove their file, if any record was opened."""
         if not storage.exists(path):
             return []
         length, padded = self.campaign.released_bytes, len(form.pad(None))

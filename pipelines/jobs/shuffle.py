@@ -1,4 +1,4 @@
-"""hushcount job shuffle: envelopes to permuted sealed reports, or to nothing while the batch is too small."""
+"""hushcount job shuffle: turn envelopes into permuted sealed reports, or into nothing while the batch is too small."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class ShuffleJob(BatchJob):
         return sum(total_records(found) for found in self.files.values())
 
     def after(self, jobs: Sequence[BatchJob]) -> BatchJob:
-        # If a job before reads a file of earlier batches, the graph compares that file with all its batches.
+        # Only one job of a graph reads a file of earlier batches: the graph compares the file with all its batches.
         read = {file.path for job in jobs for files in job.inputs.values() for file in files}
         left = {stream: [one for one in files if one.path not in read] for stream, files in self.released.items()}
         return replace(self, released=left)
@@ -206,7 +206,7 @@ def plan_shuffle(
 
 
 def _require_released(sums: Mapping[str, int], released: Files) -> None:
-    """Raise HushcountError unless all reports of earlier batches were read: copies of others would be released."""
+    """Raise HushcountError unless all reports of earlier batches were read: copies of unread ones would be released."""
     for stream, files in released.items():
         name = _released(stream)
         read = {of.removeprefix(f"{name}:"): number for of, number in sums.items() if of.startswith(f"{name}:")}

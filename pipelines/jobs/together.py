@@ -135,7 +135,7 @@ class Steps(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchJob(Job):
-    """A job on the files of a batch, so that many of them can go through one graph.
+    """A job on the files of a batch. Many such jobs can share one graph.
 
     Attributes:
         steps: the steps of the job's graph.
@@ -211,7 +211,7 @@ class Outcome:
     Attributes:
         summary: the summary as written; or the exception that says why there is none.
         lost: as of `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as copies.
-        problem: a sentence, if nobody can open the batch.
+        problem: a sentence about a batch that nobody can open; empty for other batches.
     """
 
     summary: HopSummary | Exception

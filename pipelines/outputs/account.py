@@ -52,8 +52,8 @@ class Account:
     Attributes:
         limit: the terms of the limit; None: no limit is set.
         spent: by all charges of the period, at the limit's delta; by basic composition if there is no limit.
-        remaining: a loss that the limit certainly still admits beside reservations; None without a limit. If charges
-            compose jointly, a larger loss may fit.
+        remaining: a loss that the limit certainly still admits on top of charges and reservations; None without a
+            limit. If charges compose jointly, a larger loss may fit.
         renews: start of the next period, ISO 8601 in UTC; None: never.
     """
 
@@ -89,7 +89,7 @@ class Charged:
     account: Account
 
     def data(self) -> dict[str, Any]:
-        """Return it as summary.json holds it."""
+        """Return the charge and the account as summary.json holds them."""
         charged = asdict(self)
         account = charged.pop("account")
         return {"charged": charged, **account}

@@ -59,12 +59,12 @@ OPENING = "opening"
 
 
 def label(count: tuple[str, int], stream: str) -> tuple[str, int]:
-    """Add the name of its stream to the name of a count."""
+    """Put the name of a stream before the name of a count."""
     return f"{stream}:{count[0]}", count[1]
 
 
 WRITTEN = "written"
-"""Prefix of the counts of records written to each kind of file; they come last, so an order is then complete."""
+"""Prefix of the counts of records written to each kind of file; once these are known, the order is complete."""
 
 
 def counts_of(sums: Mapping[str, int], streams: tuple[Stream, ...]) -> dict[Stream, StreamCounts]:
@@ -101,7 +101,7 @@ def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
 
 @dataclass(frozen=True)
 class BinCounts:
-    """Counts of the bins that the auxiliary server kept; the value of `found` bins could be read."""
+    """Counts of the bins that the auxiliary server kept; `found` is the number of bins with an accepted value."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -140,7 +140,7 @@ class HopCounts:
         return HopCounts(self.hop, self.received, self.accepted, self.rejected, self.streams, opening=self.opening)
 
     def data(self) -> dict[str, Any]:
-        """Return it as JSON data."""
+        """Return the counts as JSON data."""
         data = asdict(self.counts)
         return data if self.opening is not None else {name: data[name] for name in data if name != OPENING}
 

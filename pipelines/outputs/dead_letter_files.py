@@ -23,7 +23,7 @@ MOST_DEAD_BYTES = 1 << 22
 
 
 Dead = tuple[str, str, bytes, int]
-"""Stream, reason, sealed records, their length."""
+"""Stream, reason, sealed records, length of a record."""
 
 
 class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -31,7 +31,7 @@ class WriteDeadLetter(beam.PTransform):  # type: ignore[misc]  # apache_beam shi
 
     Out: (number of the order, number of records in a file). A file has at most MOST_DEAD_BYTES, and no step keeps more
     in memory, so a sender of junk cannot fill disk or memory. The order of the records is random, as in a release. The
-    files are under `dead_letter/`, apart from the folders of streams: the next party gets those, and not this one.
+    files are in `dead_letter/`, which stays with the writer; the next party gets only the folders of streams.
 
     Args:
         folder: the job's output, of each order.

@@ -59,13 +59,13 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 
 def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
-    """Return the counts in the fields of a summary; raises FormatError, with `name`, if they do not add up."""
+    """Return the counts in the fields of a summary; raises FormatError, which has `name`, if counts do not add up."""
     given = {field: summary[field] for field in COUNTED if field in summary}
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 
 
 def made_from_in(summary: Mapping[str, Any], name: str) -> str | None:
-    """Return a summary's digest of the summary of the hop before; raises as `counts_in`."""
+    """Return `made_from` of a summary: the digest of the summary of the hop before; raises as `counts_in`."""
     return validated(
         _MadeFrom, {"made_from": summary.get("made_from")}, name, "does not say what it was made from"
     ).made_from

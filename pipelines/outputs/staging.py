@@ -31,8 +31,8 @@ class Writer:
     """The writer of an output.
 
     Attributes:
-        private: whether no other party reads the directory. Then it is written in place, and is complete once its
-            summary exists.
+        private: whether no other party reads the directory. A private directory is written in place, and is complete
+            once its summary exists.
         batch: name of the batch; empty: the last part of the output's path.
         folder: name of the folder that a job elsewhere has written, for an output in a store; None: a new folder.
     """

@@ -266,12 +266,12 @@ def make_summary(
         opening: how many boxes each engine opened; None for a hop that opens none.
     """
     whose = senders or (UNBOUND if upstream is None else upstream.senders)
-    # A reader of counts sees both streams: a client that sends both pays for both.
+    # A reader of counts sees both streams, so a client that sends to both bears the cost of both.
     privacy = statement(campaign, reports, whose, streams if reports is None else None)
     bound = None
     if reports is not None and campaign.frequency is not None:
         bound = influence(campaign.frequency)
-        # Every reader must see it: the statement assumes honest reports.
+        # Every reader must see this sentence, because the statement assumes honest reports.
         privacy = replace(privacy, sentences=(*privacy.sentences, influence_sentence(bound)))
     total = HopCounts.of(hop, streams, opening)
     return HopSummary(

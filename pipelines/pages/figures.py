@@ -97,7 +97,7 @@ class Figure:
     Attributes:
         key: identifies the figure on the page: letters, digits and "-".
         heading: name of the figure.
-        says: paragraphs that a reader must know.
+        says: paragraphs that a reader must read first.
         chart: kind of chart; "none": only a table.
         heads: heads of the table's columns.
         rows: rows of the table.

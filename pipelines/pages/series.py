@@ -21,7 +21,7 @@ _FINE = 64.0
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Counts with intervals; a count that is not a number is missing.
+    """Counts with intervals; a missing count is NaN.
 
     Attributes:
         items: names of the items.

@@ -41,7 +41,7 @@ export function columns(rows, width, { name }) {
   return picture;
 }
 
-/** Return the first and the last name below a picture. */
+/** Return labels below a picture: the first and the last name. */
 export function ends(names, width, y) {
   const first = svg("text", { class: "quiet", x: 4, y }, names[0]);
   if (names.length < 2) return [first];

@@ -1,4 +1,4 @@
-// The estimates of all items in all windows, packed by pipelines/pages/series.py.
+// Unpack the estimates of all items in all windows, which pipelines/pages/series.py packed.
 
 export const MISSING = -(2 ** 31);
 
@@ -17,7 +17,7 @@ export async function unpacked(block) {
   return { ...head, lowered, count: planes[0], below: planes[1], above: planes[2] };
 }
 
-/** Return the numbers of a plane: all lowest bytes come first, and the sign is the lowest bit. */
+/** Return the numbers of a plane, which has the lowest bytes of all numbers first; the sign is the lowest bit. */
 function joined(bytes, begin, cells) {
   const numbers = new Int32Array(cells);
   for (let cell = 0; cell < cells; cell += 1) {

@@ -3,7 +3,7 @@ import { html } from "./svg.js";
 
 const SHOWN = 12;
 
-/** Return the first places with the text in their name, names that begin with it first, and the number of matches. */
+/** Return the places of the first matches, items that begin with the text first, and the number of all matches. */
 export function matches(lowered, text) {
   const wanted = text.trim().toLowerCase();
   const [begins, holds] = [[], []];

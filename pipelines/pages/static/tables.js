@@ -1,7 +1,7 @@
 // A chart is drawn from its table, so that both always say the same.
 import { html } from "./svg.js";
 
-/** Return the rows of a table as objects: the row itself, its name, and its attributes, as numbers if they are. */
+/** Return the rows of a table as objects: the row itself, its name, and its attributes, as numbers where possible. */
 export function rowsOf(table) {
   return [...table.tBodies[0].rows].map((row) => {
     const facts = { row, name: row.cells[0].textContent };
