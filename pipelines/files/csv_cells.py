@@ -67,7 +67,7 @@ def csv_rows(raw: bytes, name: str, columns: tuple[str, ...]) -> list[dict[str, 
     """Return the rows of a CSV file, each with at least these columns.
 
     Raises:
-        FormatError: the file is not UTF-8 or not CSV, or its header or a row lacks a column; the message has `name`.
+        FormatError: the file is not UTF-8 or not CSV, or its header or a row lacks a column. It begins with `name`.
     """
     return [row for _, row in numbered_csv_rows(raw, name, columns)]
 

@@ -52,7 +52,7 @@ def create_campaign(  # noqa: PLR0913  # each is a part of the campaign file
         shuffle: cap, minimum_batch, delta.
         discovery: epsilon, delta and further settings of discovery; None: no discovery. With hash "oblivious", `keys`
             hold the evaluator's key of this epoch.
-        memory: for how many different values a client remembers and repeats its answer in an epoch; 0: for none.
+        memory: number of different values with answers that a client remembers and repeats in an epoch; 0: no memory.
         epoch: number of the epoch.
         previous: head of the log of epochs before this epoch; None for the first epoch.
 

@@ -210,7 +210,7 @@ class Outcome:
 
     Attributes:
         summary: the summary as written; or the exception that says why there is none.
-        lost: as of `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as copies.
+        lost: from `BatchJob.lost`: earlier batches of the graph that forward reports which this job dropped as copies.
         problem: a sentence about a batch that nobody can open; empty for other batches.
     """
 

@@ -51,7 +51,7 @@ class Account:
 
     Attributes:
         limit: the terms of the limit; None: no limit is set.
-        spent: by all charges of the period, at the limit's delta; by basic composition if there is no limit.
+        spent: sum of all charges of the period, at the limit's delta; without a limit, by basic composition.
         remaining: a loss that the limit certainly still admits on top of charges and reservations; None without a
             limit. If charges compose jointly, a larger loss may fit.
         renews: start of the next period, ISO 8601 in UTC; None: never.

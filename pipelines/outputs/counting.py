@@ -91,5 +91,5 @@ def require_read_once(what: str, received: int, present: int) -> None:
     if received != present:
         raise HushcountError(
             f"{what}: the engine read {received} records but the files hold {present}: it lost records or read some "
-            "twice; nothing was released and the input is untouched: run the job again"
+            "twice; nothing was released and the input is untouched: run again"
         )

@@ -92,7 +92,7 @@ def opening_of(sums: Mapping[str, int], counts: StreamCounts) -> Opening:
     opening = Opening(**mine)
     if not counts.accepted <= (boxes := opening.lanes + opening.libsodium) <= counts.received:
         raise CountsError(
-            f"a job opened {boxes} boxes, must be {counts.accepted} to {counts.received}: please report this as a bug"
+            f"{boxes} boxes were opened, must be {counts.accepted} to {counts.received}: please report this as a bug"
         )
     if opening.rescued > opening.lanes:
         raise CountsError(f"rescued is {opening.rescued}, must be at most lanes, {opening.lanes}: report this as a bug")

@@ -59,7 +59,7 @@ def parse_summary(raw: bytes, path: str) -> HopSummary:
 
 
 def counts_in(summary: Mapping[str, Any], name: str) -> HopCounts:
-    """Return the counts in the fields of a summary; raises FormatError, which has `name`, if counts do not add up."""
+    """Return the counts in a summary's fields; raises FormatError, which begins with `name`, if they do not add up."""
     given = {field: summary[field] for field in COUNTED if field in summary}
     return validated(_CountsPart, given, name, "does not say what a hop counted").root
 

@@ -16,7 +16,7 @@ from pipelines.pages.text import visible
 _MISSING = -(2**31)
 _MOST = 2**31 - 1
 _FINE = 64.0
-"""Steps in the median half interval of a window: rounding changes a number by about 1 % of its standard error."""
+"""Steps per half interval (median of a window): rounding changes a number by about 1 % of its standard error."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -518,7 +518,7 @@ def test_foreign_files_are_never_touched(subtests: pytest.Subtests, mine: Chain,
             mine.path("file").write_text("mine too")
             before = files_under(tmp_path)
             for option in ((), ("--overwrite",)):
-                refused(*arguments, "--out", mine.path("new"), *option, says=[str(mine.path("new")), "no result"])
+                refused(*arguments, "--out", mine.path("new"), *option, says=[str(mine.path("new")), "not a result"])
                 refused(*arguments, "--out", mine.path("file"), *option, says=[str(mine.path("file"))])
             assert files_under(tmp_path) == before
 

@@ -31,7 +31,7 @@ def test_what_appears_while_the_job_runs_is_left_alone(subtests: pytest.Subtests
             here.mkdir()
             out = here / "out"
             with (
-                pytest.raises(UsageError, match="no result"),
+                pytest.raises(UsageError, match="not a result"),
                 staged(str(out), overwrite) as directory,
             ):
                 write(directory, "mine")
