@@ -95,8 +95,8 @@ class Explained:
 
     Attributes:
         values: number of these values.
-        count: sum of their counts, with its standard error. It is expected to be too large by `bias`, because kept
-            values tend to have large counts; by more, if some values have far fewer clients than their counts say.
+        count: sum of their counts, with its standard error. On average `count` is too large by `bias`, because kept
+            values tend to have large counts. It is larger still if values have far fewer clients than their counts say.
         rest, rest_error: the remainder of "other", and its standard and collision error together.
         lower_bound: whether `count` lacks reports with these values that got no evaluation; such reports are in `rest`.
     """

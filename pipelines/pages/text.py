@@ -1,4 +1,4 @@
-"""Text on a page: text from strangers stays plain text on one line, and does not turn the direction of other text."""
+"""Text on a page: text from strangers stays plain text on one line, and does not change the direction of other text."""
 
 from __future__ import annotations
 
