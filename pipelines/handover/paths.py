@@ -49,7 +49,7 @@ class Batch:
 
 @dataclass(frozen=True, order=True)
 class WindowPath:
-    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments: a folder with manifests, and a folder a stream.
+    """CAMPAIGN/EPOCH-FINGERPRINT/WINDOW in the folder of segments, with manifests and a folder for each stream.
 
     Attributes:
         file: EPOCH-FINGERPRINT of the campaign file.
