@@ -1,1 +1,1 @@
-"""Private keys: make, store, open. The only code that sees one; the shuffler may not import it."""
+"""Make, store and open private keys. Parties take secrets from this package only; the shuffler may not import it."""

@@ -15,7 +15,7 @@ _ARN = re.compile(r"arn:aws(?:-[a-z-]+)?:kms:([a-z0-9-]{1,32}):[0-9]{12}:(?:key|
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Encrypt up to 4096 bytes with the key of an ARN; the service authenticates the context with them."""
+    """Encrypt up to 4096 bytes with the key that the ARN names; the service authenticates them with the context."""
     return _ask(name, "encrypt", "CiphertextBlob", Plaintext=plain, EncryptionContext=context)
 
 
@@ -55,12 +55,12 @@ def _ask(name: str, method: str, wanted: str, **fields: Any) -> bytes:
     except UsageError:
         raise
     except (NoCredentialsError, PartialCredentialsError) as error:
-        # These two name the missing variable and show no value.
-        failed = UsageError(f"no credentials for {_SERVICE}: {error}; set them or run where a role is attached")
+        # These two errors name the missing variable and show no value.
+        failed = UsageError(f"no credentials for {_SERVICE}: {error}; set them, or run on a machine with a role")
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]
         failed = cloud.refusal(_SERVICE, host, status, error.response["Error"].get("Code"))
     except Exception as error:
         failed = cloud.failure(_SERVICE, host, error)
-    # Raised outside the handlers: the library's error holds request and answer, and must not become the context.
+    # Raised outside the handlers: the library's error holds request and answer, and must not become our context.
     raise failed

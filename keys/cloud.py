@@ -1,6 +1,6 @@
-"""What all key services share: limits, safe addresses, silent libraries, and errors of one sentence.
+"""Time limits, address checks, silenced loggers and one-sentence errors for all key services.
 
-No error repeats what a library or a service said: that may hold the request, with a secret in it.
+No error repeats the message of a library or a service, because that message may hold the request, with a secret in it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from hushcount.errors import HushcountError, UsageError
 
 SECONDS = 10.0
-"""How long one attempt waits for an answer."""
+"""The longest wait of one attempt for an answer."""
 ATTEMPTS = 3
-"""How often a busy service is asked."""
+"""The most attempts on a busy service, the first one included."""
 
 
 def missing_library(service: str, extra: str) -> UsageError:
-    """Return the error for a service with a library that is not installed."""
+    """Return the error that the library of a service is not installed."""
     return UsageError(f"the library of {service} is not installed: pip install 'hushcount-server[{extra}]'")
 
 
@@ -33,17 +33,17 @@ def address_in(variable: str) -> str | None:
 
 
 def require_safe(url: str, name: str) -> None:
-    """Raise UsageError unless an address is https://host, or http:// of this machine: secrets travel encrypted."""
+    """Raise UsageError unless an address is https://, or http:// on this machine: no secret leaves it unencrypted."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and parts.scheme in ("https", "http") and parts.port != 0
     except ValueError:
         usable = False
     if not usable or "@" in url:
-        # The error does not repeat it: it may hold a password before the @.
-        raise UsageError(f"{name} is not a valid address, must be https://host, with :port if need be")
+        # The error does not repeat the address, which may hold a password before the @.
+        raise UsageError(f"{name} is not a valid address, must be https://host or https://host:port")
     if parts.scheme == "http" and not _is_loopback(str(parts.hostname)):
-        raise UsageError(f"{name} is {url!r}, must be https://: http:// is allowed on this machine only")
+        raise UsageError(f"{name} is {url!r}, must begin with https://: http:// is allowed for this machine only")
 
 
 def silence(*libraries: str) -> None:
@@ -54,13 +54,13 @@ def silence(*libraries: str) -> None:
 
 
 def refusal(service: str, host: str, status: int, code: object) -> HushcountError:
-    """Return the error for an HTTP refusal; the service's word for the reason is repeated if it is a plain word."""
+    """Return the error for an HTTP refusal, with the service's error code if that code is one plain word."""
     word = f" {code}" if isinstance(code, str) and re.fullmatch(r"[A-Za-z_]{1,64}", code) else ""
     return HushcountError(f"{service} at {host} answered {status}{word}")
 
 
 def failure(service: str, host: str, error: BaseException) -> HushcountError:
-    """Return the error for a service without a valid answer."""
+    """Return the error for a service that gave no valid answer."""
     return HushcountError(f"{service} at {host} gave no valid answer: {reason(error)}")
 
 

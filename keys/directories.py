@@ -35,7 +35,7 @@ AnyKey = TypeVar("AnyKey", bound=Guarded)
 
 
 class PublicFile(Part):
-    """The public keys that a campaign takes, by role: of one party or of both."""
+    """The public keys for a new campaign file, by role; a role without a key has an empty tuple."""
 
     analyzer: tuple[PublicKeyPart, ...] = ()
     aux_server: tuple[PublicKeyPart, ...] = ()
@@ -44,16 +44,16 @@ class PublicFile(Part):
 
 @dataclass(frozen=True)
 class KeyReference:
-    """Where a private key is. A job graph carries the reference, which holds no secret, instead of the key.
+    """The place of a private key. A job graph carries this reference, which holds no secret, instead of the key.
 
-    Every method raises UsageError if the key is missing, unreadable, open to others, of another role, or another key,
-    and HushcountError if its key service does not unwrap it. No error shows a part of it.
+    Every method that opens the key raises UsageError if the key is missing, unreadable, readable by other users, or has
+    another role or id, and HushcountError if the key service does not unwrap the key. No error shows a part of the key.
 
     Attributes:
-        source: the key directory on the machine that opens the key; or env:NAME, a variable there; or
-            gcp-secret://NAME.
-        role: whose key.
-        id: of its public key.
+        source: the key directory on the machine that opens the key; or env:NAME, an environment variable of that
+            machine; or gcp-secret://NAME.
+        role: the role that the key belongs to.
+        id: the id of the public key.
     """
 
     source: str
@@ -62,12 +62,12 @@ class KeyReference:
 
     @property
     def place(self) -> str:
-        """The name of the place in sentences."""
+        """The place of the key, as messages name it."""
         return records.name_of(self.source) if records.is_text(self.source) else f"key file {self.path}"
 
     @property
     def path(self) -> Path:
-        """The key file; meaningless for a text source."""
+        """The key file; meaningless if the source is env:NAME or gcp-secret://NAME."""
         return records.key_path(Path(self.source), self.role, self.id)
 
     def read(self) -> PrivateKey:
@@ -76,7 +76,7 @@ class KeyReference:
         return self._matching(PrivateKey)
 
     def read_evaluator(self) -> EvaluatorKey:
-        """Open a key that evaluates what clients ask."""
+        """Open an evaluator's key."""
         self._require(EVALUATING_ROLES, "evaluates")
         return self._matching(EvaluatorKey)
 
@@ -90,12 +90,12 @@ class KeyReference:
         return self._matching(private_kind(self.role))
 
     def sign(self, payload: bytes, purpose: Purpose) -> Signature:
-        """Open the key, sign with it, and forget it. `hushcount.campaigns.signatures` verifies, without a key."""
+        """Open the key, sign with it, and forget it. `hushcount.campaigns.signatures` verifies with public keys."""
         return self.read_signing().sign(payload, purpose)
 
     def _require(self, roles: Sequence[Role], does: str) -> None:
         if self.role not in roles:
-            raise UsageError(f"{self.place} is of the {self.role}, must be of a role that {does}: {', '.join(roles)}")
+            raise UsageError(f"{self.place} has the role {self.role}, must have a role that {does}: {', '.join(roles)}")
 
     def _matching(self, kind: type[AnyKey]) -> AnyKey:
         text = records.is_text(self.source)
@@ -115,14 +115,14 @@ class KeyReference:
 def campaign_key(
     source: Path | str, role: Role, listed: Sequence[PublicKeyPart] | Sequence[EvaluatorKeyPart]
 ) -> KeyReference:
-    """Find the private key for what a campaign's clients seal or ask, and open it once, before any data is read.
+    """Find the private key to a public key of a campaign, and open it once, before any data is read.
 
     The source is a key directory, env:NAME, or gcp-secret://NAME; `listed` is the campaign's one key of this role.
 
     Raises:
-        UsageError: there is no such key, or it cannot be used.
-        RetiredKey: it was destroyed.
-        HushcountError: its key service does not unwrap it.
+        UsageError: there is no such key, or the key cannot be used.
+        RetiredKey: the key was destroyed.
+        HushcountError: the key service does not unwrap the key.
     """
     (wanted,) = listed
     reference = _reference(source, role, wanted.id)
@@ -138,14 +138,14 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     The source is a key directory; or env:NAME or gcp-secret://NAME with exactly one key of the role.
 
     Raises:
-        UsageError: there is no such key, or it cannot be used.
+        UsageError: there is no such key, or the key cannot be used.
     """
     if records.is_text(str(source)):
         found = records.read_text(str(source), role)
         if len(found) != 1:
             raise UsageError(f"{records.name_of(str(source))} holds {len(found)} keys of the {role}, must hold one")
         return _reference(source, role, SigningKey(found[0][1]).id)
-    # One command makes the keys of both parties that hand on, for an operator who runs both.
+    # `--role handing-on` makes the signing keys of the three parties together, for an operator who runs them all.
     new = f"hushcount keys new --role {role if role in ('operator', 'publisher') else 'handing-on'} --out"
     if not (Path(source) / PUBLIC_FILE).exists():
         raise UsageError(f"{source} is not a key directory: {new} {source} makes one")
@@ -153,13 +153,13 @@ def active_key(source: Path | str, role: SigningRole, at: datetime | None = None
     active = listing.active(role, at or MACHINE.now())
     if active is None:
         rotate = f"hushcount keys rotate --keys {source} --overlap 7d"
-        cure = rotate if listing.of(role) else f"{new} ANOTHER, and name that"
+        cure = rotate if listing.of(role) else f"{new} ANOTHER_DIRECTORY, and name that directory"
         raise UsageError(f"key directory {source} has no active key of the {role}: {cure}")
     return _reference(source, role, active.id)
 
 
 def private_keys(directory: Path) -> tuple[Guarded, ...]:
-    """Open every private key of a key directory, to search for them where no key may be."""
+    """Open every private key of a key directory, for a search that shows that no key leaked."""
     keys: list[Guarded] = []
     for role in ROLES:
         for path in sorted(directory.glob(f"{role}-*.key")):
@@ -171,7 +171,7 @@ def private_keys(directory: Path) -> tuple[Guarded, ...]:
 def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False) -> tuple[VerifyKeyPart, ...]:
     """Return the public keys that verify a role's signatures, from the signer's public.json or a directory with it.
 
-    With `retired` come also the retired keys, for what was signed long ago.
+    With `retired`, the retired keys are returned too: they verify old signatures.
 
     Raises:
         UsageError: the listing cannot be read, or lists no such key.
@@ -185,12 +185,12 @@ def verify_keys(source: Path | str, role: SigningRole, *, retired: bool = False)
 
 
 def read_public(directories: Sequence[Path], at: datetime | None = None) -> PublicFile:
-    """Return the keys for a campaign that begins at a time: the active key of each role in the key directories.
+    """Return the public keys for a campaign that begins at a time: each role's active key in the key directories.
 
-    Which of an evaluator's keys an epoch takes also depends on the epochs before (`keys.listing.next_key`).
+    An epoch's key of the evaluator also depends on the epochs before (`keys.listing.next_key`).
 
     Raises:
-        UsageError: a listing is missing or invalid, or a role in it that opens has no active key.
+        UsageError: a listing is missing or invalid, or lists keys of an opening role, but no active one.
     """
     now = at or MACHINE.now()
     active: dict[str, list[dict[str, object]]] = {}
@@ -214,14 +214,14 @@ def create(
     wrap: str | None = None,
     number: int = 1,
 ) -> PublicFile:
-    """Make a key pair for each role in a new key directory, and return the public keys that a campaign takes.
+    """Make a key pair for each role in a new key directory, and return the public keys for a campaign file.
 
-    The keys are valid for some days from now on. `wrap` names the key of a key service that wraps the secrets,
-    gcp-kms://... or aws-kms://...; without it the files hold them. An evaluator makes a `number` of keys at once.
+    The keys are valid for `days` days from now on. `wrap` names the key of a key service that wraps the secrets,
+    gcp-kms://... or aws-kms://...; without it the key files hold the plain secrets. An evaluator gets `number` keys.
 
     Raises:
         UsageError: a key file exists (it is never overwritten), or the directory cannot be written.
-        HushcountError: the key service did not wrap them.
+        HushcountError: the key service did not wrap the secrets.
     """
     start = (now or MACHINE.now()).replace(microsecond=0)
     existing = sorted([*directory.glob("*.key"), *directory.glob(PUBLIC_FILE)])
@@ -236,13 +236,13 @@ def create(
 
 
 def _reference(source: Path | str, role: Role, id: str) -> KeyReference:
-    """Return a reference with an absolute directory: workers run elsewhere."""
+    """Return a reference with an absolute directory, because workers run in other directories."""
     text = str(source)
     return KeyReference(text if records.is_text(text) else str(Path(text).absolute()), role, id)
 
 
 def _require_kept(reference: KeyReference) -> None:
-    """Refuse a key that its directory lists as retired, or does not have; the listing may be missing."""
+    """Raise if the directory lists the key as retired, or has no file for it; a missing listing is no error."""
     directory = Path(reference.source)
     listing = read_listing(directory) if (directory / PUBLIC_FILE).exists() else KeyListing()
     listed = listing.find(reference.id)
@@ -256,5 +256,5 @@ def _require_kept(reference: KeyReference) -> None:
         others = ", ".join(path.stem.rpartition("-")[2] for path in sorted(directory.glob(f"{reference.role}-*.key")))
         raise UsageError(
             f"key directory {directory} has no key file {reference.path.name}, the key of the campaign's "
-            f"{reference.role}; of this role it holds {others or 'none'}"
+            f"{reference.role}; it holds these keys of the role: {others or 'none'}"
         )

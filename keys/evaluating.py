@@ -1,4 +1,4 @@
-"""The evaluator's private key: it applies a pseudorandom function to what clients blinded (RFC 9497, mode VOPRF)."""
+"""The evaluator's private key: it applies a pseudorandom function to blinded elements (RFC 9497, mode VOPRF)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class EvaluatorKey(Guarded):
         """Return the evaluated elements, n x 32 bytes, and one proof for all, 64 bytes.
 
         Raises:
-            ValueError: there are not 1..MOST_EVALUATIONS elements of 32 bytes, or one is no element of the group or its
-                identity; it names neither.
+            ValueError: there are not 1..MOST_EVALUATIONS elements of 32 bytes, or one element is not in the group or is
+                its identity. The error does not show the element.
         """
         count, rest = divmod(len(blinded), ELEMENT_BYTES)
         if rest or not 1 <= count <= MOST_EVALUATIONS:
@@ -42,5 +42,5 @@ class EvaluatorKey(Guarded):
         return made[PROOF_BYTES:] + made[:PROOF_BYTES]
 
     def outputs(self, inputs: Sequence[bytes]) -> list[bytes]:
-        """Return the 64-byte output of each input, without blinding: for whoever holds the key and the inputs."""
+        """Return the 64-byte output of each input, without blinding, for a caller that has both key and inputs."""
         return [bytes(self.__evaluator.evaluate_known_input(one)) for one in inputs]

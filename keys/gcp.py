@@ -1,4 +1,4 @@
-"""Google Cloud KMS and Secret Manager through Google's libraries, over REST, with the credentials that these find."""
+"""Google's KMS and Secret Manager through Google's libraries, over REST; the libraries find the credentials."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SECRETS = _Service(
 
 
 def encrypt(name: str, plain: bytes, context: dict[str, str]) -> bytes:
-    """Encrypt up to 64 KiB with the key of a resource name; the service authenticates the context with them."""
+    """Encrypt up to 64 KiB with the key of this resource name; the service authenticates them with the context."""
     answer = _crypt(name, "encrypt", "plaintext", plain, context)
     if not (answer.verified_plaintext_crc32c and answer.verified_additional_authenticated_data_crc32c):
         raise HushcountError(f"{_KMS.name} did not confirm the CRC32C of what it encrypted: try again")
@@ -131,7 +131,7 @@ def _ask(service: _Service, client_class: Any, method: str, request: dict[str, A
         failed = cloud.refusal(service.name, host, int(error.code), _status_in(error.response))
     except Exception as error:
         failed = cloud.failure(service.name, host, error)
-    # Raised outside the handlers: the library's error holds request and answer, and must not become the context.
+    # Raised outside the handlers: the library's error holds request and answer, and must not become our context.
     raise failed
 
 

@@ -1,8 +1,8 @@
 """A key directory's public.json: the public keys of every role and state (docs/adr/0017), and how it is changed.
 
-Each epoch of an oblivious campaign takes the next of the evaluator's keys, and none is taken twice. A key that served
-two campaign files, of one campaign or of two, would let what one of them stored be tested by evaluations that the other
-one allows.
+Each epoch of an oblivious campaign takes the next of the evaluator's keys, and no key is taken twice. If one key served
+two campaign files, evaluations for the clients of one file would test guesses against stored hashes of the other file,
+even if both belong to one campaign.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = Literal["pending", "active", "expiring", "retired"]
 
 
 def listing_directory(source: Path | str) -> Path:
-    """Return the key directory that is named, by itself or by its public.json."""
+    """Return the key directory of a source, which is the directory itself or its public.json."""
     path = Path(source)
     return path.parent if path.name == PUBLIC_FILE else path
 
@@ -49,7 +49,7 @@ class ListedKey(Part):
         default=0,
         ge=0,
         le=100 * 366 * 86400,
-        description="for how long, from not_before on, the key before this one is still opened with",
+        description="how long after not_before the previous key still opens reports, in seconds",
     )
     retired_at: datetime | None = Field(default=None, description="when the private key was destroyed")
 
@@ -62,7 +62,7 @@ class ListedKey(Part):
 
     @property
     def part(self) -> PublicKeyPart | EvaluatorKeyPart | VerifyKeyPart:
-        """The key as others get it: without its history."""
+        """The key as other files list it: without overlap and retirement."""
         return _kind(self.role)(id=self.id, key=self.key, not_before=self.not_before, not_after=self.not_after)
 
 
@@ -89,7 +89,7 @@ class KeyListing(Part):
         ids = [key.id for key in self.keys]
         if len(set(ids)) < len(ids):
             raise ValueError("keys: an id is listed twice")
-        # The evaluator makes keys for several epochs ahead; when each begins is not known then.
+        # The evaluator makes keys for several epochs ahead, before it is known when each epoch begins.
         for role in {key.role for key in self.keys} - set(EVALUATING_ROLES):
             begins = [key.not_before for key in self.kept(role)]
             if len(set(begins)) < len(begins):
@@ -120,12 +120,12 @@ class KeyListing(Part):
         if at < key.not_before:
             return "pending"
         if key.role in EVALUATING_ROLES:
-            # Each is of another epoch, so that no later key takes the place of an earlier one.
+            # Each key belongs to another epoch, so a later key does not replace an earlier one.
             return "active" if at < key.not_after else "expiring"
         return "active" if self.active(key.role, at) == key else "expiring"
 
     def opened_until(self, key: ListedKey) -> datetime | None:
-        """Return when the overlap with the next key ends, or None while there is no next key; never an evaluator's."""
+        """Return the end of the overlap with the next key; None without a next key, and for an evaluator's key."""
         if key.role in EVALUATING_ROLES:
             return None
         later = next((other for other in self.kept(key.role) if other.not_before > key.not_before), None)
@@ -140,7 +140,7 @@ def read_listing(directory: Path) -> KeyListing:
     """Read a directory's public.json.
 
     Raises:
-        UsageError: missing or invalid.
+        UsageError: the file is missing or invalid.
     """
     path = directory / PUBLIC_FILE
     if not os.path.isfile(path):
@@ -173,14 +173,14 @@ def new_key(role: Role, begins: datetime, days: int, overlap_seconds: int, wrap:
 def new_keys(
     role: Role, number: int, begins: datetime, days: int, overlap_seconds: int, wrap: str | None
 ) -> list[tuple[ListedKey, str]]:
-    """Make key pairs of a role that begin together, as `new_key`; more than one for an evaluator only."""
+    """Make `number` key pairs as `new_key` does; only the evaluator's role may get more than one."""
     if number != 1 and role not in EVALUATING_ROLES:
-        raise UsageError(f"number is {number}, must be 1 for the role {role}: one key takes the place of another")
+        raise UsageError(f"number is {number}, must be 1 for the role {role}: only an evaluator has several keys")
     return [new_key(role, begins, days, overlap_seconds, wrap) for _ in range(number)]
 
 
 def _listed(directory: Path) -> bytes | None:
-    """Return the bytes of the public listing; None if there is none."""
+    """Return the bytes of the public listing; None if the file is missing."""
     path = directory / PUBLIC_FILE
     return path.read_bytes() if path.exists() else None
 
@@ -189,7 +189,7 @@ def _listed(directory: Path) -> bytes | None:
 def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
     """Lock a key directory, and yield a function that writes new files there.
 
-    If the block fails they are removed, unless the public listing has changed: a client may seal to what it names.
+    If the block fails, the new files are removed, unless public.json has changed: clients may seal to keys in it.
 
     Raises:
         UsageError: the directory cannot be written.
@@ -220,7 +220,7 @@ def changing(directory: Path) -> Iterator[Callable[[Path, str, int], None]]:
 
 
 def listed_keys(sources: Sequence[Path]) -> tuple[EvaluatorKeyPart, ...]:
-    """Return the evaluator's keys that are not retired in public.json files or directories with one, oldest first.
+    """Return the evaluator's keys that are not retired, oldest first; each source is a public.json or its directory.
 
     Raises:
         UsageError: a listing is missing or invalid.
@@ -235,7 +235,7 @@ def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) 
     """Return the evaluator's key for a campaign that begins at a time.
 
     Args:
-        used: ids of the keys of other campaign files, of all campaigns; the next one stands after all of them.
+        used: ids of evaluator keys in other campaign files of all campaigns; the next key comes after all of them.
 
     Raises:
         UsageError: a listing is missing or invalid, or no key is left that is valid then.
@@ -250,6 +250,6 @@ def next_key(sources: Sequence[Path], at: datetime, used: Collection[str] = ()) 
     spans = ", ".join(f"{key.id} from {key.not_before.isoformat()} to {key.not_after.isoformat()}" for key in left)
     raise UsageError(
         f"no key of the evaluator is left that is valid at {at.isoformat()} and serves no other campaign file: "
-        f"{where} holds {spans or 'none'}; hushcount keys new --role evaluator or keys rotate makes the next, on the "
-        "evaluator's machine"
+        f"{where} holds {spans or 'none'}; run hushcount keys new --role evaluator or hushcount keys rotate on the "
+        "evaluator's machine to make the next key"
     )

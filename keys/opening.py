@@ -20,7 +20,7 @@ _Field = TypeVar("_Field", bound=np.generic)
 
 
 class Outcome(IntEnum):
-    """What became of a sealed report."""
+    """The result of opening a sealed report."""
 
     ACCEPTED = 0
     NOT_OPENED = 1
@@ -43,7 +43,7 @@ def open_bound(
 
     Returns:
         The content after the binding, uint8[n, l], meaningless unless ACCEPTED; the outcomes, uint8[n]; and how many
-        rows libsodium opened after `engine` had not. No outcome is MALFORMED yet: the caller judges the content.
+        rows libsodium opened after `engine` had failed. No outcome is MALFORMED yet: the caller judges the content.
     """
     plain, opened, rescued = key.open_rows(sealed, engine)
     bound = (plain[:, : len(binding)] == np.frombuffer(binding, dtype=np.uint8)).all(axis=1)
@@ -54,16 +54,16 @@ def open_bound(
 
 
 class Opener:
-    """Opens blocks of a campaign's sealed reports: one for a step of a worker, which uses it in one thread at a time.
+    """Opens blocks of a campaign's sealed reports. Each step of a worker has its own opener, and uses it in one thread.
 
-    It opens with libsodium until its job's boxes, or those already opened, reach `ENOUGH`. A stream therefore changes
-    its opening engine once.
+    The opener uses libsodium while both the job's planned boxes and the boxes opened so far are below `ENOUGH`. So a
+    job that never ends changes its opening engine once.
 
     Args:
-        key: opened here, never pickled.
+        key: the private key, read in this process and never pickled.
         binding: 16 bytes at the start of each of the campaign's reports.
         sealed_bytes: length of a sealed report.
-        boxes: how many the job opens in all; 0: not known.
+        boxes: number of boxes that the whole job opens; 0 if unknown.
     """
 
     def __init__(self, key: PrivateKey, binding: bytes, sealed_bytes: int, boxes: int) -> None:
@@ -73,16 +73,16 @@ class Opener:
     def open_block(
         self, block: bytes, judge: Callable[[Octets, Octets, Octets], npt.NDArray[_Field]]
     ) -> tuple[npt.NDArray[_Field], Iterator[tuple[str, tuple[str, int | bytes]]]]:
-        """Open a block of sealed reports, one after another, on all cores.
+        """Open a block of concatenated sealed reports on all cores.
 
         Args:
-            judge: takes sealed reports, their content after the binding, meaningless unless ACCEPTED, and their
-                outcomes, uint8[n]; marks what is MALFORMED in these, and returns what is accepted.
+            judge: takes sealed reports, their content after the binding (meaningless unless ACCEPTED) and their
+                outcomes, uint8[n]; sets the outcome of malformed reports, and returns the accepted reports.
 
         Returns:
             The accepted reports, and tagged outputs: ("counts", (reason, number)) for each outcome, always for
-            "accepted"; ("dead", (reason, sealed reports)) for each refusal; and ("opening", (engine, number)), with
-            ("opening", ("rescued", number)), where libsodium opened what another engine had not.
+            "accepted"; ("dead", (reason, sealed reports)) for each refusal; ("opening", (engine, number)); and
+            ("opening", ("rescued", number)) if libsodium opened reports that another engine had not.
         """
         sealed = np.frombuffer(block, dtype=np.uint8).reshape(-1, self._sealed_bytes)
         self._opened += len(sealed)

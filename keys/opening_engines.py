@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EngineName = Literal["lanes", "libsodium"]
 VARIABLE = "HUSHCOUNT_OPENING"
 ENOUGH = 1 << 15
-"""From so many boxes on the lanes pay: making their code takes 0.5 s, and opening a box 25 us less than libsodium."""
+"""From this number on the lanes pay: compiling them takes 0.5 s, and they open a box 25 us faster than libsodium."""
 
 _LOG = logging.getLogger(__name__)
 _MAKING = threading.RLock()
@@ -32,12 +32,12 @@ os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, aft
 
 
 class Opened(NamedTuple):
-    """What became of uint8[n, L + 48].
+    """The result of opening uint8[n, L + 48].
 
     Attributes:
         plain: uint8[n, L], zero where a row did not open.
-        opened: bool[n], which rows opened.
-        rescued: how many of them libsodium opened after another engine had not.
+        opened: bool[n], true where a row opened.
+        rescued: number of rows that libsodium opened after another engine had failed.
     """
 
     plain: Octets
@@ -49,8 +49,8 @@ class Opened(NamedTuple):
 class OpeningEngine:
     """An opening engine; `attempt` takes sealed rows, public key and secret, and returns plain rows and which opened.
 
-    Both give identical results. A wrong product, key or nonce opens nothing, because libsodium's secretbox
-    authenticates. The lanes' self-test tries the rest: a refused box, and the product zero.
+    Both engines give identical results. A box does not open with a wrong product, key or nonce, because libsodium's
+    secretbox authenticates it. The lanes' self-test covers two other cases: a refused box, and the product zero.
     """
 
     name: EngineName
@@ -70,7 +70,7 @@ LIBSODIUM = OpeningEngine("libsodium", libsodium.open_rows)
 
 
 def engine_for(boxes: int) -> OpeningEngine:
-    """Return the engine for so many boxes, and log once why; raises as `lanes_for`."""
+    """Return the engine for a number of boxes, and log the reason once; raises as `lanes_for`."""
     lanes = lanes_for(boxes)
     if isinstance(lanes, str):
         _log(f"sealed reports are opened by libsodium: {lanes}")
@@ -80,9 +80,9 @@ def engine_for(boxes: int) -> OpeningEngine:
 
 
 def sealing_for(boxes: int) -> SealRows:
-    """Return what seals so many boxes, and log once why; raises as `lanes_for`.
+    """Return the function that seals a number of boxes, and log the reason once; raises as `lanes_for`.
 
-    For whole arrays: the lanes take the time of 32 boxes for a single one.
+    Call the function with whole arrays: the lanes seal 32 boxes in a turn, and a single box takes a whole turn.
     """
     lanes = lanes_for(boxes)
     if isinstance(lanes, str):
@@ -93,7 +93,7 @@ def sealing_for(boxes: int) -> SealRows:
 
 
 def lanes_for(boxes: int) -> Lanes | str:
-    """Return the lanes, or why libsodium is to be used for so many boxes.
+    """Return the lanes, or the reason to use libsodium for this number of boxes.
 
     Raises:
         UsageError: the environment names an unknown engine.
@@ -123,16 +123,16 @@ def require_opening_engine() -> None:
 
 @cache
 def _made() -> Lanes | str:
-    """Make the lanes, once in a process; if this machine cannot, return why."""
+    """Make the lanes once in a process, or return the reason why this machine cannot."""
     try:
-        # Not at the top: a small job imports no compiler.
+        # Imported here, so that a small job does not load the compiler.
         from sealed_lanes import FaultyLanes, NoLanes, make_lanes
     except (ImportError, OSError) as error:
         return f"the compiler cannot be loaded ({type(error).__name__})"
     try:
         return make_lanes()
     except FaultyLanes as fault:
-        _LOG.warning("libsodium takes the place of the lanes, and nothing is lost: %s; report this as a bug", fault)
+        _LOG.warning("libsodium is used instead of the lanes, and no report is lost: %s; report this as a bug", fault)
         return str(fault)
     except NoLanes as missing:
         return str(missing)

@@ -1,4 +1,4 @@
-"""Private keys in memory: one class opens, one signs. Neither can be copied into anything else."""
+"""Private keys in memory: one class opens, one signs. No key object can be pickled or copied."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _Key = TypeVar("_Key", bound="Guarded")
 class Guarded:
     """A private key of any kind: prints as its id; cannot be pickled, copied, compared or formatted.
 
-    The process that holds one makes no core dump. Python lets nobody overwrite the secret's bytes, as long as they are
-    there or when they are freed: the packages that use it take nothing but `bytes`, which cannot be changed.
+    A process that has a private key makes no core dump. The secret's bytes cannot be overwritten, neither in use nor
+    when they are freed: the cryptographic packages take only `bytes`, which Python cannot change.
 
     Attributes:
         id: id of its public key.
@@ -56,7 +56,7 @@ class Guarded:
         return cls(random(SECRET_BYTES))
 
     def secret_for_storage(self) -> bytes:
-        """Return the secret bytes: for key files, and for whoever searches that no key leaked."""
+        """Return the secret bytes, for key files and for the search that shows that no key leaked."""
         return self.__secret
 
     def __repr__(self) -> str:
@@ -85,12 +85,12 @@ class PrivateKey(Guarded):
         self.id = key_id(self.public_key)
 
     def derived(self, context: bytes) -> bytes:
-        """Return 32 bytes that follow from the key and a context, and are random to whoever lacks the key."""
+        """Return 32 bytes derived from the key and a context; without the key they look random."""
         secret = self.secret_for_storage()
         return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
 
     def open(self, sealed: bytes) -> bytes | None:
-        """Return the content of a sealed box, or None: one failure, which never tells the step that failed."""
+        """Return the content of a sealed box, or None for every failure: the caller never learns the failed step."""
         plain, opened, _ = self.open_rows(np.frombuffer(sealed, dtype=np.uint8)[np.newaxis])
         return plain.tobytes() if opened[0] else None
 

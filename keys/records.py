@@ -4,10 +4,10 @@
     {"role": "analyzer", "id": "16 hexadecimal digits", "wrapped_by": "gcp-kms://...", "wrapped": "base64"}
 
 A key file has one record. A text source, env:NAME or gcp-secret://NAME, has one record a line, or only the secret's
-digits. Whatever is wrong with a record, no error shows a part of it.
+digits. No error shows a part of a record.
 
 The text of a key file is overwritten in memory as soon as its secret is read, and no other object gets the digits.
-Python does not let us overwrite the 32 bytes of the secret, an environment variable, or what a key service answers.
+Python cannot overwrite the 32 bytes of the secret, an environment variable, or the answer of a key service.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SERVICES: dict[str, tuple[_Crypt, _Crypt]] = {
     gcp.KMS_SCHEME: (gcp.encrypt, gcp.decrypt),
     aws.KMS_SCHEME: (aws.encrypt, aws.decrypt),
 }
-"""How each key service encrypts and decrypts: the name of its key, bytes, and a context authenticated with them."""
+"""Each key service's functions to encrypt and decrypt, which take a key name, bytes, and a context to authenticate."""
 
 
 def key_path(directory: Path, role: Role, id: str) -> Path:
@@ -66,12 +66,12 @@ def read_file(path: Path, role: Role, id: str) -> bytes:
 
 
 def another_key(path: Path, role: Role, id: str) -> UsageError:
-    """Return the error for a key file with another key in it than its name says."""
+    """Return the error for a key file that holds another key than its name says."""
     return UsageError(f"key file {path} holds another key, must hold {role} key {id}: restore the file of that name")
 
 
 def wrapped_by(path: Path) -> str | None:
-    """Return the key service's key that wraps a key file, or None; nothing is unwrapped."""
+    """Return the name of the key that wraps the secret of a key file, or None; nothing is unwrapped."""
     name = _read_record(path)[0].get("wrapped_by")
     return None if name is None else str(name)
 
@@ -82,14 +82,14 @@ def is_text(source: str) -> bool:
 
 
 def name_of(source: str) -> str:
-    """Return the name of a text source for sentences."""
+    """Return the name of a text source for messages."""
     if source.startswith(_ENV):
         return f"environment variable {source.removeprefix(_ENV)}"
     return f"secret {gcp.secret_name(source)}"
 
 
 def read_text(source: str, role: Role) -> list[tuple[str | None, bytes]]:
-    """Return id and secret of each of a role's keys in a text source; bare digits have no id: None."""
+    """Return id and secret of each key of a role in a text source; the id is None if the source is only digits."""
     keep_out_of_dumps()
     name = name_of(source)
     variable = source.removeprefix(_ENV)
@@ -111,7 +111,7 @@ def wrap(service: str, secret: bytes, role: str, id: str) -> bytes:
     context = _context(role, id)
     wrapped = crypt[0](name, secret, context)
     if crypt[1](name, wrapped, context) != secret:
-        raise HushcountError(f"{service} does not unwrap what it wrapped: nothing was written")
+        raise HushcountError(f"{service} does not unwrap the secret that it just wrapped: nothing was written")
     return wrapped
 
 
@@ -134,26 +134,26 @@ def _key_of(service: str) -> tuple[tuple[_Crypt, _Crypt], str]:
 
 
 def _context(role: str, id: str) -> dict[str, str]:
-    """Return what is authenticated with a secret: a wrapped secret in another record's place does not unwrap."""
+    """Return the context that binds a wrapped secret to role and id: moved to another record, it does not unwrap."""
     return {"hushcount-role": role, "hushcount-key": id}
 
 
 def _read_record(path: Path) -> tuple[dict[str, Any], bytes | None]:
-    """Return the fields of a key file, and its secret if that is not wrapped."""
+    """Return the fields of a key file, and its secret unless the secret is wrapped."""
     keep_out_of_dumps()
     text = read_private_by(path, "key", _text_of)
     if text is None:
         raise UsageError(f"cannot read key file {path}: No such file or directory")
     try:
         if len(text) > _LONGEST:
-            raise FormatError(f"key file {path} has more than {_LONGEST:,} bytes, must have at most so many")
+            raise FormatError(f"key file {path} is too long, must have at most {_LONGEST:,} bytes")
         return _fields(text, f"key file {path}")
     finally:
         text[:] = bytes(len(text))
 
 
 def _text_of(stream: IO[bytes]) -> bytearray:
-    """Read past the stream's own buffer, and never resize: both would leave a copy."""
+    """Read without the stream's buffer into an array that is never resized: buffer and resizing would leave copies."""
     descriptor = stream.fileno()
     text = bytearray(min(os.fstat(descriptor).st_size, _LONGEST + 1))
     os.readv(descriptor, [text])
@@ -167,7 +167,7 @@ def _encoded(line: str, name: str) -> bytearray:
 
 
 def _fields(text: bytearray, name: str) -> tuple[dict[str, Any], bytes | None]:
-    """Return a record's fields with zeros for its secret's digits, and the secret; the digits are wiped in `text`."""
+    """Return a record's fields, with zeros for the secret's digits, and the secret; wipe the digits in `text`."""
     secret = None
     if found := _SECRET.search(text):
         start, end = found.span(1)
@@ -176,7 +176,7 @@ def _fields(text: bytearray, name: str) -> tuple[dict[str, Any], bytes | None]:
         text[start:end] = _WIPED.encode()
     with suppress(FormatError):
         return parse_object(bytes(text), name), secret
-    # Raised outside the handler: the parser's error holds the text, and a context is reachable from an exception.
+    # Raised outside the handler: the parser's error holds the text, and would be reachable as the context of this one.
     raise _no_key(name)
 
 
@@ -199,4 +199,4 @@ def _is_hexadecimal(text: str) -> bool:
 
 
 def _no_key(name: str) -> UsageError:
-    return UsageError(f"{name} is not a private key of hushcount keys new")
+    return UsageError(f"{name} is not a private key that hushcount keys new made")

@@ -1,4 +1,4 @@
-"""The roles with keys: two open, one evaluates, five sign. Who opens signs with another key."""
+"""The roles that have keys: two open, one evaluates, five sign. A party that opens signs with another key."""
 
 from __future__ import annotations
 

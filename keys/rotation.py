@@ -1,4 +1,4 @@
-"""Rotate and retire: make the next key before the last one ends, and destroy old ones (docs/adr/0017)."""
+"""Rotate and retire keys: make the next key before the last one ends, and destroy old keys (docs/adr/0017)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
     Args:
         directory: an existing key directory.
         roles: by default all roles in the directory.
-        overlap: how long after `begins` the earlier key is still opened with, at least a second.
+        overlap: how long after `begins` the earlier key still opens reports, at least a second.
         begins: by default now. The earlier keys must last until then.
-        days: validity from then on.
+        days: how many days each new key is valid from `begins` on.
         wrap: key of a key service that wraps the new secrets; by default that of the role's newest key, if any.
-        number: how many keys; an evaluator makes those of several epochs at once.
+        number: how many keys to make; more than 1 only for an evaluator, which makes keys for several epochs.
         now: by default the present.
 
     Raises:
         UsageError: a role has no key here, or already has a pending one, or the dates leave a gap.
-        HushcountError: the key service did not wrap them.
+        HushcountError: the key service did not wrap the secrets.
     """
     present = (now or MACHINE.now()).replace(microsecond=0)
     start = present if begins is None else begins.replace(microsecond=0)
@@ -64,24 +64,24 @@ def rotate(  # noqa: PLR0913  # each is an option of `keys rotate`
 
 
 def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime, start: datetime) -> ListedKey:
-    """Return the key that the new one follows; refuse if the new one may not begin then."""
+    """Return the key that the new one follows; raise UsageError if the new key may not begin at `start`."""
     if not listing.of(role):
         raise UsageError(f"{directory} has no key of the role {role}: hushcount keys new makes one elsewhere")
     newest = (listing.kept(role) or listing.of(role))[-1]
     if role in EVALUATING_ROLES:
-        # An evaluator's keys do not take the place of one another.
+        # An evaluator's keys do not replace each other.
         return newest
     if newest.retired_at is None and newest.not_before > present:
         raise UsageError(
-            f"the {role} key {newest.id} is pending until {newest.not_before.isoformat()}: it is the next one; "
-            "to make another, retire it first"
+            f"the {role} key {newest.id} is pending until {newest.not_before.isoformat()}: it is already the "
+            "next key; to make another one, retire it first"
         )
     if newest.retired_at is None and newest.not_before == start:
-        raise UsageError(f"the {role} key {newest.id} began in this very second: try again in the next")
+        raise UsageError(f"the {role} key {newest.id} began in this second: try again in the next second")
     if start > max(present, newest.not_after):
         raise UsageError(
             f"begins is {start.isoformat()}, but the {role} key {newest.id} ends before, at "
-            f"{newest.not_after.isoformat()}: between the two clients would have no key"
+            f"{newest.not_after.isoformat()}: begin earlier, because in between the role would have no valid key"
         )
     return newest
 
@@ -89,13 +89,13 @@ def _newest(directory: Path, listing: KeyListing, role: Role, present: datetime,
 def retire(directory: Path, id: str, *, early: bool = False, now: datetime | None = None) -> ListedKey:
     """Destroy a private key; its public part stays listed, as retired.
 
-    The file is overwritten and removed. On a disk that writes in place, that makes it unreadable; an SSD, a
-    copy-on-write file system, a snapshot or a backup may keep the old bytes. Where that matters, wrap the keys by a
-    key service, and destroy its key.
+    The file is overwritten and removed. On a disk that writes in place, that makes the secret unreadable; an SSD, a
+    copy-on-write file system, a snapshot or a backup may keep the old bytes. If that matters, wrap the keys with a
+    key service, and destroy the service's key.
 
     Raises:
-        UsageError: there is no such key, it is already retired, it is the active one, or its overlap with the next key
-            lasts and `early` is not given.
+        UsageError: there is no such key, or it is already retired, or it is the active key; or its overlap with the
+            next key has not ended and `early` is False. An evaluator's active key can be retired with `early`.
     """
     present = (now or MACHINE.now()).replace(microsecond=0)
     with changing(directory):
@@ -121,17 +121,18 @@ def require_retirable(directory: Path, listing: KeyListing, id: str, now: dateti
         if early:
             return key
         raise UsageError(
-            f"the {key.role} key {id} may answer clients until {key.not_after.isoformat()}, and found values are "
-            "verified with it: hushcount doctor says when its epoch and all that follows are over; then give --early"
+            f"the {key.role} key {id} may answer clients until {key.not_after.isoformat()}, and verifies discovered "
+            "values: wait until hushcount doctor says that the key should be destroyed, then give --early"
         )
     if state == "active":
         raise UsageError(
-            f"the {key.role} key {id} is the active one, which clients seal to: hushcount keys rotate makes the next"
+            f"the {key.role} key {id} is active, so it is still in use: make the next key first, with hushcount keys "
+            "rotate"
         )
     if state == "expiring" and until is not None and now < until and not early:
         raise UsageError(
-            f"the {key.role} key {id} is still opened with until {until.isoformat()}: wait, or give --early to make "
-            "what is sealed to it unreadable now"
+            f"the {key.role} key {id} is still in use until {until.isoformat()}, when its overlap with the next key "
+            "ends: wait, or give --early to destroy it now, which makes reports sealed to it unreadable"
         )
     return key
 

@@ -1,4 +1,4 @@
-"""Keeps a process that holds a private key out of core dumps."""
+"""Prevent core dumps of a process that has a private key."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _PR_SET_DUMPABLE = 4
 
 @cache
 def keep_out_of_dumps() -> None:
-    """Let no core dump be made of this process, nor of what it starts; other users' debuggers are kept out too.
+    """Prevent core dumps of this process and its children, and keep other users' debuggers out of them.
 
-    Forks inherit both settings. Linux alone has the second one, which also holds where the system pipes dumps to a
-    program: a limit of 0 does not bind that. It ends where a process executes another program, which asks here itself.
+    Forks inherit both settings, the size limit of 0 and, on Linux only, PR_SET_DUMPABLE. The second one also prevents
+    dumps that the system pipes to a program, which the limit does not. It ends when a process executes another program:
+    that program must call this function itself.
 
     Raises:
         OSError: the system forbids it.

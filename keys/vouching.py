@@ -21,14 +21,14 @@ def delegate(
     serial: int,
     evaluator_keys: Sequence[EvaluatorKeyPart] = (),
 ) -> Delegation:
-    """Let a publisher sign further epochs of a campaign under the same terms, up to one, with an evaluator's keys.
+    """Let a publisher sign a campaign's later epochs, up to `last_epoch`, with the same terms and these evaluator keys.
 
     Raises:
         UsageError: there are more keys than a delegation may list, or `last_epoch` is more than MOST_EPOCHS after the
             campaign's.
     """
     if last_epoch - campaign.epoch > MOST_EPOCHS:
-        # Whoever steals the key may go as far, and no epoch comes after the greatest number.
+        # A thief of the publisher's key could sign all these epochs, and no epoch can follow the greatest number.
         raise UsageError(
             f"last_epoch is {last_epoch}, must be at most {campaign.epoch + MOST_EPOCHS}, {MOST_EPOCHS} after the "
             f"campaign's epoch {campaign.epoch}: delegate anew when the publisher comes near it"
@@ -46,7 +46,7 @@ def delegate(
 
 
 def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
-    """Let clients go on from a campaign file, whatever they accepted, and end all delegations of a smaller serial."""
+    """Let clients continue from this campaign file, whatever they accepted; end delegations with a smaller serial."""
     data = {"campaign": campaign.id, "serial": serial, "epoch": campaign.epoch, "head": campaign.head.hex()}
     terms = validated(RestartTerms, data, f"the restart of campaign {campaign.id}")
     return Restart(**dict(terms), signature=operator.sign(terms.signed(), "restart"))
@@ -55,11 +55,11 @@ def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
 def sign_campaign(
     signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None, restart: Restart | None = None
 ) -> CampaignSignature:
-    """Sign a campaign file: the operator without a delegation, its publisher with one; a restart comes along.
+    """Sign a campaign file: as the operator without a delegation, as a publisher with one. A restart is attached.
 
     Raises:
-        SignatureError: the delegation does not hold for this campaign or this key, or the restart is of another
-            campaign, so that clients would refuse it.
+        SignatureError: the delegation is not for this campaign and key, or the restart is for another campaign. Clients
+            would refuse such a signature.
     """
     if restart is not None:
         restart.require(campaign)
