@@ -9,7 +9,7 @@ import typer
 from pipelines.console.command_table import Row, new_app
 
 SUMMARY = "Learn what people use and how often, without learning who."
-PUBLISH = Row("publish", "Let collectors and clients use a campaign file from a moment on.", "epochs:publish_epoch")
+PUBLISH = Row("publish", "Let collectors and clients use a campaign file from some time on.", "epochs:publish_epoch")
 CAMPAIGN = (
     Row("new", "Write a campaign file, validated and with a fingerprint.", "campaign:new_campaign"),
     Row("show", "Check a campaign file and show its contents.", "campaign:show_campaign"),
@@ -21,7 +21,7 @@ CAMPAIGN = (
     Row("delegate", "Let a publisher's key sign epochs that change the dictionary only.", "vouching:delegate"),
     Row("restart", "Set clients back to a campaign file, after a publisher's key was stolen.", "vouching:restart"),
     Row("verify", "Check the operator's signature of a campaign file.", "vouching:verify_campaign_file"),
-    Row("audit", "Compare what several places were shown of a campaign's history.", "audit:audit_campaign"),
+    Row("audit", "Compare copies of a campaign's history from several places.", "audit:audit_campaign"),
     Row("schema", "Print the JSON Schema of campaign files.", "campaign:schema"),
 )
 KEYS = (
@@ -29,12 +29,12 @@ KEYS = (
     Row("list", "Show states, dates, ids and public keys.", "keys:list_keys"),
     Row("rotate", "Make the next keys, for the campaign of the next epoch.", "keys:rotate_keys"),
     Row("retire", "Destroy a private key: nobody can open its reports again.", "keys:retire_key"),
-    Row("rehearse", "Prove that the parties can open what clients of a campaign will send.", "keys:rehearse_keys"),
+    Row("rehearse", "Prove that the parties can open the reports of a campaign's clients.", "keys:rehearse_keys"),
 )
 LEDGER = (
-    Row("set", "Set a campaign's limit.", "ledger:set_limit"),
+    Row("set", "Set the most that a campaign may spend.", "ledger:set_limit"),
     Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
-    Row("check", "Check that a ledger is whole and adds up.", "ledger:check"),
+    Row("check", "Check that a ledger is complete and its sums are right.", "ledger:check"),
     Row("confirm", "Confirm that this machine's clock is right, so that budgets renew.", "ledger:confirm"),
     Row("export", "Write all charges to a file.", "ledger:export"),
 )
@@ -45,7 +45,7 @@ JOB = (
     Row("discover", "Find unknown values that enough clients sent.", "jobs:discover"),
     Row("analyze", "Open, check and count shuffled reports, and estimate items.", "jobs:analyze"),
     Row("estimate", "Estimate more items from a stored tally.", "jobs:estimate"),
-    Row("stream", "Stay up on an engine, and carry out what runs decide.", "stream:stream"),
+    Row("stream", "Keep a job running on an engine, for the hops that runs order.", "stream:stream"),
 )
 ASK = (
     Row("top", "Show the most frequent items.", "ask:top"),
@@ -54,28 +54,28 @@ ASK = (
     Row("change", "Show what rose and what fell between windows.", "ask:change"),
     Row("compare", "Show where two campaigns or results differ.", "ask:compare"),
     Row("total", "Add up windows, with the error of the total.", "ask:total"),
-    Row("new", "Show what discovery found, when, and its counts since.", "ask:new"),
+    Row("new", "Show discovered values, the time of discovery, and later counts.", "ask:new"),
 )
 REPAIR = (
     Row("dead-letters", "List the kept reports that a job rejected, by reason.", "jobs:list_dead_letters"),
-    Row("replay", "Make a batch of the kept reports of one reason, to read them again.", "jobs:replay"),
-    Row("segments", "List again each segment of a past window that no manifest lists.", "operate:relist_segments"),
+    Row("replay", "Make a batch of the reports rejected for one reason, to read them again.", "jobs:replay"),
+    Row("segments", "Write a manifest for segments of past windows that no manifest lists.", "operate:relist_segments"),
 )
 HUSHCOUNT = {
     "Start": (
-        Row("init", "Make a deployment for one machine that runs as it is.", "init:init"),
+        Row("init", "Make a deployment for one machine, ready to run.", "init:init"),
         Row("demo", "Run the whole system on real data, and show what each party saw.", "demo:demo"),
         Row("send", "Report values to a collector, as an app does.", "send:send"),
     ),
     "Operate": (
         Row("collect", "Take sealed reports over HTTP, and store them by window.", "operate:collect"),
-        Row("evaluate", "Answer blinded questions of clients by the key of an epoch.", "operate:evaluate"),
+        Row("evaluate", "Answer clients' blinded elements with the key of an epoch.", "operate:evaluate"),
         Row("run", "Close due windows; shuffle, discover and analyze them.", "operate:run"),
-        Row("status", "Show what became of every report, by number.", "status:status"),
+        Row("status", "Show how many reports were counted, wait, or were rejected.", "status:status"),
         Row("campaign", "Make, sign, publish and check campaign files.", CAMPAIGN, "show --campaign words.json"),
         Row("keys", "Make, list, rotate, rehearse and retire key pairs.", KEYS, "list --keys keys"),
         Row("ledger", "Set, show, check and export what releases cost.", LEDGER, "show"),
-        Row("job", "Run one job by hand, or keep one up on an engine.", JOB, "shuffle --help"),
+        Row("job", "Run one job by hand, or keep one running on an engine.", JOB, "shuffle --help"),
     ),
     "Ask": (
         Row("ask", "Show what is used, what changed, and how sure that is.", ASK, "top"),
@@ -93,8 +93,8 @@ HUSHCOUNT = {
 }
 """The commands, by who uses them."""
 MORE = """
-A command finds deployment.toml in the working directory, and its campaign if there is one only. Else give -c FILE, or
-set HUSHCOUNT_CONFIG, and --campaign ID.
+A command reads deployment.toml in the working directory. For another file, give -c FILE or set HUSHCOUNT_CONFIG. If the
+deployment has several campaigns, give --campaign ID too.
 
 Each command says more with --help, and has an example.
 

@@ -16,7 +16,7 @@ _PLAINLY = "hushcount-plainly"
 
 
 _COLLECTED = 200_000
-"""After so many new objects Python looks for cycles: a fold of years has millions, and no cycle (half of `status`)."""
+"""New objects until Python looks for cycles: a fold of years has millions and no cycle (half the time of status)."""
 
 
 def main(app: Callable[[], None] | None = None) -> None:
@@ -56,7 +56,7 @@ def _quieten() -> None:
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """Replace letters that an encoding lacks by others or by an escape, so that no value is lost."""
+    """Replace letters that an encoding lacks by similar letters or an escape, so that no value is lost."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

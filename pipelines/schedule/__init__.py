@@ -1,1 +1,1 @@
-"""The schedule: what `hushcount run` does, hop by hop."""
+"""The schedule: the steps of `hushcount run`."""

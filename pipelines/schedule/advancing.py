@@ -1,8 +1,8 @@
-"""Take each batch as far as it goes: a hop is an attempt, and done once the log says so.
+"""Run the next hops of each batch: a hop is carried out as an attempt, and done once the log says so.
 
-Batches that wait for the same hop go through one graph, because an engine takes long to begin one. Of a graph the log
-takes in one attempt after the other, in the order of their windows: a shuffle is an output only if those before it are
-to which it lost copies of a report.
+Batches that wait for the same hop share one graph, because an engine takes long to start a graph. The log takes the
+attempts of a graph one after the other, in the order of their windows. If two batches hold copies of a report, the
+later one drops its copy. So the later shuffle becomes an output only if the earlier shuffle did.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from pipelines.schedule.work import Work
 from pipelines.windows.intake import fault_in, said_aside
 
 _MOST_REPORTS = 1 << 22
-"""Of the batches in one graph: a batch after so many waits for the next."""
+"""Reports in one graph: once its batches have this many, further batches wait for the next graph."""
 
 
 def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) -> None:
-    """Take every batch as far as it goes, except those that failed before in this run; hop by hop.
+    """Run the next hops of every batch, hop by hop, except batches that failed before in this run.
 
-    Batches that wait for the same hop share its graph. If that fails, each is tried by itself.
+    Batches that wait for the same hop share a graph. If the graph fails, each batch is tried by itself.
     """
     for hop in CHAIN:
         alone: set[str] = set()
@@ -56,8 +56,8 @@ def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) ->
 
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
-    """Return the batches of a campaign that a hop here has not passed, oldest first: made here, or stated elsewhere."""
-    # A look with nothing to do reads nothing again; else another run may have done it since.
+    """Return a campaign's batches with a hop left here, oldest first: made here, or stated by a shuffler elsewhere."""
+    # The log is not read again if nothing is left to do. Otherwise another run may have done it since.
     return _undone(work, epochs, stated, work.logs.known(epochs.campaign)) and _undone(
         work, epochs, stated, work.logs.read(epochs.campaign)
     )
@@ -81,7 +81,7 @@ def _attempts(
     """Plan a hop of the oldest batches that wait for it, as many as one graph takes.
 
     Args:
-        alone: names of batches that share no graph.
+        alone: names of batches that must not share a graph.
     """
     found, reports = list[Attempt](), 0
     for batch in _batches(work, epochs, stated):
@@ -101,7 +101,7 @@ def _attempts(
 
 
 def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopName) -> Attempt | None:
-    """Plan a hop of a batch if it is next, and its input is there; a hop that has nothing to do is passed."""
+    """Plan a hop of a batch if the hop is next and has its input; log a hop that has nothing to do as passed."""
     if batch.file not in epochs.files:
         raise HushcountError(f"its campaign file is not among those of {work.deployment.campaigns / epochs.campaign}")
     path, campaign = epochs.files[batch.file]
@@ -124,24 +124,24 @@ def _attempt(work: Work, epochs: Epochs, stated: Stated, batch: Batch, hop: HopN
             work.done.problems += said_aside(aside)
         return None
     if hop == "shuffle":
-        # Another run may have died, or sleep, between the entry of an earlier batch and its files.
+        # Another run may have stopped between the log entry of an earlier batch and the publication of its files.
         others = {*earlier(work.deployment, fold, fold.batches[batch.name])}
         work.done.problems += publish_missing(work.deployment, log, others, work.now)
     return attempt(task, hop, new_attempt(work.deployment, log.party, batch, hop))
 
 
 def _faults(task: Task) -> dict[str, str]:
-    """Return what is wrong with each segment of a batch that is not as its manifest says any more."""
+    """Return the fault of each segment of a batch that no longer matches its manifest."""
     segments = task.fold.batches[task.batch.name].all_segments
     found = {segment.path: fault_in(task.deployment, segment) for segment in segments}
     return {path: fault for path, fault in found.items() if fault is not None}
 
 
 def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[Attempt]) -> Collection[str]:
-    """Carry out attempts that share a graph, and let the log say of each whether it is the output, in their order.
+    """Carry out attempts that share a graph, and enter those that become outputs into the log, in their order.
 
     Returns:
-        Names of batches that are to be tried by themselves.
+        Names of batches to try again, each by itself.
     """
     hop, names = attempts[0].hop, [one.task.batch.name for one in attempts]
     began, outputs, alone, tried = MACHINE.steady(), dict[int, Attempt](), list[str](), 0
@@ -154,8 +154,8 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 outcome = next(made)
             except Exception as error:
                 if len(attempts) > 1:
-                    # One of them may be at fault: each by itself will show which.
-                    work.say(f"{epochs.campaign}: {hop} failed, and is tried for each batch: {told(error)}")
+                    # One batch may be at fault: trying each by itself shows which.
+                    work.say(f"{epochs.campaign}: {hop} failed, and is tried for each batch alone: {told(error)}")
                     alone = names
                     break
                 outcome = Outcome(error)
@@ -168,10 +168,10 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 outputs[number] = one
                 work.done.seconds[f"{epochs.campaign}/{names[number]} {hop}"] = MACHINE.steady() - began
             elif is_output is False or outcome.failure is not None:
-                # Of another that failed the log may say that it is the output.
+                # If `_is_output` raised, the log may already name the attempt as the output: then it stays.
                 storage.remove_directory(one.directory)
             if hop == "shuffle" and outcome.failure is not None:
-                # Those after it were compared with what it read, and lost copies to it.
+                # The later attempts were compared with its input, and dropped copies in its favour.
                 alone = names
                 break
     for one in attempts[tried:]:
@@ -180,7 +180,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
 
 
 def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
-    """Charge what the ledger lacks, before each release: it may have been restored since the last one."""
+    """Enter missing charges into the ledger before each release: it may have been restored since the last release."""
     if hop in CHARGING and work.deployment.ledger is not None:
         log = work.of(hop, epochs.campaign)
         name_ledger(work.deployment, log, work.now)
@@ -190,7 +190,7 @@ def _charge_lacking(work: Work, epochs: Epochs, hop: HopName) -> None:
 
 
 def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Attempt]) -> bool:
-    """Let the log say that an attempt is the output of its hop, and publish it; return whether it is.
+    """Enter an attempt into the log as the output of its hop, and publish it; return whether it became the output.
 
     Args:
         before: attempts of the same graph that are outputs, by their number.
@@ -203,7 +203,7 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
             return False
         raise made.failure
     if any(number not in before or stream not in _forwarded(log, before[number]) for stream, number in made.lost):
-        # It lost copies of reports that nobody forwards: it is shuffled anew.
+        # It dropped copies of reports that the earlier batch does not forward, so it is shuffled again.
         return False
     if isinstance(made.summary, Exception):
         # Too few of its reports can be forwarded.
@@ -218,7 +218,7 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
         return _finished(finished, fold) if hop != "shuffle" or _is_compared(one.task, compared, fold) else None
 
     if log.decide(wanted, work.now) is None:
-        # Another run was faster with this batch; or with one that it must be compared with: then once more.
+        # Another run finished this batch first, or one that this batch must be compared with: then it is tried again.
         return False
     if hop in CHARGING:
         follow_logs(work.deployment, work.logs, batch.campaign)
@@ -233,7 +233,7 @@ def _forwarded(log: Log, one: Attempt) -> Collection[Stream]:
 
 
 def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: str) -> None:
-    """Report a hop without a result; not again the hop that reads its output."""
+    """Report a hop without a result, but not the later hop that reads its output."""
     where = f"{task.batch.campaign}/{task.batch.name}"
     work.done.problems += [f"{where}: {problem}"] if problem else []
     if is_withheld(summary) and not (hop == "discover" and "aux-server" in work.deployment.file.parties):
@@ -241,14 +241,14 @@ def _said(work: Work, task: Task, hop: HopName, summary: HopSummary, problem: st
 
 
 def _finished(finished: Finished, fold: Fold) -> Finished | None:
-    """Return the entry, if the log allows it: the hop is not done, and its batch stands."""
+    """Return the entry if the log allows it: the hop is not done, and the batch was not given back."""
     made = fold.batches.get(finished.batch)
     stands = finished.hop != "shuffle" or (made is not None and not made.given_back)
     return finished if stands and finished.hop not in fold.hops_of(finished.batch) else None
 
 
 def _is_compared(task: Task, others: set[str], fold: Fold) -> bool:
-    """Return whether a shuffle was compared with all that is shuffled by now and may have a copy of its reports.
+    """Return whether a shuffle was compared with every shuffled batch that may have copies of its reports.
 
     Args:
         others: the batches of its graph that are done.

@@ -1,4 +1,4 @@
-"""Attempts: hops that are carried out, each to a directory of its own; the log says which is the output."""
+"""Attempts at hops: each attempt writes to a directory of its own, and the log says which one is the output."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from pipelines.streaming.ordering import by_stream
 
 @dataclass(frozen=True)
 class Attempt:
-    """A hop of a batch that is to be carried out.
+    """An attempt to carry out a hop of a batch.
 
     Attributes:
         to: the directory of the attempt.
-        planned: the job; or what was made, if there is none to run.
+        planned: the job; or the outcome, if there is no job to run.
     """
 
     task: Task
@@ -42,15 +42,15 @@ class Attempt:
 
     @property
     def alike(self) -> Any:
-        """What attempts that may share a graph have in common."""
+        """A value that is equal for attempts that may share a graph."""
         return self.task.batch.file, self.planned.alike if isinstance(self.planned, BatchJob) else self.directory
 
 
 def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
-    """Plan a hop, to the directory of an attempt.
+    """Plan a hop that writes to the directory of an attempt.
 
     Raises:
-        HushcountError: its input cannot be read, or a key that it or a later hop needs is missing.
+        HushcountError: the hop's input cannot be read, or a key that this hop or a later one needs is missing.
     """
     retired = require_keys(task, left(task, hop))
     role = CHAIN[hop].signer
@@ -64,17 +64,17 @@ def attempt(task: Task, hop: HopName, directory: str) -> Attempt:
 
 
 def carry_out(attempts: Sequence[Attempt]) -> Generator[Outcome, None, None]:
-    """Carry out attempts that are alike, and yield what was made of each, or why nothing was, in their order.
+    """Carry out attempts that share a graph, and yield the outcome of each, in their order.
 
     Raises:
-        HushcountError: their graph failed.
+        HushcountError: the graph failed.
     """
     jobs = [one.planned for one in attempts if isinstance(one.planned, BatchJob)]
     task = attempts[0].task
     itself = on_engine(task.engine, _console(attempts))
     with closing(run_together(jobs, by_stream(task.deployment, attempts[0].hop, itself))) as outcomes:
         for one in attempts:
-            # Whatever this raises is of the graph, and of all.
+            # An exception here is a failure of the graph, and so of all attempts.
             yield _checked(one, one.planned if isinstance(one.planned, Outcome) else next(outcomes))
 
 
@@ -84,7 +84,7 @@ def _checked(one: Attempt, outcome: Outcome) -> Outcome:
         if isinstance(summary, Withheld):
             summary = _withheld(one.to, summary)
         if isinstance(summary, HopSummary) and (source := CHAIN[one.hop].input) is not None:
-            # What was looked at before may have been exchanged since.
+            # The input that was checked before may have been exchanged since.
             task = one.task
             require_stated(task.stated, source, task.batch, summary.made_from, task.output(source))
     except Exception as error:
@@ -97,7 +97,7 @@ def _console(attempts: Sequence[Attempt]) -> Console | None:
 
 
 def _withheld(to: Output, few: Withheld) -> HopSummary:
-    # What the job had written of it by then goes nowhere.
+    # The files that the job had written by then are not used.
     storage.remove_directory(to.out)
     with staged(to.out, False, to.writer) as directory:
         return hand_on(directory, to, ("bins",), few.summary)
@@ -107,5 +107,5 @@ def _counted(batch: RetiredBatch) -> Outcome:
     try:
         account_retired(batch)
     except CountedRetired as counted:
-        said = f"{batch.retired}: {counted.reports:,} are counted as retired_key"
+        said = f"{batch.retired}: {counted.reports:,} reports are counted as retired_key"
         return Outcome(counted.summary, problem=said)

@@ -24,16 +24,16 @@ from pipelines.log.log import Logs
 from pipelines.windows.closing import Listed
 from pipelines.windows.rules import calendar_of
 
-CONFIRM = "set the clock; if it is right, and nothing came for so long, confirm it once: hushcount run --clock-is-right"
+CONFIRM = "set the clock; if it is right and nothing came in that time, confirm it once: hushcount run --clock-is-right"
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the clock and all else say of the time.
+    """The time by this machine's clock and by all other witnesses.
 
     Attributes:
         present: the moment to work by.
-        problems: a sentence for each witness that could not be asked.
+        problems: a sentence for each witness that could not be read.
     """
 
     clock: Reading
@@ -44,33 +44,33 @@ class Told:
     def says(self) -> str:
         """A sentence on a clock that is far ahead: by how much, what was not done, and the cure."""
         return (
-            f"{self.clock.says()}: nothing was deleted, given up or published by it, and all was done as at "
+            f"{self.clock.says()}: nothing was deleted, given up or published by this clock, and all was done as at "
             f"{shown(self.present)}; {CONFIRM}"
         )
 
     @property
     def reached(self) -> datetime:
-        """The latest moment that is known to have come, or the one to work by, if that is later."""
+        """The latest moment that has certainly passed, or `present` if that is later."""
         return self.present if self.clock.reach is None else max(self.present, self.clock.reach)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the clock is right and so long ahead of the newest entry that a gap threatens."""
+        """Whether the clock is right, but so far ahead of the newest entry that it would soon look wrong."""
         clock = self.clock
         return clock.store is None and clock.trusted is not None and clock.bound / 2 < clock.ahead <= clock.bound
 
 
 def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Listed], now: datetime) -> Told:
-    """Compare the clock with all that tells the time.
+    """Compare the clock with everything else that tells the time.
 
     Args:
-        folds: of all campaigns: an entry is put at a trusted moment only.
-        listed: the manifests that no window has taken in. They are stamped with the time when they were written, not
-            with their windows: a collector whose clock jumped writes those of forty windows within a minute.
-        now: what the clock says.
+        folds: of all campaigns. Their entries tell the time, because an entry is put at a trusted moment only.
+        listed: the manifests that no closed window has taken. They tell the time by when they were written, not by
+            their windows: after a jump of its clock, a collector writes the manifests of forty windows in a minute.
+        now: the time by the clock.
     """
     windows, problems = deployment.windows, list[str]()
-    # As they were in force: a typo in the file must not let a clock be years ahead.
+    # The settings in force, not those of the file: a typo in the file must not allow a clock that is years ahead.
     times = [calendar_of(deployment, fold).at(fold.latest or now) for fold in folds]
     clock = Reading(
         now,
@@ -91,7 +91,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
     with _asked("store", problems):
         clock = replace(clock, store=storage.store_time(deployment.folder("log")))
     if clock.is_far and clock.store is None:
-        # Who reads what others hand on, and was down for long, has nothing else that tells the time.
+        # A party that reads outputs of others, and was down for long, has nothing else that tells the time.
         with _asked("statements", problems):
             stated = Witness("the newest statement of another party", tuple(_stated(deployment, folds)))
             clock = replace(clock, witnesses=(*clock.witnesses, stated))
@@ -99,7 +99,7 @@ def told_time(deployment: Deployment, folds: Sequence[Fold], listed: Sequence[Li
 
 
 def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]:
-    """Yield when parties elsewhere stated what a hop here must read, and has not: nobody else's word moves a clock."""
+    """Yield the times of statements on outputs that a hop here must still read: only these may move a clock."""
     inputs = {hop.input for hop in CHAIN.values() if hop.party in deployment.file.parties}
     for fold, party in product(folds, others(deployment)):
 
@@ -113,17 +113,17 @@ def _stated(deployment: Deployment, folds: Sequence[Fold]) -> Iterator[datetime]
 def settled(
     deployment: Deployment, logs: Logs, folds: Sequence[Fold], time: Told, clock: Clock, *, confirmed: bool
 ) -> Told:
-    """Return the time that a run works by, and note in the logs why a later run may trust it.
+    """Return the time that a run works by, and put an entry by which a later run may trust the clock.
 
-    An entry says so if the operator confirms the clock. One does too if the clock is right and nothing was decided for
-    half the bound: else a month in which nothing comes would look like a jump.
+    The entry is put if the operator confirms the clock. It is also put if the clock is right and nothing was decided
+    for half the bound: otherwise a month without reports would look like a jump of the clock.
 
     Raises:
         HushcountError, OSError: a log or the ledger cannot be written to.
     """
     now, trusted = time.clock.now, time.clock.trusted
     if confirmed:
-        # Also one that is behind: whatever was stamped later was stamped by a wrong clock.
+        # A clock that is behind can be confirmed too: then all later time stamps came from a wrong clock.
         if time.clock.is_far or (trusted is not None and now < trusted):
             _confirm(deployment, logs, folds, now, clock)
         return replace(time, clock=replace(time.clock, trusted=now, witnesses=(), store=None), present=now)
@@ -137,7 +137,7 @@ def settled(
 
 
 def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: datetime, clock: Clock) -> None:
-    """Let every log that has entries, or else the first one, and the ledger say that the clock is right."""
+    """Record that the clock is right: in the ledger, and in every log with entries or else in the first log."""
     parties = [logs.of(party, fold.campaign) for fold in folds for party in deployment.file.parties]
     for log in [log for log in parties if log.head.number] or parties[:1]:
         log.decide(lambda _: Confirmed(), now)
@@ -147,7 +147,7 @@ def _confirm(deployment: Deployment, logs: Logs, folds: Sequence[Fold], now: dat
 
 @contextmanager
 def _asked(name: str, problems: list[str]) -> Iterator[None]:
-    """Make a problem of a witness that cannot be asked."""
+    """Add a problem for a witness that cannot be read."""
     try:
         yield
     except (HushcountError, OSError) as error:

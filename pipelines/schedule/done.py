@@ -1,4 +1,4 @@
-"""What a run of the schedule did, as it is said when the run has ended."""
+"""The actions of a run of the schedule, as the run reports them at its end."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Done:
-    """What a run did.
+    """The actions of a run.
 
     Attributes:
-        announced: a sentence for each change of the windows that are to come.
+        announced: a sentence for each change of length or grace that applies to later windows.
         closed: windows, as CAMPAIGN/WINDOW.
-        waiting: a sentence for each stream that waits though its window has closed, and for each campaign without a
-            file, with what would prevent its loss.
+        waiting: a sentence for each stream that waits although its window has closed, and for each campaign without a
+            file. The sentence says how to prevent the loss.
         hops: jobs, as CAMPAIGN/BATCH HOP.
         seconds: how long each of these jobs took, by the same name.
         published: epochs, as CAMPAIGN/EPOCH.
-        review: new found values that wait for the operator, as CAMPAIGN: NUMBER.
+        review: newly discovered values that wait for the operator's review, as CAMPAIGN: NUMBER.
         deleted: what retention deleted, as CAMPAIGN/BATCH FOLDER or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
         dropped: a sentence for each segment that is too late from now on.
-        stopped: campaigns with a log that lacks entries, or may: no entry may be put there.
-        problems: sentences; with any of them the run has failed, though all else was done.
+        stopped: campaigns with a log that lacks entries, or may lack entries: no new entry may be put there.
+        problems: sentences. If there is any, the run has failed, although everything else was done.
     """
 
     announced: list[str] = field(default_factory=list)
@@ -38,5 +38,5 @@ class Done:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was done, lost or impossible: at most something waits."""
+        """Whether nothing was done and nothing failed or was lost; reports may wait."""
         return self == Done(waiting=self.waiting)

@@ -1,6 +1,6 @@
-"""What parties elsewhere handed on: an output counts once a statement of its party that is believed names it.
+"""Outputs of parties elsewhere: an output counts once its party's statement names it and that statement is believed.
 
-A folder alone says nothing: it may be a copy of before a log was restored, of which its party knows nothing any more.
+A folder alone proves nothing: it may be older than a restore of its party's log, so that the party no longer knows it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import digest_of_json
 
 Stated = Mapping[tuple[str, str], Statement]
-"""What parties elsewhere state, by batch and hop."""
+"""Statements of parties elsewhere, by batch and hop."""
 
 
 def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tuple[Stated, list[str]]:
-    """Return what is stated of batches that a hop here has not passed, and a sentence for each that is not believed."""
+    """Return statements on batches with a hop left here, and a sentence for each statement that is not believed."""
     parties, campaigns = deployment.file.parties, epochs.campaigns
 
     def wanted(name: str, _: str) -> bool:
@@ -46,16 +46,16 @@ def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tupl
 
 
 def shuffled_elsewhere(campaign: str, stated: Stated) -> list[Batch]:
-    """Return the batches that a shuffler elsewhere states, oldest first."""
+    """Return the batches in statements of a shuffler elsewhere, oldest first."""
     named = (Batch.named(campaign, name) for name, hop in stated if hop == "shuffle")
     return sorted(batch for batch in named if batch is not None)
 
 
 def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch) -> bool:
-    """Return whether the output of a hop is there; one of a party elsewhere is not before its statement is.
+    """Return whether the output of a hop is there; an output of a party elsewhere counts only with its statement.
 
     Raises:
-        UsageError: it is another than the statement names.
+        UsageError: the output is not the one that the statement names.
     """
     path = storage.join(output_of(deployment, hop, batch), SUMMARY)
     if CHAIN[hop].party in deployment.file.parties:
@@ -68,7 +68,7 @@ def is_there(deployment: Deployment, stated: Stated, hop: HopName, batch: Batch)
 
 
 def require_stated(stated: Stated, hop: HopName, batch: Batch, digest: str | None, path: str) -> None:
-    """Raise UsageError if a summary with this digest is not the one that the statement of its party names, if any."""
+    """Raise UsageError if there is a statement on this hop of the batch, and it names another digest of the summary."""
     said = stated.get((batch.name, hop))
     if said is not None and digest != said.summary:
         raise UsageError(

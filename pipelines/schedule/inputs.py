@@ -1,4 +1,4 @@
-"""The input of a shuffle: what the entry of its batch fixed, and the batches that it is compared with."""
+"""The input of a shuffle: the segments in its batch's log entry, and the batches that it is compared with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pipelines.windows.rules import calendar_of
 
 
 def batch_file(deployment: Deployment, fold: Fold, campaign: Campaign, made: Batched) -> BatchFile:
-    """Return the input of a shuffle: what the batch's entry fixed, and the earlier batches that it may repeat.
+    """Return the input of a shuffle: the segments in the batch's entry, and batches that may hold the same reports.
 
-    A client that has no answer sends its report again, and the window may have ended in between. So the copy may be in
-    a batch within the grace period: before this one or, if this one had to wait for something, after it.
+    A client without an answer sends its report again, and a window may have ended in between. So the copy may be in any
+    batch within the grace period: in one before this batch or, if this batch had to wait, in one after it.
     """
     return BatchFile(
         campaign=made.batch.campaign,
@@ -43,8 +43,8 @@ def _listed(segment: Segment) -> BatchSegment:
 
 
 def earlier(deployment: Deployment, fold: Fold, made: Batched) -> tuple[str, ...]:
-    """Return the names of the shuffled batches that may hold a copy of a report of this one."""
-    # The longest that ever was in force: to compare with more batches costs time only.
+    """Return the names of the shuffled batches that may hold a copy of a report of this batch."""
+    # The longest grace that was ever in force: comparing with more batches costs only time.
     grace = max(one.grace for one in calendar_of(deployment, fold).times)
     # Late segments are compared as if they had come in time.
     return tuple(

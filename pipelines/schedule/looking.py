@@ -1,8 +1,8 @@
-"""What a run reads before it decides: the logs, what collectors stored, and what bears witness of lost entries.
+"""The input of a run's decisions: the logs, the stored segments, and files that prove that entries were lost.
 
-With hushcount run --log-was-restored it begins a new log that says what the old one lacks, and gives up what is not
-known. What others may have read is taken up from its summary, and nothing of it is made anew. Every segment whose fate
-the lost entries may have decided is given up by name: nobody can know whether it was counted.
+With hushcount run --log-was-restored, a run begins a new log that states what the old log lacks. The new log adopts
+every output that others may have read, from its summary: such an output is not made again. The new log gives up, by
+name, every segment that the lost entries may have decided on: nobody can know whether that segment was counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pipelines.windows.stored import Stored, stored_files
 def looked(
     deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
 ) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]], Stored]:
-    """Read the logs and list the segments; return the campaigns of which both could be done, and what was found."""
+    """Read the logs and list the segments. Return campaigns where both succeeded, new manifests, and stored files."""
     folds: dict[str, Fold] = {}
     listed: dict[str, tuple[Listed, ...]] = {}
     for campaign in (epochs.campaign for epochs in campaigns):
@@ -64,9 +64,9 @@ def whole(
     present: datetime,
     done: Done,
 ) -> dict[str, dict[Party, Beside]]:
-    """Return what lies beside the logs, by party, of each campaign with logs that lack nothing of which that speaks.
+    """Return the files beside the logs, by party, of each campaign with logs that have all entries these files name.
 
-    Logs that lack something are replaced, if the operator says that they are lost.
+    Logs that lack such entries are replaced, if the operator says that they are lost.
     """
     names, found = [epochs.campaign for epochs in campaigns], dict[str, dict[Party, Beside]]()
     there = {party: beside_logs(deployment, party, names) for party in deployment.file.parties}
@@ -89,12 +89,12 @@ def whole(
 def replace_log(
     deployment: Deployment, log: Log, missing: Missing, listed: Sequence[Listed], now: datetime
 ) -> str | None:
-    """Begin a new log in place of one that lacks entries; return a sentence on what it gives up, or None: another did.
+    """Begin a new log in place of one that lacks entries. Return a sentence on it, or None if another run began one.
 
-    No run may be at work: one of before would go on with the old log.
+    No other run may be at work, because it would continue with the old log.
 
     Args:
-        listed: the manifests that no closed window has taken in, if the party reads any.
+        listed: the manifests that no closed window has taken, if the party reads any.
 
     Raises:
         HushcountError, OSError: the summary of an output cannot be read.
@@ -119,16 +119,16 @@ def replace_log(
         return None
     given_up = [one for path, one in log.fold.dropped.items() if path not in before]
     return (
-        f"{log.campaign}: a new log of {log.party} begins after entry {head.number}, and lacks what came until entry "
+        f"{log.campaign}: a new log of {log.party} begins after entry {head.number}, and lacks later entries up to "
         f"{lost}; {sum(one.reports for one in given_up):,} reports of {len(given_up):,} segments are given up, and "
-        f"{len(missing.outputs) + len(missing.held):,} outputs taken up as others may have read them"
+        f"{len(missing.outputs) + len(missing.held):,} outputs are adopted, because others may have read them"
     )
 
 
 def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopted:
     path = storage.join(output_of(deployment, hop, log.fold.named(name)), SUMMARY)
     summary, data = read_summary(path), storage.read_json(path)
-    # A log of years adopts thousands: no more of them than is kept.
+    # A log of years adopts thousands of summaries, so only the fields that are used are kept.
     kept = {field: data[field] for field in COUNTED if field in data} | {"made_from": summary.made_from}
     return Adopted(
         batch=name,
@@ -141,6 +141,6 @@ def _adopted(deployment: Deployment, log: Log, hop: HopName, name: str) -> Adopt
 
 
 def _seconds(deployment: Deployment, log: Log, name: str) -> int:
-    """Return how long the window of a batch of the lost entries is taken to be: as what is left of the log says."""
+    """Return the window's length, in seconds, for a batch of the lost entries, by the calendar of the remaining log."""
     window = calendar_of(deployment, log.fold).named(log.fold.named(name).window)
     return int(window.length.total_seconds())

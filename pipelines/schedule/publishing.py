@@ -1,8 +1,8 @@
-"""From an attempt to an output: nobody reads it before its `done` entry stands; any run goes on where one stopped.
+"""Move an attempt to its output after its `done` entry is in the log; any run can continue where another one stopped.
 
 An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done` its table of estimates moves to the data
 set (docs/adr/0047) and its other files to `OUTPUT/FOLDER`, its own summary last. Then the output's summary.json is
-written, which names the entry: others know by it that it is whole.
+written, which names the entry: readers know by this file that the output is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pipelines.outputs.staging import SUMMARY, new_folder
 
 
 def new_attempt(deployment: Deployment, party: Party, batch: Batch, hop: HopName) -> str:
-    """Return the directory of a new attempt, which is not made yet."""
+    """Return the path of a new attempt's directory, without making it."""
     return storage.join(_attempts(deployment, party, batch, hop), new_folder())
 
 
@@ -37,9 +37,9 @@ def _attempts(deployment: Deployment, party: Party, batch: Batch, hop: HopName) 
 
 
 def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: datetime) -> bool:
-    """Bring the output of a hop that is done to where its readers look; return whether its files are there.
+    """Move the output of a done hop to the folder of its readers; return whether its files are there.
 
-    What another run moved or wrote meanwhile is the same: this may be called at any time, by any number of runs.
+    Any number of runs may call this at any time, because all of them move and write the same files.
     """
     done = log.read().hops_of(batch.name).get(hop)
     if done is None:
@@ -62,13 +62,13 @@ def publish(deployment: Deployment, log: Log, batch: Batch, hop: HopName, at: da
         role = CHAIN[hop].signer
         signer = None if role is None or "files" not in decision.summary else signer_of(deployment.sign_with, role)
         if signer is not None:
-            # The shuffler has no package of keys unless it signs.
+            # A shuffler that does not sign runs without the package `keys`.
             from pipelines.handover.signed import sign
 
             sign(target, summary, signer)
         storage.write_whole(storage.join(out, SUMMARY), [summary])
         if log.read().is_deleting(CHAIN[hop].folder, batch.name):
-            # Another run deleted the files while this one slept.
+            # Another run deleted the files while this run was suspended.
             withdraw(out)
     # No other attempt can be the output any more.
     _remove(attempts)
@@ -79,23 +79,23 @@ def _remove(attempts: str) -> None:
     try:
         storage.remove_directory(attempts)
     except OSError as error:
-        # Another run still writes its own, which it removes itself, or a stream that was given up.
+        # Another run still writes its own attempt, which it removes itself; or an abandoned streaming job writes.
         if error.errno != errno.ENOTEMPTY:
             raise
 
 
 def withdraw(out: str) -> None:
-    """Delete an output: its summary first, so that a party that looks for batches finds no half of one."""
+    """Delete an output, its summary first, so that a party that looks for batches finds no half-deleted output."""
     if storage.exists(mark := storage.join(out, SUMMARY)):
         storage.remove(mark)
     storage.remove_directory(out)
 
 
 def withdraw_deleted(deployment: Deployment, log: Log, there: Mapping[HopName, Collection[str]]) -> None:
-    """Delete again the outputs that a run wrote which had slept since before retention deleted them.
+    """Delete outputs that a suspended run wrote again after retention had deleted them.
 
     Args:
-        there: names of the batches with an output of each hop in the store.
+        there: by hop, the names of batches with an output in the store.
     """
     for hop, names in there.items():
         for name in names:
@@ -113,11 +113,11 @@ def attempts_of(deployment: Deployment, party: Party) -> dict[str, set[str]]:
 
 
 def sweep(deployment: Deployment, log: Log, fold: Fold, folders: Collection[str]) -> None:
-    """Remove attempts that can be no output any more: their hop is done and published, or their batch was given back.
+    """Remove attempts that can no longer become outputs: the hop is done and published, or the batch was given back.
 
     Args:
-        fold: of the log when `publish_missing` began; what is done since, another run may be about to publish.
-        folders: of the party's attempts of the campaign.
+        fold: the fold of the log when `publish_missing` began. Another run may still publish hops done since then.
+        folders: the folders of the party's attempts in the campaign.
     """
     root = deployment.folder("attempts", log.party, log.campaign)
     for folder in sorted(folders):
@@ -128,10 +128,10 @@ def sweep(deployment: Deployment, log: Log, fold: Fold, folders: Collection[str]
 
 
 def publish_missing(deployment: Deployment, log: Log, batches: set[str], at: datetime) -> list[str]:
-    """Publish what is done and lacks its summary; return a sentence for each output with files that are gone.
+    """Publish outputs of done hops that lack their summary; return a sentence for each output with missing files.
 
     Args:
-        batches: whose outputs may lack it.
+        batches: names of the batches with outputs that may lack their summary.
     """
     problems = []
     for name in sorted(batches):

@@ -1,8 +1,8 @@
-"""Retention: delete what has lain in the store longer than the deployment keeps it; the numbers stay.
+"""Retention: delete files that are older than the deployment keeps them; the numbers stay in the log.
 
-Only what every hop that runs here has passed goes, and only when no batch can come any more that must be compared with
-it. What parties elsewhere read also waits for their receipts, at most so long as the deployment says. The log says that
-a deletion began, and that it ended: any run goes on where one stopped.
+A batch's files are deleted only after the batch has passed every hop that runs here, and when no later batch can need a
+comparison with them. Files that parties elsewhere read also wait for receipts, at most as long as the deployment says.
+The log states the begin and the end of a deletion, so any run can continue where another one stopped.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class _Old:
-    """What a hop wrote of some batches, and nobody needs any more.
+    """Outputs of a hop for some batches that nobody needs any more.
 
     Attributes:
         what: FOLDER, or FOLDER/dead_letter.
-        unreceived: those of which a recipient left no receipt in all the time.
+        unreceived: the batches that still lack a recipient's receipt.
     """
 
     hop: Hop
@@ -56,15 +56,15 @@ class _Old:
 def delete_old(
     logs: Logs, deployment: Deployment, epochs: Epochs, listed: datetime | None, now: datetime
 ) -> Iterator[str]:
-    """Delete what the deployment's retention does not keep; yield what is gone.
+    """Delete what the deployment's retention does not keep; yield the name of each deletion.
 
-    As CAMPAIGN/BATCH FOLDER, or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
+    A name is CAMPAIGN/BATCH FOLDER, or CAMPAIGN/EPOCH-FINGERPRINT/WINDOW segments.
 
     Args:
-        listed: start of the oldest window with a manifest that no closed window has taken in; None: there is none.
+        listed: start of the oldest window with a manifest that no closed window has taken, or None.
 
     Raises:
-        HushcountError: a file cannot be deleted; the next call goes on.
+        HushcountError: a file cannot be deleted; the next call continues the deletion.
         OSError: the same.
     """
     campaign, keep = epochs.campaign, deployment.file.retention.segments
@@ -72,7 +72,7 @@ def delete_old(
         log = logs.of(old.hop.party, campaign)
         log.decide(partial(_deleting, old), now)
         for name in old.batches:
-            # The log may be another one by now, which does not say that these go.
+            # The log may have been replaced meanwhile, by one that does not state this deletion.
             if not log.read().is_deleting(old.what, name):
                 continue
             done = log.fold.hops_of(name).get(old.hop.name)
@@ -80,7 +80,7 @@ def delete_old(
             if old.what != old.hop.folder:
                 out = storage.join(out, (done and done.folder) or "", DEAD_LETTERS)
             if not storage.list_objects(out):
-                # An operator deleted it, or no dead letters were kept.
+                # The operator deleted the files, or no dead letters were kept.
                 continue
             withdraw(out)
             yield f"{campaign}/{name} {old.what}"
@@ -112,7 +112,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
         }
         waits = waiting if what == hop.folder else set()
         unreceived = {name for name in old if (hop.name, name) in waits}
-        # It waits from when it was handed on, which may be long after its window.
+        # The wait for receipts begins at the hand-over, which may be long after the window.
         since = {name: max(old[name], fold.hops_of(name)[hop.name].at) for name in unreceived}
         over = {name for name in unreceived if part.at_most is not None and since[name] + part.at_most < horizon}
         if gone := sorted(old.keys() - unreceived | over):
@@ -120,7 +120,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
 
 
 def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
-    """Return whether a hop of a batch wrote an output; or, if that is asked, may have left dead letters in it."""
+    """Return whether a hop wrote an output of a batch or, if `what` is its dead letters, whether it may hold some."""
     done = fold.hops_of(name).get(hop.name)
     if done is None or done.folder is None:
         return False
@@ -130,21 +130,21 @@ def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
 def _end(deployment: Deployment, fold: Fold, batch: Batch) -> datetime:
     """Return when the window of a batch ended."""
     made = fold.batches.get(batch.name)
-    # A party that reads no manifests takes windows to be as long as they are now.
+    # A party that reads no manifests assumes the current length of windows.
     return window_start(batch.window) + deployment.windows.length if made is None else made.window.end
 
 
 def _until(calendar: Calendar, end: datetime, what: str, keep: timedelta) -> datetime:
-    """Return until when something is kept of a batch with a window that ended then.
+    """Return until when a folder of a batch is kept, if the batch's window ended at `end`.
 
-    Shuffled reports are kept as long as late ones may be compared with them: the deployment file may say a shorter
-    grace by now than was in force when the batch was made.
+    Shuffled reports are kept as long as late reports may be compared with them. The calendar tells how long: the
+    deployment file may now state a shorter grace than was in force when the batch was made.
     """
     return max(end + keep, calendar.compared_until(end) if what == CHAIN["shuffle"].folder else end)
 
 
 def _through(deployment: Deployment, epochs: Epochs, fold: Fold) -> list[Batch]:
-    """Return the batches that every hop that runs here has passed."""
+    """Return the batches that have passed every hop that runs here."""
     through = []
     for name, finished in fold.done.items():
         batch = fold.named(name)
@@ -161,9 +161,9 @@ def _earliest_needed(fold: Fold) -> datetime:
 
 
 def _still_long(calendar: Calendar, fold: Fold, now: datetime) -> datetime:
-    """Return when the first window began that a collector may still have open, though windows are shorter by now.
+    """Return the begin of the first window that a collector may still have open with an older, longer length.
 
-    It was not started again, and ends windows as long as before.
+    Such a collector was not restarted when windows became shorter.
     """
     newest: dict[str, Window] = {}
     for one in fold.windows.values():
@@ -193,10 +193,10 @@ def _if_there(gone: Deleted, fold: Fold) -> Decision | None:
 
 
 def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list[str]:
-    """Delete the folders of windows that ended before a moment and have nothing that waits; return them.
+    """Delete the folders of windows that ended before a moment and have no waiting segment; return the folders.
 
-    Manifests go last: they lead the next run to what a killed deletion left, so no mark is needed. Files that a killed
-    collector wrote half go too.
+    Manifests are deleted last: they lead the next run to the files that a killed deletion left, so the log needs no
+    entry before it. Half-written files of a killed collector are deleted too.
     """
     root, fold = deployment.folder("segments"), log.fold
     needed = {segment.path for segment in fold.waiting.values()}
@@ -212,13 +212,13 @@ def _delete_segments(deployment: Deployment, log: Log, before: datetime) -> list
             files[WindowPath.of(relative)].append(relative)
     gone = []
     for folder, paths in sorted(files.items()):
-        # A file that no closed window took in keeps its folder; so does one that waits, though it be missing.
+        # A folder stays if no closed window took one of its files, or if a segment of it waits, even a missing one.
         finished = {path for path in paths if not fullmatch(_TEMPORARY, path.rpartition("/")[2])}
         if folder in kept or folder.window not in ended or not known >= finished:
             continue
         if not log.stands():
             raise HushcountError(f"the log of {log.party} was restored while segments were deleted: run again")
-        # The deeper ones are segments.
+        # Segments lie deeper than manifests, so they come first.
         for path in sorted(paths, key=lambda path: (-path.count("/"), path)):
             storage.remove(storage.join(root, path))
         for name in (*ENVELOPES, ""):

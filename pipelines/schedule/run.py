@@ -1,8 +1,9 @@
-"""hushcount run: close the windows that are due, and take every batch as far as the parties that run here can.
+"""hushcount run: close the windows that are due, and run the hops of every batch that belong to the parties here.
 
-Each decision is an entry of the log before anybody acts on it, so that a run may be killed anywhere, and any number of
-runs may be at work at once: who finds that another was first reads on and decides anew (docs/adr/0043). Two at once
-would do everything twice: a lease saves that work, and another run takes it over once it stands still.
+Each decision is an entry of the log before anybody acts on it. So a run may be killed anywhere, and any number of runs
+may be at work at once: a run that was too late with an entry reads the other run's entry and decides again
+(docs/adr/0043). Two runs at once would do all work twice. A lease prevents that, and another run takes over a lease
+that stands still.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def leased(deployment: Deployment, wait: bool, patience: Patience | None = None)
 
 def _busy(path: str) -> AnotherRun:
     return AnotherRun(
-        f"another run is at work, by its lease {path}: nothing was done; --wait waits for its end, and whoever knows "
-        "that no run is at work may delete the file"
+        f"another run is at work, by its lease {path}: nothing was done; wait for its end with --wait, or delete the "
+        "file if you know that no run is at work"
     )
 
 
@@ -81,10 +82,11 @@ def run(
 
     Args:
         clock: this machine's.
-        say: is told each step before it begins, and may raise what is no Exception to end the run there.
+        say: is called before each step with its name. To end the run there, it may raise a BaseException that is not
+            an Exception.
         wait: whether to wait for the end of another run.
         vouched: what the operator vouches for.
-        logs: of the deployment, as an earlier look of this process has read them.
+        logs: the logs of the deployment, if this process has read them before.
 
     Raises:
         AnotherRun: another run is at work.
@@ -145,10 +147,10 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
     elif work.shuffles:
         _follow_settings(work, campaign)
     failed = set[str]()
-    # Before a window closes: what is left out of a batch can join the next one.
+    # Before a window closes, so that segments left out of a batch can join it.
     advance_all(work, epochs, stated, failed)
     while work.shuffles and _close_some(work, epochs):
-        # What turns out to be too little for a batch joins the next window that closes.
+        # Segments that turn out to be too few for a batch join the next window that closes.
         advance_all(work, epochs, stated, failed)
     _follow(work, epochs)
     for log, head in zip(logs, said, strict=True):
@@ -169,14 +171,14 @@ def _run_campaign(work: Work, epochs: Epochs, there: dict[Party, Beside], attemp
 
 
 def _charged(work: Work, epochs: Epochs, logs: Sequence[Log], fold: Fold) -> list[str]:
-    """Charge what the ledger lacks, if it is the one that the logs name; return what the operator should know."""
+    """Enter missing charges into the ledger that the logs name; return sentences that the operator should read."""
     for named in {log.fold.ledger: log.fold for log in logs}.values():
         require_named(work.deployment, named)
     return [] if work.deployment.ledger is None else charge_lacking(work.deployment, epochs, fold, work.clock)
 
 
 def _unpublished(log: Log, there: There) -> set[str]:
-    """Return the batches with a hop of a party that is done and has no summary in the store."""
+    """Return the batches with a done hop that has no summary in the store, of the log's party."""
     return {
         name
         for name, hops in log.fold.done.items()
@@ -187,14 +189,14 @@ def _unpublished(log: Log, there: There) -> set[str]:
 
 
 def _follow_settings(work: Work, campaign: str) -> None:
-    """Let windows be as the deployment file says from the next one on, and name who ended others."""
+    """Apply the deployment file's length and grace from the next window on; report collectors that ended others."""
     log, listed = work.of("shuffle", campaign), work.listed[campaign]
 
     def wanted(fold: Fold) -> Decision | None:
         return changed(work.deployment, fold, work.reached) if fold.times or listed else None
 
     with work.contained(campaign):
-        # A look that decides nothing reads nothing again.
+        # If nothing is to be decided, the log is not read again.
         is_new = wanted(log.fold) is not None and log.decide(wanted, work.now) is not None
         if is_new and (says := announced(log.fold, work.reached)):
             work.done.announced.append(f"{campaign}: {says}")
@@ -202,15 +204,15 @@ def _follow_settings(work: Work, campaign: str) -> None:
 
 
 def _close_some(work: Work, epochs: Epochs) -> bool:
-    """Close the windows that are due, as many as one graph takes; return whether there was one.
+    """Close the windows that are due, as many as one graph takes; return whether any was closed.
 
-    What turns out to be too little for a batch goes back, and must find a window that ends within its grace. So a
-    window that ends later waits until the batch is shuffled.
+    If segments turn out to be too few for a batch, they wait again, and need a window that ends within their grace. So
+    a window that ends after their grace is not closed before the batch is shuffled.
     """
     fold = work.logs.known(epochs.campaign)
     rule, closed = rule_of(work.deployment, epochs, fold), 0
     if next_window(fold.closed, fold.waiting.values(), _left(work, fold), rule, work.now) is None:
-        # What another run decided since can make one due: the next look closes it.
+        # A later decision of another run can make a window due: the next run closes it.
         return False
     before: datetime | None = None
     while closed < MOST_TOGETHER and (made := _close(work, epochs, before)) is not None:
@@ -221,13 +223,13 @@ def _close_some(work: Work, epochs: Epochs) -> bool:
 
 
 def _left(work: Work, fold: Fold) -> list[Listed]:
-    """Return the manifests that were listed and that no closed window has taken in since."""
+    """Return the listed manifests that no closed window has taken since."""
     files = fold.files
     return [one for one in work.listed[fold.campaign] if files.isdisjoint(one.files)]
 
 
 def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched] | None:
-    """Close the next window that is due, if it ends before a moment; return its batches. None: there was none."""
+    """Close the next due window, if it ends before a moment; return its batches, or None if no window was closed."""
     campaign = epochs.campaign
     log = work.of("shuffle", campaign)
     chosen: list[tuple[Closed, list[str]]] = []
@@ -250,17 +252,17 @@ def _close(work: Work, epochs: Epochs, before: datetime | None) -> list[Batched]
 
 
 def _follow(work: Work, epochs: Epochs) -> None:
-    """Publish the campaign's next epoch if it is to be planned anew and anything changed."""
+    """Publish the campaign's next epoch if the deployment plans epochs and anything has changed."""
     part = work.deployment.file.next_epoch.get(epochs.campaign)
     if part is None or work.ahead:
-        # An epoch begins by the clock, and ends the one before.
+        # A wrong clock must not begin an epoch, which ends the epoch before.
         return
     try:
-        # It plans mechanisms and reads keys, which a party that only runs jobs may not have.
+        # These modules plan mechanisms and read keys: a party that only runs jobs may lack packages for that.
         from pipelines.epochs.next_epoch import follow
         from pipelines.epochs.tracked_items import waiting
     except ModuleNotFoundError as error:
-        said = f"package {error.name} is not here: set next_epoch where the analyzer runs"
+        said = f"package {error.name} is not installed here: set next_epoch where the analyzer runs"
         work.done.problems.append(f"{epochs.campaign}: no next epoch: {said}")
         return
     with work.contained(f"{epochs.campaign}: no next epoch"):
@@ -273,11 +275,11 @@ def _follow(work: Work, epochs: Epochs) -> None:
 
 
 def _delete(work: Work, epochs: Epochs) -> None:
-    """Delete what retention does not keep of the batches that all hops here have passed."""
+    """Delete what retention does not keep, of batches that have passed all hops here."""
     if work.deployment.file.retention == RetentionPart():
         return
     files = work.logs.known(epochs.campaign).files
     left = [one.window.start for one in work.listed.get(epochs.campaign, ()) if one.path not in files]
-    with work.contained(f"{epochs.campaign}: not all that is old was deleted"):
+    with work.contained(f"{epochs.campaign}: some old files were not deleted"):
         for what in delete_old(work.logs, work.deployment, epochs, min(left, default=None), work.now):
             work.done.deleted.append(what)

@@ -1,6 +1,6 @@
-"""Say to other parties what was done: a statement of each hop that writes for them, a receipt of each output read.
+"""Tell other parties what was done: a statement for each hop that writes for them, a receipt for each output read.
 
-Whoever finds one missing writes it: a run may be killed between an entry and what follows from it.
+Any run writes a statement or receipt that is missing, because a run may be killed right after it put an entry.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from pipelines.log.log import Log
 
 
 def recipients_of(deployment: Deployment, hop: HopName, done: Hopped) -> tuple[Party, ...]:
-    """Return the parties elsewhere that read what a hop here handed on."""
+    """Return the parties elsewhere that read the output of a hop here."""
     readers = (one for one in CHAIN.values() if one.input == hop and one.stream in done.counts.streams)
     return tuple(one.party for one in readers if one.party not in deployment.file.parties)
 
 
 def state(deployment: Deployment, log: Log, there: Mapping[Kind, Container[str]] | None = None) -> None:
-    """Write what a party has not said yet of what is done by its log. Call it after outputs are published.
+    """Write the statements and receipts that are missing for the done hops of a log. Call it after publishing outputs.
 
-    Also where no other party would read it: what was stated stays when retention deletes outputs, so that a log that is
-    lost then is noticed.
+    They are written even if no other party reads them: they stay when retention deletes outputs, so that a log that is
+    lost after that is noticed.
 
     Args:
-        there: the names of what it has said; None: these are listed.
+        there: the names of existing statements and receipts; None: this function lists them.
     """
     said = _said_of(deployment, log)
     if there is None:
@@ -81,7 +81,7 @@ class HandOver:
     """An output that parties elsewhere read, and that is not deleted.
 
     Attributes:
-        recipients: who reads it.
+        recipients: the parties that read it.
         missing: recipients that left no receipt of it.
     """
 
@@ -93,7 +93,7 @@ class HandOver:
 
 
 def handed_on(deployment: Deployment, fold: Fold) -> list[HandOver]:
-    """Return what was handed on to parties elsewhere, and is there still; receipts as the log has them."""
+    """Return outputs for parties elsewhere that are not deleted, with the receipts that the log has."""
     received, found = set(fold.received), []
     for name, hops in sorted(fold.done.items()):
         for hop, done in hops.items():
@@ -104,14 +104,14 @@ def handed_on(deployment: Deployment, fold: Fold) -> list[HandOver]:
 
 
 def silent(recipients: tuple[Party, ...], hop: HopName, batch: str, received: Container[str]) -> tuple[Party, ...]:
-    """Return who left no receipt of an output; `received` is as `Fold.received`."""
+    """Return the recipients that left no receipt of an output; `received` has the form of `Fold.received`."""
     return tuple(party for party in recipients if f"{party} {hop} {batch}" not in received)
 
 
 def hand_overs(deployment: Deployment, fold: Fold) -> tuple[list[HandOver], list[str]]:
-    """Return what `handed_on` does, also by receipts that the log does not have yet.
+    """Return the result of `handed_on`, but count also receipts that the log does not have yet.
 
-    With a sentence for each of these that is not believed.
+    Return also a sentence for each of these receipts that is not believed.
     """
     handed = handed_on(deployment, fold)
     unreceived: dict[Party, dict[tuple[str, str], HandOver]] = defaultdict(dict)
@@ -146,7 +146,7 @@ def _is_of(outputs: Container[tuple[str, str]], batch: str, hop: str) -> bool:
 
 
 def receive(deployment: Deployment, log: Log, at: datetime) -> list[str]:
-    """Take new receipts of what a party handed on into its log; return a sentence for each that is not believed."""
+    """Enter new receipts of a party's outputs into its log; return a sentence for each receipt that is not believed."""
     known = set(log.fold.received)
     handed, problems = hand_overs(deployment, log.fold)
     fresh: dict[tuple[Party, HopName], list[str]] = defaultdict(list)
@@ -169,23 +169,24 @@ def _new(received: Received, fold: Fold) -> Decision | None:
 def overdue(
     deployment: Deployment, fold: Fold, handed: Iterable[HandOver], stated: Iterable[Statement], now: datetime
 ) -> list[str]:
-    """Return a sentence for each hand-over that should have come through by now: it has a window's length and grace.
+    """Return a sentence for each overdue hand-over: it may take a window's length and grace.
 
     Args:
-        handed: what was handed on from here. What retention deleted without a receipt is not overdue, but lost.
-        stated: what parties elsewhere state of their hops.
+        handed: outputs from here. An output that retention deleted without a receipt is lost, and not overdue.
+        stated: the statements of parties elsewhere on their hops.
     """
     before = now - deployment.windows.length - deployment.windows.grace
     unreceived = [
         f"{fold.campaign}/{one.batch}: {party} has left no receipt of {CHAIN[one.hop].folder} since "
-        f"{shown(one.done.at)}: see that hand_on is at work, and the hushcount run of {party}"
+        f"{shown(one.done.at)}: check that hand_on and the hushcount run of {party} are at work"
         for one in handed
         for party in one.missing
         if one.done.at < before
     ]
     return unreceived + [
         f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {shown(one.at)}, and no {reader.name} has read "
-        f"it here since: see that hand_on of {one.party} is at work; what {one.party} deleted before, nobody counts"
+        f"it here since: check that hand_on of {one.party} is at work; an output that {one.party} deletes before that "
+        "is counted by nobody"
         for one in sorted(stated, key=lambda one: (one.batch, one.hop))
         for reader in _unread_by(deployment, fold, one)
         if one.at < before and one.summary is not None
@@ -193,7 +194,7 @@ def overdue(
 
 
 def _unread_by(deployment: Deployment, fold: Fold, stated: Statement) -> list[Hop]:
-    """Return the hops here that should read what a party elsewhere states, and have not."""
+    """Return the hops here that should read the output in a statement, and have not read it."""
     return [
         hop
         for hop in CHAIN.values()

@@ -1,4 +1,4 @@
-"""The hops of one batch, in their order: which is next, what it needs, and its job."""
+"""The hops of one batch, in their order: the next hop, the keys that it needs, and its job."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from pipelines.schedule.inputs import batch_file
 
 @dataclass(frozen=True)
 class Task:
-    """A batch that is to be taken on, and with what.
+    """A batch with hops left to run, and everything that they need.
 
     Attributes:
-        path, campaign: its campaign file.
-        fold: of the campaign.
+        path, campaign: the campaign file.
+        fold: the fold of the campaign's log.
         clock: this machine's.
-        stated: what parties elsewhere state of its batches.
+        stated: the statements of parties elsewhere on the campaign's batches.
     """
 
     deployment: Deployment
@@ -55,7 +55,7 @@ class Task:
     stated: Stated = field(default_factory=dict)
 
     def output(self, hop: HopName) -> str:
-        """Return where a hop's output lies."""
+        """Return the folder of a hop's output."""
         return output_of(self.deployment, hop, self.batch)
 
     @property
@@ -65,31 +65,31 @@ class Task:
 
     @property
     def known(self) -> datetime:
-        """A moment that has come whatever the clock says: the batch was made when its window had ended."""
+        """A moment that has certainly passed, whatever the clock says: a batch is made after its window has ended."""
         made = self.fold.batches.get(self.batch.name)
-        # A party that reads no manifests knows when its window began, and not how long it was.
+        # A party that reads no manifests knows when the window began, but not its length.
         return window_start(self.batch.window) if made is None else made.window.end
 
     @property
     def window(self) -> Window:
-        """At whose end the batch was made; where no manifest says how long it was, as long as windows are now."""
+        """The batch's window; if no manifest states its length, it has the current length of windows."""
         start = window_start(self.batch.window)
         return self.fold.known_windows.get(self.batch.window, Window(start, start + self.deployment.windows.length))
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is next for a batch: a hop; `passes` if the batch lacks what it reads, so that it has nothing to do."""
+    """The next hop of a batch; `passes` if the batch lacks the stream that the hop reads: then it has nothing to do."""
 
     hop: HopName
     passes: bool
 
 
 def next_step(task: Task) -> Step | None:
-    """Return the next hop of a batch here; None: all are done, or its input is not there yet.
+    """Return the next hop of a batch here; None if all hops are done, or if the next one has no input yet.
 
     Raises:
-        UsageError, SignatureError: what was handed on cannot be read, or is another output than is stated.
+        UsageError, SignatureError: an output from elsewhere cannot be read, or is not the one that is stated.
     """
     done = task.fold.hops_of(task.batch.name)
     for hop in (hop for hop in task.hops if hop not in done):
@@ -101,7 +101,7 @@ def next_step(task: Task) -> Step | None:
         if CHAIN[hop].stream not in streams:
             return Step(hop, True)
         source = CHAIN[hop].input
-        # Counts are shown beside what was found.
+        # Counts are shown beside discovered values.
         before: HopName | None = "discover" if hop == "analyze" and "discovery" in streams else source
         if before is not None and not is_there(task.deployment, task.stated, before, task.batch):
             return None
@@ -169,7 +169,7 @@ PLANS: dict[HopName, Callable[[Task, Output, RetiredKey | None], BatchJob | Reti
 
 
 def left(task: Task, hop: HopName) -> Iterator[HopName]:
-    """Yield the hop and those behind it that will run here."""
+    """Yield the hop and the later hops that will run here."""
     done, streams = task.fold.hops_of(task.batch.name), _streams(task)
     wanted: Collection[str] = task.fold.batches[task.batch.name].segments if streams is None else streams
     for one in task.hops[task.hops.index(hop) :]:
@@ -178,14 +178,14 @@ def left(task: Task, hop: HopName) -> Iterator[HopName]:
 
 
 def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
-    """Read every key that the hops need before the first of them runs, and return that the analyzer's was retired.
+    """Read every key that the hops need, before the first hop runs. Return the error if the analyzer's key was retired.
 
-    Then nothing is to be released, as if the evaluator that must verify it has destroyed its key. Without this check a
-    hop would spend what a later one cannot use. Keys of parties elsewhere cannot be read. The auxiliary server's own
-    hop reports its retired key: no later hop needs that.
+    The error is also returned if the evaluator, which must verify values, has destroyed its key. Then nothing may be
+    released: without this check a hop would spend budget on a result that a later hop cannot use. Keys of parties
+    elsewhere cannot be read. The auxiliary server's own hop reports its retired key, because no later hop needs it.
 
     Raises:
-        UsageError: one is missing or damaged, or cannot be used.
+        UsageError: a key is missing or damaged, or cannot be used.
         Unanswered: the evaluator of an oblivious campaign does not answer.
     """
     deployment, campaign, wanted = task.deployment, task.campaign, set(hops)
@@ -209,7 +209,7 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
     if {"discover", "analyze"} & wanted:
         try:
             campaign_key(deployment.keys, "analyzer", campaign.keys.analyzer)
-            # What is shuffled can wait for the evaluator; what is released cannot be taken back.
+            # Shuffled reports can wait for the evaluator; a release cannot be taken back.
             if namer is not None and "shuffle" not in wanted:
                 namer.require(campaign)
         except RetiredKey as retired:
@@ -218,10 +218,10 @@ def require_keys(task: Task, hops: Iterator[HopName]) -> RetiredKey | None:
 
 
 def _streams(task: Task) -> Collection[Stream] | None:
-    """Return the streams that the shuffler handed on of a batch; None: it has not handed it on yet."""
+    """Return the streams of a batch that the shuffler handed on; None if it has not handed on the batch yet."""
     shuffled = task.fold.hops_of(task.batch.name).get("shuffle")
     if shuffled is not None:
-        # It ran here, and its output may be deleted by now.
+        # The shuffle ran here, and its output may be deleted by now.
         return shuffled.counts.streams
     out = task.output("shuffle")
     if "shuffle" in task.hops or not is_there(task.deployment, task.stated, "shuffle", task.batch):

@@ -1,4 +1,4 @@
-"""What the steps of a run share: the deployment, its logs, the moment, and the report."""
+"""Shared state of the steps of a run: the deployment, its logs, the moment to work by, and the run's report."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Vouched:
-    """What the operator vouches for, because no program can know it.
+    """Facts that the operator vouches for, because no program can know them.
 
     Attributes:
-        clock_is_right: that a clock that is far ahead of everything else is right.
-        log_was_restored: that a log which lacks entries is lost, and a new one is to begin.
-        ledger_was_lost: that the ledger which a log names is lost, and the one that is named now is in its place.
+        clock_is_right: the clock is right, although it is far ahead of everything else.
+        log_was_restored: a log that lacks entries is lost, and a new log must begin.
+        ledger_was_lost: the ledger that a log names is lost, and the deployment's present ledger replaces it.
     """
 
     clock_is_right: bool = False
@@ -41,14 +41,14 @@ NOTHING = Vouched()
 
 @dataclass(frozen=True)
 class Work:
-    """What the steps of a run share.
+    """The shared state of the steps of a run.
 
     Attributes:
         clock: this machine's.
-        now: the moment to work by: the clock's, unless that is far ahead.
-        reached: the latest moment that is known to have come: it is later than `now` if the clock is behind.
-        ahead: a sentence on a clock that is far ahead; empty: it is not.
-        listed: the manifests of a campaign that no closed window has taken in, by its id.
+        now: the moment to work by: the clock's time, unless the clock is far ahead.
+        reached: the latest moment that has certainly passed; later than `now` if the clock is behind.
+        ahead: a sentence on a clock that is far ahead; empty if the clock is not.
+        listed: by campaign, the manifests that no closed window has taken.
     """
 
     deployment: Deployment
@@ -75,7 +75,7 @@ class Work:
 
     @contextmanager
     def contained(self, where: str) -> Iterator[None]:
-        """Make a problem of whatever a block raises."""
+        """Turn any exception in a block into a problem of the run."""
         try:
             yield
         except Exception as error:

@@ -1,1 +1,1 @@
-"""Windows: which there are, when one closes, what it takes, what goes on waiting, and what is too late."""
+"""Windows: their calendar, the rule that closes them, and the segments that they take, leave waiting or drop."""

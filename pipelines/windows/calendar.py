@@ -1,6 +1,6 @@
-"""The calendar of a log: which windows there are, and how long each waits for what is late (docs/adr/0045).
+"""The calendar of a log: the windows of a campaign, and the grace of each window (docs/adr/0045).
 
-A window ends where the length in force says; after a change of the length it begins where the last one ended.
+The length in force decides where a window ends. After a change of the length, a window begins where the last one ended.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Calendar:
-    """All times that were in force, or will be: one at least, in the order of their begin."""
+    """All settings of length and grace that were or will be in force, ordered by their begin; at least one."""
 
     times: Sequence[Times]
 
     def at(self, moment: datetime) -> Times:
-        """Return the times in force at a moment."""
+        """Return the length and grace in force at a moment."""
         return [self.times[0], *(one for one in self.times[1:] if one.begins is not None and one.begins <= moment)][-1]
 
     def window_at(self, moment: datetime) -> Window:
@@ -31,22 +31,22 @@ class Calendar:
         return window_from(times.begins, moment, times.length)
 
     def named(self, name: str) -> Window:
-        """Return the window that begins as a name says; ValueError: it is not a window's name."""
+        """Return the window of a name, which states its begin; raises ValueError if it is not a window's name."""
         start = window_start(name)
         return Window(start, self.window_at(start).end)
 
     def of(self, window: Window) -> Times:
-        """Return the times that a window has, whoever ended it: those in force at its last moment."""
+        """Return a window's length and grace: those in force at its last second, whichever collector ended it."""
         return self.at(window.end - _SECOND)
 
     def grace_ends(self, window: Window) -> datetime:
-        """Return until when what is late for a window still counts."""
+        """Return the end of a window's grace."""
         return window.end + self.of(window).grace
 
     def has(self, window: Window) -> bool:
-        """Return whether a collector can have ended a window that has the settings of now, or had them in time.
+        """Return whether a collector that follows the settings in time can have ended this window.
 
-        It may learn of them a window before the log does, and it ends the window in which it learns of them as begun.
+        A collector may learn new settings one window before the log. The window in which it learns them keeps its end.
         """
         last = window.end - _SECOND
         lengths = {one.length for one in (self.at(window.start - _SECOND), self.at(last), self.times[-1])}
@@ -54,10 +54,10 @@ class Calendar:
         return any(one.end == window.end and one.start <= window.start for one in grids)
 
     def compared_until(self, end: datetime) -> datetime:
-        """Return until when late reports may be compared with those of a window that ended then.
+        """Return until when late reports may be compared with the reports of a window that ended at `end`.
 
-        A report may come a grace period late, and its copy may be in a window that ended as long before. It may be of
-        the last window with an earlier grace, which was longer.
+        A report may come a grace late, and its copy may be in a window that ended another grace before. The report may
+        also belong to the last window with an earlier, longer grace.
         """
         last = [min(end, one.begins or end) for one in self.times[1:]]
         return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))

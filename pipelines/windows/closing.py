@@ -1,10 +1,10 @@
-"""The one rule for windows: when one closes, what it takes, what goes on waiting, and what is too late.
+"""The one rule for windows: when a window closes, and which segments it takes, leaves waiting or drops as too late.
 
-Pure functions over what the log and the store say, and a moment. Windows close in the order of their ends, each once.
-A segment is in time if the store had its manifest by the end of its window and grace; every segment in time is offered
-to at least one window that closes after that. What no window took is dropped when a window closes at or after the end
-of its grace. A window that is not in the calendar, which a collector with older settings closed, is taken by the first
-window that ends with it or later.
+The functions here are pure: their input is the log, the store and a moment. Windows close in the order of their ends,
+each once. A segment is in time if the store had its manifest before its window's grace ended. Every segment in time is
+offered to at least one window that closes later. A segment that no batch took is dropped when a window closes at or
+after the end of the segment's grace. A collector with older settings may end a window that is not in the calendar: its
+segments go to the first window of the calendar with the same or a later end.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Listed:
-    """A manifest that no window has taken in yet.
+    """A manifest that no closed window has taken yet.
 
     Attributes:
-        path: in the folder of segments.
-        written: when the store had it, by the store's clock.
+        path: relative to the folder of segments.
+        written: when the store received the manifest, by the store's clock.
     """
 
     path: str
@@ -48,17 +48,17 @@ class Listed:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The manifest's path and those of its segments: each is taken in once."""
+        """The paths of the manifest and of its segments: each path is taken once."""
         return self.path, *(segment.path for segment in self.segments)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a deployment says of windows, and the campaign files that say what a batch needs.
+    """A deployment's settings of windows, and the campaign files, which state the minimum batch.
 
     Attributes:
-        calendar: which windows there are, and until when what is late for them counts.
-        collectors: who is waited for; empty: nobody is known, and each window waits for its patience.
+        calendar: the windows, and the end of each window's grace.
+        collectors: the collectors that a window waits for; if empty, each window waits for its whole patience.
     """
 
     calendar: Calendar
@@ -69,12 +69,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Closing:
-    """What closing a window does.
+    """The effects of closing a window.
 
     Attributes:
-        manifests: that are taken in.
-        batches: their segments, by campaign file and stream.
-        dropped: reason by segment.
+        manifests: the manifests that the window takes.
+        batches: the segments of each batch, by campaign file and stream.
+        dropped: the reason for each dropped segment.
     """
 
     window: Window
@@ -86,13 +86,13 @@ class Closing:
 def next_window(
     closed: datetime | None, waiting: Iterable[Segment], listed: Sequence[Listed], rule: Rule, now: datetime
 ) -> Window | None:
-    """Return the next window to close; None: none is due.
+    """Return the next window to close, or None if no window is due.
 
     Args:
-        closed: every window that ended by then is closed; None: none is.
-        waiting: segments that closed windows took in and no batch took.
-        listed: the manifests that are new.
-        now: a moment that has certainly come.
+        closed: every window that ended by this time is closed; None if no window is closed.
+        waiting: segments that a closed window took, but no batch.
+        listed: the manifests that no closed window has taken.
+        now: a moment that has certainly passed.
     """
     ends = [*(one.window.end for one in listed), *(rule.calendar.grace_ends(one.window) for one in waiting)]
     if not ends:
@@ -114,12 +114,14 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
     now: datetime,
     restored: datetime | None = None,
 ) -> Closing:
-    """Return what closing a window does, which `next_window` returned for the same log and store.
+    """Return the effects of closing the window that `next_window` returned for the same log and store.
 
     Args:
-        faults: what is wrong with each segment that is not as its manifest says, by path: it waits, or is dropped.
-        now: as for `next_window`. It bounds what the store stamps: a drop by one clock that is ahead would be final.
-        restored: when the log was begun anew; what the store had by then may have been counted before, and is given up.
+        faults: by path, how a segment differs from its manifest; such a segment waits, or is dropped.
+        now: as for `next_window`. Later time stamps of the store count as `now`, because a drop by one wrong clock
+            would be final.
+        restored: when a new log was begun. Segments that the store had by then are given up, because the old log may
+            have counted them.
     """
     manifests = tuple(one for one in listed if _first_open(one.window.end, closed, rule) <= window)
     late = {
@@ -148,9 +150,9 @@ def closing_of(  # noqa: PLR0913  # all that decides what closing does
 
 
 def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
-    """Return the first open window that ends at a moment or later.
+    """Return the first window that is not closed and ends at a moment or later.
 
-    It begins where the last window ended, if that is within it, so that no two windows have one name.
+    If the last closed window ended inside it, it begins there, so that no two windows have the same name.
     """
     window = rule.calendar.window_at((end if closed is None else max(end, closed + _SECOND)) - _SECOND)
     return window if closed is None else Window(max(window.start, closed), window.end)
@@ -159,9 +161,10 @@ def _first_open(end: datetime, closed: datetime | None, rule: Rule) -> Window:
 def _batches(
     segments: Iterable[Segment], files: Mapping[File, Campaign]
 ) -> dict[File, dict[Stream, tuple[Segment, ...]]]:
-    """Return the batches that reach their minimum: of each stream the oldest segments, of a window the largest first.
+    """Return the batches that reach their minimum.
 
-    Those that stay, because a batch lists no more, are few reports.
+    Each stream takes its oldest segments first, and the largest first among those of one window. A batch lists at most
+    MOST_SEGMENTS, so that the segments left over hold few reports.
     """
     ready: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for segment in segments:

@@ -1,4 +1,4 @@
-"""From what collectors left in the store to batches: list manifests, and close a window when it is due."""
+"""List the manifests that collectors stored, and make batches of their segments when a window closes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipelines.windows.stored import StoredFile, manifests_in
 
 @dataclass(frozen=True)
 class Intake:
-    """What lies in the store that no closed window has taken in.
+    """The manifests in the store that no closed window has taken.
 
     Attributes:
         problems: a sentence for each manifest that cannot be taken.
@@ -41,9 +41,9 @@ class Intake:
 def _new_manifests(
     deployment: Deployment, files: Sequence[StoredFile], known: Container[str]
 ) -> Iterator[tuple[str, float, Manifest | Exception]]:
-    """Yield each manifest that is not known, or why it cannot be read.
+    """Yield each manifest that is not known, or the error on reading it.
 
-    Each comes with its path in the folder of segments, and the time at which the store had it.
+    Each comes with its path in the folder of segments, and the time when the store received it.
     """
     root = deployment.folder("segments")
     for relative, _, written in manifests_in(files):
@@ -58,7 +58,7 @@ def _new_manifests(
 
 
 def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -> Intake:
-    """Return the manifests among a campaign's files that no closed window has taken in yet."""
+    """Return the manifests among a campaign's files that no closed window has taken yet."""
     listed: list[Listed] = []
     problems = []
     known = fold.files
@@ -70,8 +70,8 @@ def intake_of(deployment: Deployment, fold: Fold, files: Sequence[StoredFile]) -
         paths = {segment.path for segment in one.segments}
         if known & paths:
             problems.append(
-                f"{relative}: names a segment of another manifest: remove the wrong one of both, then list the "
-                "segments that are in no manifest with hushcount repair segments"
+                f"{relative}: names a segment of another manifest: remove the wrong manifest of the two, then write "
+                "one for the segments that no manifest lists, with hushcount repair segments"
             )
             continue
         known |= paths
@@ -87,11 +87,11 @@ def closed_next(
     now: datetime,
     before: datetime | None = None,
 ) -> tuple[Closed, list[str]] | None:
-    """Return the entry that closes the next window, and a sentence for each segment that is put aside; or None.
+    """Return the entry that closes the next window, and a sentence for each segment that it newly puts aside.
 
-    None too if the window does not end `before` a moment.
+    Return None if no window is due, or if the window does not end before the time `before`.
 
-    Every segment that a batch would take is compared with its manifest: one that differs waits, or is dropped.
+    Every segment that a batch would take is compared with its manifest: a segment that differs waits, or is dropped.
     """
     window = next_window(fold.closed, fold.waiting.values(), listed, rule, now)
     if window is None or (before is not None and window.end >= before):
@@ -100,7 +100,7 @@ def closed_next(
     faults: dict[str, str] = {}
     for path, reason in fold.aside.items():
         fault: str | None = reason
-        # One that nobody can read now stays aside, and stops no window.
+        # A segment that cannot be read now stays aside, and does not stop the window.
         with suppress(UsageError):
             fault = fault_in(deployment, fold.waiting[path])
         if fault is not None:
@@ -133,13 +133,13 @@ def closed_next(
 
 
 def said_aside(aside: dict[str, str]) -> list[str]:
-    """Return a sentence for each segment that is put aside."""
-    said = "it was put aside, the rest went on; restore it"
+    """Return a sentence for each segment that is put aside: it waits until its file is restored."""
+    said = "the segment was put aside, and the others went on without it; restore its file"
     return [f"{path} {reason}: {said}" for path, reason in sorted(aside.items())]
 
 
 def fault_in(deployment: Deployment, segment: Segment) -> str | None:
-    """Return how the file of a segment differs from what its manifest says; None: it does not."""
+    """Return how the file of a segment differs from its manifest, or None if it does not."""
     path = deployment.folder("segments", *segment.path.split("/"))
     try:
         if (fault := fault_of(path, segment.bytes, segment.digest)) is not None:
@@ -151,14 +151,14 @@ def fault_in(deployment: Deployment, segment: Segment) -> str | None:
         if storage.exists(path):
             raise
         return "is missing"
-    # A shuffle refuses what is not as its manifest says, and with it all that others stored for its batch.
+    # A shuffle refuses a segment that differs from its manifest, and with it the whole batch.
     if (header.kind, header.records, header.file_bytes) != (ENVELOPES[segment.stream], segment.records, segment.bytes):
         return "is another segment than its manifest says"
     return None
 
 
 def taken_in(one: Listed) -> TakenManifest:
-    """Return a manifest as an entry has it."""
+    """Return a manifest in the form of a log entry."""
     manifest = one.manifest
     fields = {name: getattr(manifest, name) for name in TakenManifest.model_fields if name not in ("path", "written")}
     return TakenManifest(path=one.path, written=one.written, **fields)

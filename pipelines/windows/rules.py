@@ -1,4 +1,4 @@
-"""The windows of a campaign: by its log, which follows what the deployment file says of them (docs/adr/0045)."""
+"""The windows of a campaign, as its log states them; the log follows the deployment file (docs/adr/0045)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipelines.log.fold import Fold
 from pipelines.windows.calendar import Calendar
 from pipelines.windows.closing import Listed, Rule
 
-START_AGAIN = "give it the deployment file that runs here, and start it again"
-"""The cure of a collector that ends windows which the log does not have."""
+START_AGAIN = "give the collector the deployment file that is used here, and restart it"
+"""The cure for a collector that ends windows which the log does not have."""
 
 
 def calendar_of(deployment: Deployment, fold: Fold) -> Calendar:
-    """Return the windows that the log says; those of the deployment file, where it says none."""
+    """Return the calendar of the log, or that of the deployment file if the log states no windows."""
     return Calendar(fold.times or (Times(None, deployment.windows.length, deployment.windows.grace),))
 
 
@@ -32,9 +32,9 @@ def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
 
 
 def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
-    """Return the entry that lets windows be as the deployment file says; None: they are, or will be.
+    """Return the entry that sets windows as the deployment file states, or None if they are or will be so.
 
-    What it says begins where the running window ends. Until then it can be taken back once.
+    The new settings begin where the running window ends. Until then they can be taken back once.
 
     Raises:
         HushcountError: another change was announced, and has not begun.
@@ -50,14 +50,14 @@ def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | Non
         if newest.begins is not None and newest.begins > moment and (newest.same(present) or not new.same(present)):
             raise HushcountError(
                 f"windows is {_of(new)} in {deployment.path}, must be {_of(newest)} until {shown(newest.begins)}: "
-                "that was announced; change it then"
+                "that was announced; change windows again after that time"
             )
         new = Times(calendar.window_at(moment).end, new.length, new.grace)
     return Settings(begins=new.begins, seconds=_seconds(new.length), grace=_seconds(new.grace))
 
 
 def announced(fold: Fold, now: datetime) -> str:
-    """Return a sentence on windows that begin after a moment; empty: there are none."""
+    """Return a sentence on new settings that begin after a moment; empty if there are none."""
     newest = fold.times[-1] if fold.times else None
     if newest is None or newest.begins is None or newest.begins <= now:
         return ""
@@ -71,7 +71,7 @@ def strangers(calendar: Calendar, listed: Iterable[Listed]) -> Iterator[str]:
             own = calendar.window_at(one.window.end - timedelta(seconds=1))
             yield (
                 f"{one.path}: collector {one.manifest.collector} ended a window of {duration_text(one.window.length)}, "
-                f"and the log has no such window: {own.text} takes its reports; {START_AGAIN}"
+                f"and the log has no such window: window {own.text} takes its reports; {START_AGAIN}"
             )
 
 

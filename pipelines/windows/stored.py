@@ -1,4 +1,4 @@
-"""What collectors left in the folder of segments: one listing for all campaigns, or only of open windows."""
+"""List the files that collectors stored in the folder of segments: for all campaigns, or only of open windows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pipelines.handover.paths import SegmentPath
 from pipelines.log.fold import Fold
 
 _MARGIN = timedelta(days=1)
-"""By so much more is listed: the clocks of collectors and of the store may differ."""
+"""A listing begins this much earlier, because the clocks of collectors and of the store may differ."""
 _IN_WINDOW = 4
-"""So many names has the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
+"""The number of names in the path of a manifest: CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME."""
 
 
 class StoredFile(NamedTuple):
     """A file in the folder of segments.
 
     Attributes:
-        path: in that folder.
-        written: when the store had it, in seconds since 1970, by its own clock.
+        path: relative to that folder.
+        written: when the store received the file, in seconds since 1970, by the store's clock.
     """
 
     path: str
@@ -34,15 +34,15 @@ class StoredFile(NamedTuple):
 
 
 Stored = Mapping[str, Sequence[StoredFile]]
-"""By campaign."""
+"""The stored files of each campaign."""
 
 
 def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = None, campaign: str = "") -> Stored:
-    """Return what lies in the folder of segments, also of campaigns that nobody knows. Read the logs first.
+    """Return the files in the folder of segments, also of unknown campaigns. Read the logs before calling this.
 
     Args:
-        campaign: the only one; empty: all.
-        recent: folds of the campaigns of which windows are left out that no manifest can join in time; None: of none.
+        campaign: the campaign to list; empty: all.
+        recent: the folds of some campaigns: their windows that no manifest can join in time are left out.
     """
     root, found = deployment.folder("segments"), defaultdict[str, list[StoredFile]](list)
     first = {campaign: oldest_open(fold, deployment.windows) for campaign, fold in (recent or {}).items()}
@@ -54,10 +54,10 @@ def stored_files(deployment: Deployment, recent: Mapping[str, Fold] | None = Non
 
 
 def oldest_open(fold: Fold, windows: WindowsPart) -> str:
-    """Return the name of the oldest window that can still take a manifest in time; empty: any can.
+    """Return the name of the oldest window that can still take a manifest in time; empty if every window can.
 
-    Nothing older waits or is in a batch that is not shuffled. A manifest that comes later for an older window is too
-    late, and may be found by the next whole listing.
+    No older segment waits or is in a batch that is not shuffled. A new manifest for an older window is too late: it is
+    enough that the next listing of all windows finds it.
     """
     if fold.closed is None:
         return ""
@@ -68,7 +68,7 @@ def oldest_open(fold: Fold, windows: WindowsPart) -> str:
     needed += [one.oldest for name, one in fold.batches.items() if fold.is_undone(name)]
     oldest = min([fold.closed - longest - grace, *needed]) - _MARGIN
     name = Window(oldest, oldest + windows.length).name
-    # Of a young campaign nothing is left out.
+    # For a young campaign nothing is left out.
     return name if any(known < name for known in fold.windows) else ""
 
 

@@ -1,4 +1,4 @@
-"""What waits in the store, and when it is dropped: run, status and doctor say so before it happens."""
+"""Reports that wait in the store, and when they are dropped: run, status and doctor warn before it happens."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Verdict = Literal["warning", "bad"]
 
 @dataclass(frozen=True)
 class Waiting:
-    """Acknowledged reports of one stream of one campaign file that no batch has taken though their window has closed.
+    """Acknowledged reports of one stream of a campaign file that no batch has taken, although their window has closed.
 
     Attributes:
-        reports: how many, of all closed windows.
-        window: the oldest of these; `oldest` reports are of it.
-        dropped: after when those are counted as too_late, in ISO 8601.
-        verdict: warning; bad, if only the present window can still take them, or none can.
-        says: a sentence with all of this, and what would prevent it.
+        reports: the number of these reports, from all closed windows.
+        window: the oldest of these windows.
+        oldest: the number of reports from the oldest window.
+        dropped: the time after which the reports of the oldest window are counted as too_late, in ISO 8601.
+        verdict: warning; or bad, if only the current window can still take the reports, or no window can.
+        says: a sentence with all of this, and the cure.
     """
 
     epoch: int
@@ -44,11 +45,11 @@ class Waiting:
 
 
 def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
-    """Return what waits of a campaign."""
+    """Return the waiting reports of a campaign."""
     campaign = fold.campaign
     numbers: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for path, segment in fold.waiting.items():
-        # What is put aside waits for its file, and for no window.
+        # A segment that is put aside waits for its file, not for a window.
         if path not in fold.aside:
             numbers[segment.file, segment.stream].append(segment)
     found = []
@@ -61,18 +62,18 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
         if file is None:
             why = f"their campaign file, {folder_name(epoch, fingerprint)}, is not published here: publish it"
         elif not taken:
-            why = "their campaign file has no such stream: see which collector stored them"
+            why = "their campaign file has no such stream: find out which collector stored them"
         else:
             floor = file.shuffle.minimum_batch
             if (missing := floor - total) > 0:
                 unless = f"at least {missing:,} more come by then"
             else:
                 unless = (
-                    "a window that closes by then brings enough that can be forwarded, or takes what a batch of "
-                    f"{MOST_SEGMENTS:,} segments left"
+                    "a window that closes by then brings enough reports that can be forwarded, or takes the segments "
+                    f"that a batch of {MOST_SEGMENTS:,} segments left"
                 )
-            why = f"unless {unless}; the minimum batch is {floor:,}, a longer windows.grace gives them time"
-        # The last window that takes them is the first that ends when their grace does, or later.
+            why = f"unless {unless}; the minimum batch is {floor:,}, and a longer windows.grace gives more time"
+        # The last window that can take them is the first one that ends at or after the end of their grace.
         last = rule.calendar.window_at(ends - timedelta(seconds=1))
         verdict: Verdict = "warning" if taken and now < last.start else "bad"
         says = (
@@ -84,12 +85,12 @@ def waiting_of(fold: Fold, rule: Rule, now: datetime) -> list[Waiting]:
 
 
 def unclaimed(deployment: Deployment, stored: Stored, campaigns: Container[str]) -> dict[str, str]:
-    """Return a sentence for each campaign whose segments wait without a campaign file, by its id: no run takes them."""
+    """Return a sentence for each campaign with waiting segments and no campaign file, by id: no run takes them."""
     found = {campaign: len(segments_in(files)) for campaign, files in stored.items() if campaign not in campaigns}
     return {
         campaign: f"{campaign}: {number:,} segments wait in {deployment.folder('segments', campaign)}, and no run "
         f"takes them: {deployment.campaigns / campaign} has no {COLLECTION_FILE}; publish the campaign file there with "
-        "hushcount campaign publish, or remove them if they are of no campaign of yours"
+        "hushcount campaign publish, or remove the segments if the campaign is not yours"
         for campaign, number in sorted(found.items())
         if number
     }
