@@ -1,1 +1,1 @@
-"""The ledger: what each release costs, and whether one more fits into the limit."""
+"""The ledger: the cost of each release, and whether one more release fits into the limit."""

@@ -1,4 +1,4 @@
-"""What a campaign's charges come to, what remains of its limit, and whether one more release fits."""
+"""The total of a campaign's charges, the rest of its limit, and whether one more release fits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def committed(charges: Iterable[Charge]) -> list[Charge]:
 def counted(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> list[Charge]:
     """Return the charges and reservations of the present period."""
     if limit is None or limit.renew_days is None:
-        # Without renewal a limit covers what was charged before it was set as well.
+        # Without renewal, charges from before the limit was set count too.
         return list(charges)
     begin = limit.period(now)[0]
     return [
@@ -52,18 +52,18 @@ def counted(limit: Limit | None, charges: Iterable[Charge], now: datetime) -> li
 
 
 def losses(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Loss]:
-    """Return the losses of charges; charges of one epoch whose clients repeat their answers come to one loss.
+    """Return the losses of charges; if clients repeat their answers, the charges of one epoch are joined to one loss.
 
-    Equal answers link the batches of such an epoch: shuffling gains something if the epoch has a single batch, and
-    nothing if it has two. Then they come to the sum of their local epsilons, and to the epoch's at most. `known` are
-    all charges: those of earlier periods link batches of the same epoch too.
+    Equal answers link the batches of such an epoch: there is amplification if the epoch has a single batch, but not if
+    it has two. The joined loss is then the sum of their local epsilons, at most the epoch's epsilon. `known` are all
+    charges, because charges of earlier periods link batches of the same epoch too.
     """
     alone, joined = _joined(counting, known)
     return [*(charge.loss for charge in alone), *joined]
 
 
 def parts(counting: Iterable[Charge], known: Iterable[Charge]) -> list[Part]:
-    """Return what charges come to jointly: the curves of those that have one, and the losses of the others."""
+    """Return the parts for joint composition: the curve of each charge that has one, and the losses of the others."""
     alone, joined = _joined(counting, known)
     return [*(charge.part for charge in alone), *joined]
 
@@ -89,12 +89,12 @@ def files_of(charges: Iterable[Charge]) -> set[str]:
 
 
 def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) -> Composed:
-    """Return what charges come to, at the limit's delta; for `known` see `losses`."""
+    """Return the composed loss of charges, at the limit's delta; for `known` see `losses`."""
     if limit is None:
         return compose(losses(counting, known))
     if not counting:
         return Composed(0.0, 0.0, "basic")
-    # A clock that is set back joins periods, and with them files.
+    # A clock that is set back joins periods, and so charges of several campaign files.
     adaptive = limit.composition == "basic" or len(files_of(counting)) > 1
     known = list(known)
     composed = compose(losses(counting, known), limit.delta)
@@ -102,11 +102,11 @@ def spent(limit: Limit | None, counting: list[Charge], known: Iterable[Charge]) 
 
 
 def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge, most: Loss, now: datetime) -> None:
-    """Raise OverLimit unless one more release fits into a campaign's limit; None admits everything.
+    """Raise OverLimit unless one more release fits into a campaign's limit.
 
     Args:
-        limit: the campaign's.
-        charges: all others of the campaign, and the reservations of runs under way, which count too.
+        limit: the campaign's; without one every release fits.
+        charges: all other charges of the campaign, and the reservations of runs under way, which count too.
         wanted: the release.
         most: an upper bound on its cost, for the message.
         now: the ledger's time, which decides the period.
@@ -117,14 +117,14 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     done = committed(living)
     counting, renews = counted(limit, living, now), limit.period(now)[1]
     renewal = "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
-    # Charges compose jointly only as long as no parameter follows from results, as a second file's may.
+    # Joint composition is valid only if no parameter depends on results; those of a second file may.
     if limit.composition == "joint" and not files_of(counting) <= {wanted.fingerprint}:
         raise OverLimit(
-            f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file a "
-            f"period, and this is another one than that of earlier releases: nothing was released or charged; "
+            f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file "
+            f"in a period, and earlier releases of this period used another file: nothing was released or charged; "
             f"{renewal}; or set the limit without --fixed-parameters"
         )
-    # A reservation may come to nothing, and a batch linked to it is another loss without it.
+    # A reservation may be dropped, and a batch linked to it has another loss then: so both cases must fit.
     if all(
         spent(limit, [*counted(limit, others, now), wanted], [*others, wanted]).epsilon <= limit.epsilon
         for others in (done, living)

@@ -1,4 +1,4 @@
-"""What a ledger holds: limits and charges."""
+"""The records of a ledger: limits and charges."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Limit:
-    """What the releases of one campaign may come to.
+    """The most that the releases of one campaign may cost together.
 
     Attributes:
-        campaign: its id, over all its epochs.
+        campaign: the campaign's id; the limit covers all its epochs.
         epsilon: nats, above 0.
         delta: in [0, 1).
-        renew_days: after so many days earlier charges no longer count; None: they always count.
-        since: when the first period begins, ISO 8601 in UTC; before that everything counts.
-        composition: "basic": the sums keep within the limit, whatever the parameters of a release follow from.
-            "joint": the smallest bound does; all charges of a period are of one campaign file, and the operator
-            declared that its parameters, and its numbers of reports, follow from no result.
+        renew_days: length of a period in days, after which its charges no longer count; None: they always count.
+        since: when the first period begins, ISO 8601 in UTC; earlier charges count in the first period too.
+        composition: "basic": the sums stay within the limit, even if a release's parameters depend on earlier results.
+            "joint": the smallest bound stays within it. Then all charges of a period are of one campaign file, and the
+            operator declared that its parameters, and its numbers of reports, do not depend on any result.
     """
 
     campaign: str
@@ -39,14 +39,14 @@ class Limit:
     composition: Admission = "basic"
 
     def period(self, now: datetime) -> tuple[datetime, datetime | None]:
-        """Return from when on charges count, and when the next period begins; None for never."""
+        """Return the moment from which charges count, and the begin of the next period, or None without renewal."""
         begin = datetime.fromisoformat(self.since)
         if self.renew_days is None:
             return begin, None
         length = timedelta(days=self.renew_days)
         number = max(0, (now - begin) // length)
         current = begin + number * length
-        # Before the first period everything counts, and in it too.
+        # Before the first period and in it, every charge counts.
         return current if number else _EVER, current + length
 
 
@@ -59,22 +59,22 @@ class Charge:
         campaign: its id.
         fingerprint: of the campaign file, hexadecimal.
         epoch: of the campaign file.
-        hop: which job releases.
+        hop: the job that releases.
         manifest: digest of the contents of the input's files.
-        outline: digest of their sizes, known without reading them.
+        outline: digest of the sizes of these files, known without reading them.
         state: "reserved" by a run that has released nothing yet, or "committed".
-        epsilon: nats, of one client with at most as many reports as the cap, or of one report; replace-one.
-        delta: of the same.
-        local: the local epsilon; and
-        epoch_epsilon: that of all releases of the epoch together. Both only where clients repeat their answers.
+        epsilon: nats, for one client with at most as many reports as the cap, or for one report; replace-one.
+        delta: for the same client or report.
+        local: the local epsilon, if clients repeat their answers.
+        epoch_epsilon: the epsilon of all releases of the epoch together, if clients repeat their answers.
         per: one client or one report.
         reports: how many were accepted; None for discovery.
         reserved_at, committed_at: ISO 8601 in UTC; the second is None while the charge is reserved.
         host, pid, run: the machine, the process and the name of the run.
         draw: digest of the random release that was made or opened under this key; None if nothing is drawn, and while
             the charge is reserved.
-        window: the whole curve of a release of counts, not only epsilon and delta; None where that is all that
-            composes. Its column is `curve`.
+        window: the whole privacy curve of a release of counts; None if only epsilon and delta compose. Its column is
+            `curve`.
     """
 
     key: str
@@ -101,18 +101,18 @@ class Charge:
 
     @property
     def part(self) -> Part:
-        """What composes jointly."""
+        """The part for joint composition: the curve, or the loss if there is none."""
         return self.loss if self.window is None else self.window
 
     def row(self) -> dict[str, Any]:
-        """Return its columns."""
+        """Return the columns of the charge, except the curve."""
         values = asdict(self)
         del values["window"]
         return values
 
     @property
     def curve(self) -> str | None:
-        """The whole curve, as `window_in` reads it."""
+        """The whole curve as text, which `window_in` reads."""
         if self.window is None:
             return None
         law = self.window.law
@@ -121,17 +121,17 @@ class Charge:
 
     @property
     def loss(self) -> Loss:
-        """What the release costs if it stands alone; `balance.losses` joins those of one epoch."""
+        """The cost of the release by itself; `balance.losses` joins the charges of one epoch."""
         return Loss(self.epsilon, self.delta)
 
     @property
     def stamped(self) -> str:
-        """When it was charged, or else reserved."""
+        """The time when the release was charged or, before that, reserved."""
         return self.committed_at or self.reserved_at
 
 
 def window_in(curve: str | None) -> Window | None:
-    """Return the whole curve of a charge, as its row has it."""
+    """Return the whole curve of a charge from the text in its row."""
     if curve is None:
         return None
     *law, reports, of_client = curve.split()

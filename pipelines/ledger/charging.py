@@ -1,6 +1,6 @@
-"""The ledger of a job: it reserves its release before it reads data, and charges it, once, before it hands it out.
+"""A job reserves its release in the ledger before it reads data, and charges it once, before it hands it out.
 
-Why in this order, and what a crash in between costs: docs/adr/0009.
+docs/adr/0009 gives the reason for this order, and the cost of a crash in between.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def _no_window(accepted: int) -> Window | None:
 
 @dataclass
 class Charging:
-    """A job's place in the ledger while it runs; without a ledger it does nothing.
+    """A job's reservation in the ledger while the job runs; without a ledger its methods do nothing.
 
     Attributes:
-        path, clock: as of `charging`.
+        path, clock: as in `charging`.
         charge: the job's reservation, or the charge of an earlier run.
         most: an upper bound on the release's cost.
         draw: digest of the random release that the job hands out; None: it draws nothing, or has not drawn yet.
-        window_of: from the number of accepted reports to the curve of the release.
+        window_of: takes the number of accepted reports, and returns the curve of the release.
     """
 
     path: Path | None = None
@@ -56,18 +56,18 @@ class Charging:
     window_of: Callable[[int], Window | None] = _no_window
 
     def keep_draw(self, directory: str) -> None:
-        """Keep the draw in a directory beside the ledger; LedgerError: another one is kept there."""
+        """Copy the draw in a directory to its place beside the ledger; raises LedgerError if another draw is there."""
         if self.path is not None and self.charge is not None:
             self.draw = draws.keep_draw(self.path, self.charge.key, directory)
 
     def commit(self, actual: Loss, accepted: int) -> Charged | NoLedger:
-        """Charge a release its actual cost, and return what the summary says of it.
+        """Charge the actual cost of a release, and return the charge for the summary.
 
-        Call it when everything but the summary is written, before the output appears. A charged release is not
+        Call this when everything except the summary is written, before the output appears. A charged release is not
         charged again; if it costs more than before, its charge is raised.
 
         Raises:
-            OverLimit: it costs more than was reserved and does not fit; nothing is charged.
+            OverLimit: the release costs more than was reserved and does not fit; nothing is charged.
             LedgerError: the ledger cannot be used; or another draw was charged.
         """
         if self.path is None or self.charge is None:
@@ -76,7 +76,7 @@ class Charging:
             time = self.clock.advance(connection)
             limit = read_limit(connection, self.charge.campaign)
             charges = {charge.key: charge for charge in read_charges(connection, self.charge.campaign)}
-            # A reservation may be gone: it kept room free, and room is looked for again.
+            # The reservation, which kept room free, may be gone: then room is checked again.
             afresh = replace(self.charge, state="reserved", committed_at=None)
             mine = charges.pop(self.charge.key, afresh)
             new = mine.state == "reserved"
@@ -85,7 +85,7 @@ class Charging:
             before = _NOTHING if new else mine.loss
             cost = Loss(max(actual.epsilon, before.epsilon), max(actual.delta, before.delta))
             if new or cost != before:
-                # A curve covers one release; of two under one key only their cost is known.
+                # A curve covers one release; for two releases under one key only their cost is known.
                 window = self.window_of(accepted) if cost == actual else None
                 mine = replace(mine, epsilon=cost.epsilon, delta=cost.delta, window=window)
                 _require_room(self.path, limit, charges.values(), mine, self.most, time)
@@ -115,13 +115,13 @@ def charging(
     drawn: bool = False,
     clock: LedgerClock = ALONE,
 ) -> Iterator[Charging]:
-    """Reserve a job's release for as long as the block runs; what is not committed by then costs nothing.
+    """Reserve a job's release for as long as the block runs; a release that is not committed by then costs nothing.
 
     Args:
         path: the ledger, made if it is missing; None: nothing is charged.
         campaign: its id names the limit.
         hop: the job that releases.
-        upstream: summary of the hop before; the files hold as many frequency reports as it counts.
+        upstream: summary of the hop before; the input files hold as many frequency reports as it counts.
         folder: directory of the input's block files. No file is opened if the limit has no room and no input of these
             sizes was charged.
         drawn: whether this job draws the release at random.
@@ -156,35 +156,35 @@ def charging(
         charge = _reserve(path, replace(wanted, run=run), manifest, most, clock)
         kept = draws.digest_of_draw(path, charge.key) if drawn and charge.state == "committed" else None
         if kept is not None:
-            # One that is gone is drawn again, and compared then.
+            # A missing draw is drawn again, and compared then.
             require_same_draw(path, charge, kept)
         try:
-            # The draw of a release is what it holds; a job that draws does not know it yet.
+            # A draw is identified by its content, which a job that draws does not know yet.
             draw = manifest if hop == "discover" and not drawn else None
             yield Charging(path, charge, most, clock, draw, release_window)
         finally:
-            # A reservation that cannot be dropped now ends with this process; no error may hide the job's own.
+            # A reservation that cannot be dropped now ends with this process. No error here may hide the job's own.
             with suppress(HushcountError), opened(path) as connection, writing(connection):
                 mine = "DELETE FROM charges WHERE key = ? AND run = ? AND state = 'reserved'"
                 connection.execute(mine, (charge.key, charge.run))
 
 
 def cost_of(stated: Statement, hop: Hop) -> Loss:
-    """Return what a release costs one client, or one report if clients are not told apart.
+    """Return the cost of a release for one client, or for one report if clients are not told apart.
 
     Args:
-        stated: the statement, replace-one, of what the job released.
+        stated: the statement of the release, replace-one.
         hop: "analyze" costs the shuffled guarantee, or the local one if no shuffled one is claimed; or "discover".
     """
     if hop == "analyze":
         counts = stated.shuffled or stated.local
         if counts is None:
-            raise HushcountError("the statement of a release of counts says nothing of them: report this bug")
+            raise HushcountError("the statement of a release of counts has no guarantee for counts: report this bug")
         return Loss(counts.epsilon, counts.delta)
     found = stated.discovery
     if found is None:
-        raise HushcountError("the statement of a release of values says nothing of them: report this bug")
-    # One client replaced is one removed from some bins and one added to others: two releases under add-remove.
+        raise HushcountError("the statement of a release of values has no guarantee for values: report this bug")
+    # A client that is replaced is removed from some bins and added to others: two releases under add-remove.
     sides = 1 if found.relation == "replace-one" else 2
     return Loss(sides * found.epsilon, sides * found.delta)
 
@@ -203,13 +203,13 @@ def release_of(campaign: Campaign, hop: Hop, cost: Loss, senders: Senders, per: 
 
 
 def require_same_draw(path: Path, charge: Charge, draw: str | None) -> None:
-    """Refuse to hand out another random release than the charged one; None: there is no draw beside the ledger."""
+    """Raise LedgerError if a draw is not the charged one; `draw` is None if there is no draw beside the ledger."""
     if draw == charge.draw:
         return
     wrong = "is missing" if draw is None else "is another one"
     raise LedgerError(
         f"this input was released on {charge.committed_at}, and its draw {draws.draw_path(path, charge.key)} {wrong}: "
-        "restore it, or name the ledger as when it was released; a second draw would be a second release"
+        "restore the draw, or use the ledger path of that release, because a second draw would be a second release"
     )
 
 
@@ -229,7 +229,7 @@ def _require_room(
 
 
 def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: LedgerClock) -> None:
-    """Refuse a release without room, unless an input of these sizes, or this very input, was charged before."""
+    """Raise OverLimit if a release has no room, unless this input, or one of the same sizes, was charged before."""
     with opened(path, create=True) as connection:
         charges = read_charges(connection, wanted.campaign)
         alike = [charge for charge in charges if _is_alike(charge, wanted)]
@@ -241,16 +241,16 @@ def _require_room_or_retry(path: Path, wanted: Charge, most: Loss, clock: Ledger
 
 
 def _is_alike(charge: Charge, wanted: Charge) -> bool:
-    """Return whether a charge may be of the wanted release, as far as is known without reading its input."""
+    """Return whether a charge may be for the wanted release, judged without reading the input."""
     same = (charge.fingerprint, charge.epoch, charge.hop) == (wanted.fingerprint, wanted.epoch, wanted.hop)
     return same and (charge.manifest == wanted.manifest if wanted.manifest else charge.outline == wanted.outline)
 
 
 def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, clock: LedgerClock) -> Charge:
-    """Reserve a release, taking over another run's reservation of it, and return it; or return its charge."""
+    """Reserve a release, even if another run has reserved it, and return it; return the charge of a charged release."""
     with opened(path) as connection, writing(connection):
         charges = {charge.key: charge for charge in read_charges(connection, wanted.campaign)}
-        # The auxiliary server says which release it is; another release under a charged name is charged too.
+        # The auxiliary server names the release; another release under a charged name is charged separately.
         named = charges.get(wanted.key)
         if not wanted.manifest or (named is not None and named.draw not in (None, manifest)):
             wanted = _keyed(wanted, manifest)

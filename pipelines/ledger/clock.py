@@ -1,10 +1,10 @@
-"""How far the clock is ahead of all else that tells the time: no run does anything final by a clock that is far ahead.
+"""How far the clock is ahead of everything else that tells the time. No run acts finally by a clock that is far ahead.
 
-The clock of a store of objects is another one, and decides: the present is the earlier of the two. On a disk a
-deployment's stamps tell the time: when entries of its logs and manifests were written, and the ledger's time. Each says
-that it was that late at least, if the clock that wrote it was right. No stamp is believed alone: from the newest entry
-on, which is put at a trusted moment, they must follow each other without a gap longer than the bound. Stamps beyond a
-gap come from a clock that jumped, however many they are, or nothing happened for so long: only the operator knows.
+A store of objects has a clock of its own, which decides: the present is the earlier of both times. On a disk, time
+stamps of the deployment tell the time: those of log entries and manifests, and the ledger's time. Each stamp proves
+that its moment has passed, if the clock that wrote it was right. No stamp is believed alone: from the newest entry on,
+which was put at a trusted moment, stamps must follow each other without a gap longer than the bound. Stamps after such
+a gap, however many, come from a clock that jumped, or nothing happened for that long: only the operator can know which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 
 _LEAST_BOUND = timedelta(days=2)
 _AGREES = timedelta(minutes=5)
-"""So far a clock may be ahead of the store's before it is called wrong."""
+"""A clock that is ahead of the store's clock by more than this is called wrong."""
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -24,7 +24,7 @@ class Witness:
 
     Attributes:
         name: as in a sentence: "the newest manifest".
-        stamps: moments that had come when they were written, in any order, of any time zone.
+        stamps: moments that had passed when they were written, in any order and any time zone.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Witness:
 
 @dataclass(frozen=True)
 class Reading:
-    """The present by the clock, beside everything else that tells the time.
+    """The time by the clock, and by everything else that tells the time.
 
     Attributes:
-        now: what the clock says.
-        bound: so far ahead of everything else it may be without a store's clock; `usual_bound` of a deployment.
-        trusted: when the newest entry of the logs was put; None: there is none, and the oldest stamp is the first.
-        witnesses: what else tells the time.
-        store: what the store's own clock says now; it decides alone. None: it has none, or did not answer.
+        now: the time by the clock.
+        bound: how far the clock may be ahead of everything else if the store has no clock; see `usual_bound`.
+        trusted: when the newest log entry was put; None without an entry: then the oldest stamp is believed first.
+        witnesses: everything else that tells the time.
+        store: the time by the store's own clock, which decides alone; None if it has none or did not answer.
     """
 
     now: datetime
@@ -51,7 +51,7 @@ class Reading:
 
     @property
     def reach(self) -> datetime | None:
-        """The latest moment that is known to have come; None: nothing but the clock tells the time."""
+        """The latest moment that has certainly passed; None if only the clock tells the time."""
         if self.store is not None:
             return self.store
         reach = self.trusted
@@ -63,25 +63,25 @@ class Reading:
 
     @property
     def ahead(self) -> timedelta:
-        """How far the clock is ahead of all else; negative: behind; zero if nothing else tells the time."""
+        """How far the clock is ahead of all else; negative if it is behind, zero if nothing else tells the time."""
         return timedelta() if self.reach is None else self.now - self.reach
 
     @property
     def is_far(self) -> bool:
-        """Whether the clock is so far ahead that nothing final may be done by it."""
+        """Whether the clock is so far ahead that no final action may follow from it."""
         return self.ahead > (self.bound if self.store is None else _AGREES)
 
     @property
     def present(self) -> datetime:
-        """The moment to work by, which has certainly come: nothing is final that would begin later.
+        """The moment to work by, which has certainly passed: no final action is taken for a later moment.
 
-        It is not after the store's clock, nor, if the clock is far ahead, after the latest moment known to have come.
+        It is not later than the store's clock and, if the clock is far ahead, not later than `reach`.
         """
         reach = self.reach
         return min(self.now, reach) if reach is not None and (self.is_far or self.store is not None) else self.now
 
     def says(self) -> str:
-        """Return what the clock says, how far it is ahead of all else or behind it, and what that is."""
+        """Return a sentence: the clock's time, how far it is ahead of all else or behind it, and the other times."""
         reach, said = self.reach, "ahead of" if self.ahead >= timedelta() else "behind"
         off = f"the clock says {shown(self.now)}, {span(self.ahead)} {said}"
         if reach is None:
@@ -100,17 +100,17 @@ class Reading:
 
 
 def usual_bound(length: timedelta, grace: timedelta, patience: timedelta) -> timedelta:
-    """Return how far a right clock may be ahead of all that a working deployment leaves behind.
+    """Return how far a right clock may be ahead of all time stamps that a working deployment writes.
 
-    The newest manifest is of the window before the present one, or of the one before that during `patience`, and may
-    come `grace` late. Two days at least: a nightly schedule may miss a night. So much too early, and no more, something
-    final may be done on a disk.
+    The newest manifest is of the window before the present one or, during `patience`, of the window before that, and
+    may come `grace` late. The bound is at least two days, because a nightly schedule may miss a night. On a disk a
+    final action can be too early by this bound, but not by more.
     """
     return max(_LEAST_BOUND, 2 * length + patience + grace)
 
 
 def shown(moment: datetime) -> str:
-    """Return a moment as a sentence says it, to the minute."""
+    """Return a moment as messages show it, to the minute."""
     return moment.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 

@@ -1,7 +1,7 @@
-"""What a release is made from, by digest, and the draw of a random release, which is kept beside the ledger.
+"""Digests of a release's input, and the draw of a random release, which is kept beside the ledger.
 
 A draw is a function of its input and a key (aux_server/drawing.py), so that a retried job draws the same. The kept draw
-and its digest in the charge's row are witnesses: another draw would be a second release, and is not handed out.
+and its digest in the charge's row prove it: any other draw would be a second release, and is not handed out.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def outline_of(directory: str) -> str:
 
 
 def manifest_of(paths: Iterable[str]) -> str:
-    """Return the digest of the contents of files, the same in whatever order and under whatever names.
+    """Return the digest of the contents of files, which does not depend on their order and names.
 
-    Sealed reports are random to whoever cannot open them, so that no two batches are alike, whatever they hold.
+    Sealing is random, so that no two batches have the same files, even if their values are equal.
     """
     return _digest(storage.digest_of(path)[1] for path in paths)
 
@@ -39,13 +39,13 @@ def manifest_in(directory: str) -> str:
 
 
 def draw_path(ledger: Path, key: str) -> Path:
-    """Return where the draw of a key is kept: beside the ledger, not in it, for a draw holds sealed values."""
+    """Return the path of a key's draw: beside the ledger and not in it, because a draw holds sealed values."""
     ledger = resolved(ledger)
     return ledger.with_name(f"{ledger.name}.draws") / f"{key}{SUFFIX}"
 
 
 def digest_of_draw(ledger: Path, key: str) -> str | None:
-    """Return the digest of the draw of a key, as of a directory that holds its file; None if there is no draw."""
+    """Return the digest of a key's draw, as `manifest_in` computes it; None if there is no draw."""
     kept = draw_path(ledger, key)
     try:
         return manifest_of([str(kept)] if kept.stat().st_size else [])
@@ -56,12 +56,12 @@ def digest_of_draw(ledger: Path, key: str) -> str | None:
 
 
 def keep_draw(ledger: Path, key: str, directory: str) -> str:
-    """Keep the block file that was just drawn, and return its digest. It is on the disk before it is charged.
+    """Keep the block file that was just drawn, and return its digest. The file is on disk before the charge is made.
 
-    The directory holds one block file, or none if no bin was kept.
+    The directory holds one block file, or no file if no bin was kept.
 
     Raises:
-        LedgerError: another draw is kept; or it cannot be kept.
+        LedgerError: another draw is kept; or the draw cannot be written.
     """
     drawn = [path for path, _ in storage.list_files(directory, SUFFIX)]
     if len(drawn) > 1:
@@ -79,8 +79,8 @@ def keep_draw(ledger: Path, key: str, directory: str) -> str:
         raise LedgerError(f"cannot keep the draw {kept}: {error.strerror}") from None
     if first != own:
         raise LedgerError(
-            f"this input was drawn before, and the draw that is kept, {kept}, is another one: restore it, and the key "
-            "and the campaign file as they were then; a second draw would be a second release"
+            f"this input was drawn before, and the draw that was kept, {kept}, is another one: restore that draw, the "
+            "key and the campaign file as they were then, because a second draw would be a second release"
         )
     return manifest_in(directory)
 

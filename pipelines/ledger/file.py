@@ -1,8 +1,8 @@
-"""The ledger's file: an SQLite database that appears whole, and opens only if it is a ledger of this version.
+"""The ledger's file: an SQLite database that appears complete, and opens only if it is a ledger of this version.
 
-Every row has a digest, which shows whether the row was altered. The file also says which log it belongs to: its id
-stands in the log, and it notes the newest entry that it follows. So a run that would charge in another ledger is
-refused, and a log that was restored to an older copy is noticed: the ledger speaks of an entry that it lacks.
+Every row has a digest, which shows whether the row was altered. Ledger and log name each other: the log states the
+ledger's id, and the ledger notes the newest log entry that it follows. So a run that would charge in another ledger is
+refused. A log that was restored from an older copy is noticed: it lacks the entry that the ledger names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LedgerError(HushcountError):
 
 
 def resolved(path: Path) -> Path:
-    """Return a ledger's one name, whatever links lead to it: its journal and its draws lie beside that."""
+    """Return a ledger's real path, without symbolic links: its journal and its draws lie beside that path."""
     return Path(os.path.realpath(path))
 
 
@@ -74,8 +74,8 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
 
     Raises:
         UsageError: the file or its directory is missing; or the file has several hard links.
-        FormatError: it is no ledger, damaged, or of another version; it stays as it is.
-        LedgerError: another process uses it, or it cannot be read or written.
+        FormatError: the file is no ledger, is damaged, or has another version; the file is not changed.
+        LedgerError: another process uses the file, or it cannot be read or written.
     """
     path = resolved(path)
     if create and not path.exists():
@@ -103,7 +103,7 @@ def opened(path: Path, *, create: bool = False, busy_seconds: float = _BUSY_SECO
 
 @contextmanager
 def writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold the only write lock for a block: all its changes are made, or none if it ends with an exception."""
+    """Hold the only write lock for a block: all its changes are made, or no change if it ends with an exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -128,7 +128,7 @@ def _require_one_name(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """Make an empty ledger under a temporary name and link it to its own; one that appeared meanwhile stays."""
+    """Make an empty ledger under a temporary name and link it to its real name; an existing ledger stays."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -175,7 +175,7 @@ def read_limit(connection: sqlite3.Connection, campaign: str) -> Limit | None:
 
 
 def read_charges(connection: sqlite3.Connection, campaign: str | None = None) -> list[Charge]:
-    """Return the charges and reservations of a campaign, or of all, oldest first; of one second, as they were made.
+    """Return the charges and reservations of a campaign, or of all: oldest first, and in one second as written.
 
     Raises:
         FormatError: a row was altered.
@@ -194,15 +194,15 @@ def read_newest(connection: sqlite3.Connection) -> datetime | None:
 
 
 def put_newest(connection: sqlite3.Connection, now: datetime) -> None:
-    """Let a ledger remember its time."""
+    """Write the ledger's time."""
     connection.execute("INSERT OR REPLACE INTO clock (one, newest) VALUES (1, ?)", (stamp(now),))
 
 
 def put(connection: sqlite3.Connection, record: Limit | Charge) -> None:
-    """Write a record in place of the one with its key."""
+    """Write a record; it replaces the record with the same key."""
     table = "limits" if isinstance(record, Limit) else "charges"
     values = asdict(record) if isinstance(record, Limit) else record.row() | {"curve": record.curve}
-    # The columns hold floats; the digest is of what will be read, so a whole number must be one before.
+    # The columns hold floats, and the digest is of values as they will be read: so integers become floats first.
     values.update(epsilon=float(record.epsilon), delta=float(record.delta))
     values["digest"] = digest_of(values)
     marks = ", ".join("?" * len(values))
@@ -245,7 +245,7 @@ def followed(path: Path, party: str) -> dict[str, Followed]:
 
 
 def follow(path: Path, campaign: str, entries: Mapping[str, Followed]) -> None:
-    """Note the newest entry of the log of each party; an older one than noted changes nothing; raises as `opened`."""
+    """Note the newest log entry of each party, unless a newer one is noted already; raises as `opened`."""
     with opened(path) as connection, writing(connection):
         connection.executemany(
             "INSERT INTO followed (campaign, party, generation, number, entry) VALUES (?, ?, ?, ?, ?) "

@@ -1,4 +1,4 @@
-"""What a ledger says of itself: shown, checked, exported; and the limits that are set in it."""
+"""Show, check and export a ledger, and set limits in it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NO_TIME = "has a time that is no ISO 8601 time with a zone"
 
 @dataclass(frozen=True)
 class Described:
-    """A ledger, or one campaign of it.
+    """The content of a ledger, or of one campaign in it.
 
     Attributes:
         accounts: of each campaign, by id.
         charges: all charges and reservations, oldest first.
-        stale: keys of the reservations whose run has ended.
+        stale: keys of reservations by runs that have ended.
     """
 
     accounts: Mapping[str, Account]
@@ -55,8 +55,8 @@ class WholeLedger:
     """A ledger in which no fault was found.
 
     Attributes:
-        charges, reservations, limits: how many there are.
-        over: the campaigns that are over their limit, which was set lower afterwards.
+        charges, reservations, limits: the number of each.
+        over: the campaigns that are over their limit, because it was lowered later.
         warnings: a sentence for each trace of a wrong clock.
     """
 
@@ -70,7 +70,7 @@ class WholeLedger:
 def set_limit(
     path: Path, campaign: str, epsilon: float, delta: float, renew_days: int | None, *, fixed: bool = False
 ) -> Account:
-    """Set what a campaign's releases may come to, and return its account.
+    """Set the limit of a campaign's releases, and return its account.
 
     A limit that is set again keeps the beginning of its periods, so that setting it renews no budget.
 
@@ -79,9 +79,9 @@ def set_limit(
         campaign: id of the campaign, for all its epochs.
         epsilon: nats, above 0.
         delta: in [0, 1), at which the releases' epsilon is stated.
-        renew_days: after which the whole budget is there again; None: never.
+        renew_days: days after which the whole budget is available again; None: never.
         fixed: whether the operator declares, before the first charge of a period, that no parameter and no number of
-            reports of a release follows from a result, so that charges compose jointly.
+            reports of a release depends on a result, so that charges compose jointly.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -109,10 +109,11 @@ def set_limit(
 
 
 def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charge], now: datetime) -> None:
-    """Refuse to compose the charges of a period otherwise than they were admitted.
+    """Check that the new limit may compose the charges of its period, which the old limit admitted.
 
     Raises:
-        UsageError: they were not of one campaign file with fixed parameters; or their sums pass the limit.
+        UsageError: joint composition is wanted, but the charges were not of one campaign file with fixed parameters; or
+            basic composition is wanted, but the charges' sums pass the limit.
     """
     was_fixed = old is not None and old.composition == "joint"
     counting = counted(new, charges, now)
@@ -125,7 +126,7 @@ def _require_same_composition(old: Limit | None, new: Limit, charges: list[Charg
         sums = basic(losses(counting, charges))
         raise UsageError(
             f"limit of campaign {new.campaign} is ({new.epsilon:.6g}, {new.delta:.6g}), must be at least "
-            f"({sums.epsilon:.6g}, {sums.delta:.6g}) without fixed-parameters: to that its charges add up"
+            f"({sums.epsilon:.6g}, {sums.delta:.6g}) without fixed-parameters: its charges add up to that"
         )
 
 
@@ -145,11 +146,11 @@ def describe(path: Path, campaign: str | None = None, clock: LedgerClock = ALONE
 
 
 def check(path: Path, clock: LedgerClock = ALONE) -> WholeLedger:
-    """Check that a ledger is whole: its pages, its schema, every row's digest, key and range, and the sums.
+    """Check a ledger: its pages, its schema, every row's digest, key and range, and the sums.
 
     Raises:
-        FormatError: it is not; the first fault is named.
-        UsageError, LedgerError: it cannot be read.
+        FormatError: the ledger has a fault; the error names the first one.
+        UsageError, LedgerError: the ledger cannot be read.
     """
     with opened(path) as connection:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
@@ -169,7 +170,7 @@ def check(path: Path, clock: LedgerClock = ALONE) -> WholeLedger:
 
 
 def export(path: Path, out: Path) -> int:
-    """Write all charges and reservations to a new file, .csv, or with the limits, .json; return how many.
+    """Write all charges and reservations to a new .csv file or, with the limits, to a .json file; return how many.
 
     Raises:
         UsageError: the file exists, has another ending, or cannot be written.
@@ -190,7 +191,7 @@ def export(path: Path, out: Path) -> int:
 
 
 def _read(connection: sqlite3.Connection, clock: LedgerClock) -> tuple[list[Limit], list[Charge], LedgerTime]:
-    """Return a ledger's rows of one moment, and the present."""
+    """Return all rows of a ledger, read in one transaction, and the ledger's time."""
     connection.execute("BEGIN")
     try:
         return read_limits(connection), read_charges(connection), clock.time(connection)
@@ -212,7 +213,7 @@ def _is_over(account: Account) -> bool:
 
 
 def _fault_of(charge: Charge) -> str | None:
-    """Return what the digest of a row does not show: that it was wrong when it was written."""
+    """Return a fault that a row's digest does not show, because the row was wrong when it was written."""
     try:
         _ = charge.loss
     except ValueError as error:

@@ -1,7 +1,7 @@
 """The ledger's own time, by which budgets renew: it never goes back, and a clock that is far ahead does not move it.
 
-A clock that is wrong once must not free what is spent. So the clock begins a period only if it is at most `FAR` ahead
-of the newest moment that the ledger, or the deployment, knows to have come, and no stamp is earlier than the ledger's
+A clock that is wrong once must not free spent budget. So the clock begins a period only if it is at most `FAR` ahead of
+the newest moment that the ledger, or the deployment, knows to have passed. No new stamp is earlier than the ledger's
 time. After a longer idle time the operator tells the ledger the date.
 """
 
@@ -19,17 +19,17 @@ from pipelines.ledger.clock import Reading
 from pipelines.ledger.file import opened, put, put_newest, read_charges, read_limits, read_newest, writing
 
 FAR = timedelta(days=2)
-"""A clock may be so far ahead and still begin a period: so much too early, and no more."""
+"""A clock that is ahead by at most this may begin a period: too early by this, but not by more."""
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class LedgerTime:
-    """The present, twice.
+    """The present by two clocks.
 
     Attributes:
-        clock: what this machine's clock says.
-        now: the ledger's time, which decides the period; never before that of an earlier use.
+        clock: the time by this machine's clock.
+        now: the ledger's time, which decides the period; never earlier than at the ledger's last use.
     """
 
     clock: datetime
@@ -37,7 +37,7 @@ class LedgerTime:
 
     @property
     def mark(self) -> str:
-        """The stamp of what is written now: a clock that is behind makes no charge older than it is."""
+        """The time stamp for new rows: a clock that is behind does not make a charge older than it is."""
         return stamp(max(self.clock, self.now))
 
     @property
@@ -48,8 +48,8 @@ class LedgerTime:
         side = "ahead of" if self.clock > self.now else "behind"
         return (
             f"this machine's clock says {stamp(self.clock)}, {abs(self.clock - self.now).days:,} days {side} the "
-            f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right, or if it is right "
-            "and was right then, hushcount run --clock-is-right, or "
+            f"ledger's time, {stamp(self.now)}, and no budget renews by it: set the clock right; or, if it is right "
+            "now and was right at that time, run hushcount run --clock-is-right or "
             f"hushcount ledger confirm --date {self.clock:%Y-%m-%d}"
         )
 
@@ -64,24 +64,24 @@ def believed(clock: datetime, newest: datetime | None, known: datetime | None = 
 
 @dataclass(frozen=True)
 class LedgerClock:
-    """What tells a ledger the time.
+    """The sources of a ledger's time.
 
     Attributes:
         machine: this machine's clock.
-        known: the latest moment that has certainly come by other witnesses than the clock; None: only the ledger tells
-            the time.
+        known: the latest moment that has certainly passed, by witnesses other than the clock and the ledger; None
+            without such witnesses.
     """
 
     machine: Clock = MACHINE
     known: datetime | None = None
 
     def time(self, connection: sqlite3.Connection) -> LedgerTime:
-        """Return the present as a ledger has it; see `believed`."""
+        """Return the present for a ledger; see `believed`."""
         clock = self.machine.now()
         return LedgerTime(clock, believed(clock, read_newest(connection), self.known))
 
     def advance(self, connection: sqlite3.Connection) -> LedgerTime:
-        """Return the present and let the ledger remember it, in a transaction that writes."""
+        """Return the present, and write the ledger's time; call this in a transaction that writes."""
         time = self.time(connection)
         put_newest(connection, time.now)
         return time
@@ -97,7 +97,7 @@ def beginning(charges: list[Charge], now: datetime) -> str:
 
 
 def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> list[str]:
-    """Return a sentence for each trace that a wrong clock left in a ledger; none of them harms clients."""
+    """Return a sentence for each trace that a wrong clock left in a ledger; no such trace harms clients."""
     present = stamp(time.clock + FAR)
     said = [time.doubt] if time.doubt else []
     said += [
@@ -107,7 +107,7 @@ def warnings(limits: list[Limit], charges: list[Charge], time: LedgerTime) -> li
         if limit.since > present
     ]
     if ahead := sum(charge.stamped > present for charge in charges):
-        said.append(f"{ahead:,} charges are stamped ahead of the clock, and count until then and a period longer")
+        said.append(f"{ahead:,} charges are stamped ahead of the clock, and count until a period after that time")
     return said
 
 
@@ -115,20 +115,20 @@ def confirm(path: Path, today: date) -> LedgerTime:
     """Believe this machine's clock, because the operator gives its date; later stamps move back to that date.
 
     Raises:
-        UsageError: the clock is more than a day off `today`, which is the date from another source, wherever on earth.
+        UsageError: the clock is more than a day off `today`, the date from another source, in whatever time zone.
         LedgerError: the ledger cannot be used.
     """
     now = MACHINE.now()
     if abs(now.date() - today) > _DAY:
-        raise UsageError(f"date is {today}, must be what this machine's clock says, {now.date()}: set the clock right")
+        raise UsageError(f"date is {today}, must be the date of the machine's clock, {now.date()}: set the clock right")
     return believe(path, today)
 
 
 def believe(path: Path, today: date | None = None, clock: Clock = MACHINE) -> LedgerTime:
     """Believe this machine's clock, because the operator says that it is right; later stamps move back to its date.
 
-    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like one that a clock a year
-    behind began; the charges of such a clock are forgotten a year too early.
+    The operator vouches for the ledger's time too. A ledger that was idle for a year looks like a ledger that was begun
+    by a clock one year behind. Charges with stamps of such a clock stop counting a year too early.
 
     Args:
         today: the date where the operator is; the clock's by default.
@@ -139,7 +139,7 @@ def believe(path: Path, today: date | None = None, clock: Clock = MACHINE) -> Le
     """
     now = clock.now()
     today = today or now.date()
-    # Today is over by then, wherever on earth.
+    # By then, today is over in every time zone.
     end = stamp(datetime.combine(today + 2 * _DAY, datetime.min.time(), timezone.utc))
     with opened(path) as connection, writing(connection):
         for charge in read_charges(connection):

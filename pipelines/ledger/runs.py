@@ -1,7 +1,7 @@
-"""Which runs are under way on a ledger: each holds the lock of a file beside it, which ends with its process.
+"""The runs that are under way on a ledger: each locks a file beside the ledger, and the lock ends with the process.
 
-Name of the machine and number of the process do not tell: a container that starts again has both again, and one that
-is made anew has another name.
+Host name and process id do not identify a run: a restarted container has the same ones again, and a new container has
+another host name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipelines.ledger.file import LedgerError, resolved
 from pipelines.ledger.own_time import FAR
 
 _LONGEST_RUN = timedelta(days=1) + FAR
-"""A day, and what a clock may be ahead."""
+"""A day, and the time that a clock may be ahead."""
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def under_way(ledger: Path) -> Iterator[str]:
     """Yield the name of a new run, which is under way until the block or its process ends.
 
     Raises:
-        LedgerError: its file cannot be made or locked.
+        LedgerError: the run's file cannot be made or locked.
     """
     import fcntl
 
@@ -51,12 +51,12 @@ def under_way(ledger: Path) -> Iterator[str]:
 
 
 def living(ledger: Path, charges: Iterable[Charge], now: datetime) -> list[Charge]:
-    """Return charges, and the reservations whose run is under way; `now` is the ledger's time."""
+    """Return charges, and the reservations of runs that are under way; `now` is the ledger's time."""
     return [charge for charge in charges if not is_stale(ledger, charge, now)]
 
 
 def is_stale(ledger: Path, charge: Charge, now: datetime) -> bool:
-    """Return whether a reservation's run ended without releasing it: its process is gone, or it began days ago."""
+    """Return whether a reservation is left over from a run: the process is gone, or the run began days ago."""
     if charge.state == "committed":
         return False
     long_ago = now - datetime.fromisoformat(charge.reserved_at) > _LONGEST_RUN
@@ -76,7 +76,7 @@ def _is_under_way(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        # Nobody knows: rather hold room too long.
+        # Unknown: it is safer to reserve room too long.
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -88,7 +88,7 @@ def _is_under_way(path: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the files of killed runs that are too old for a run."""
+    """Remove the files of killed runs, if they are older than any run can be."""
     oldest = MACHINE.seconds() - _LONGEST_RUN.total_seconds()
     for path in folder.iterdir():
         with suppress(OSError):

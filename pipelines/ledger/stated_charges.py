@@ -1,7 +1,7 @@
 """Charges as the summaries of their releases state them, for a ledger that was restored from an older copy.
 
-A summary is written after its charge, so what it states was charged. What a summary states of the limit was in force
-then: a ledger without a limit, which was lost, gets it back too.
+A summary is written after its charge, so the charge that it states was made. The limit that it states was in force
+then: a ledger that was lost, and has no limit now, gets that limit back too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Delta = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class _Charged(BaseModel):
-    """What is read of `pipelines.outputs.account.Charged`."""
+    """The fields that are read of `pipelines.outputs.account.Charged`."""
 
     key: Hex32
     hop: Hop
@@ -81,10 +81,10 @@ class Proof:
     """A release that was charged.
 
     Attributes:
-        charge: as it was charged, without its curve.
-        limit: of the campaign, at that time; None: there was none.
+        charge: the charge as it was made, without its curve.
+        limit: the campaign's limit at that time, or None.
         campaign: the campaign file.
-        senders: whose reports were released.
+        senders: the senders of the released reports.
     """
 
     charge: Charge
@@ -94,17 +94,17 @@ class Proof:
 
     @property
     def moment(self) -> datetime:
-        """When it was charged."""
+        """The time of the charge."""
         return datetime.fromisoformat(self.charge.stamped)
 
     @property
     def with_curve(self) -> Charge:
-        """The charge with the curve that its job gave it, if it had one."""
+        """The charge with the curve from its job, if there was one."""
         charge = self.charge
         if charge.hop != "analyze":
             return charge
         stated = statement(self.campaign, charge.reports, self.senders)
-        # Of two releases under one key only their cost is known.
+        # For two releases under one key only their cost is known.
         curve = (
             window_of(self.campaign, self.senders, charge.reports)
             if cost_of(stated, "analyze") == charge.loss
@@ -114,7 +114,7 @@ class Proof:
 
 
 def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return those parts of a summary that prove its charge; None if it states none."""
+    """Return those parts of a summary that prove its charge; None if it states no charge."""
     ledger = summary.get(_LEDGER)
     if not isinstance(ledger, Mapping):
         return None
@@ -123,7 +123,7 @@ def noted(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def key_in(note: Mapping[str, Any]) -> str | None:
-    """Return the key in a note, unchecked; None: there is none."""
+    """Return the key in a note, unchecked, or None."""
     try:
         return str(note[_LEDGER]["charged"]["key"])
     except (LookupError, TypeError):
@@ -131,7 +131,7 @@ def key_in(note: Mapping[str, Any]) -> str | None:
 
 
 def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
-    """Return what a note proves.
+    """Return the charged release that a note proves.
 
     Args:
         note: as `noted` returned it; it may have been altered since.
@@ -139,7 +139,7 @@ def proof_of(note: Mapping[str, Any], campaign: Campaign, name: str) -> Proof:
         name: of the summary, for errors.
 
     Raises:
-        FormatError: it is no statement of a charge, or of another campaign file.
+        FormatError: the note states no charge, or a charge of another campaign file.
     """
     release = validated(_Release, note, name, "does not say what was charged")
     said, terms, fingerprint = release.ledger.charged, release.ledger.limit, campaign.fingerprint.hex()
@@ -166,18 +166,18 @@ def charged_keys(path: Path, campaign: str) -> set[str]:
     if not path.exists():
         return set()
     with opened(path) as connection:
-        # Asked before each release: whether a row was altered is looked at where it is read whole.
+        # This runs before each release, so digests are not checked here: `read_charges` checks them.
         wanted = "SELECT key FROM charges WHERE campaign = ? AND state = 'committed'"
         return {str(row["key"]) for row in connection.execute(wanted, (campaign,))}
 
 
 def put_back(path: Path, campaign: str, proofs: Iterable[Proof], clock: Clock = MACHINE) -> Limit | None:
-    """Charge releases that a ledger lacks, over its limit if need be: they were handed out.
+    """Enter charges that a ledger lacks, even beyond its limit, because the releases were handed out.
 
     Args:
         path: the ledger, made if it is missing.
         campaign: id of the campaign.
-        proofs: one for each key. A campaign without a limit gets that of the newest one.
+        proofs: one for each key. A campaign without a limit gets the limit of the newest proof.
         clock: this machine's.
 
     Returns:

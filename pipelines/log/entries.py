@@ -1,6 +1,7 @@
 """The entries of a log: each is one decision of a party about one campaign, numbered, and never changed.
 
-A decision that is too long for an entry, such as a list of many segments, is a file beside it that its digest names.
+A decision that is too long for an entry, such as a list of many segments, is in a file beside the log: the entry holds
+the file's digest.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ FileName = Annotated[str, text_of(r"^[0-9]{6,}-[0-9a-f]{16}$", "must name a camp
 WindowFolder = Annotated[str, text_of(r"^[A-Za-z0-9._/-]{1,255}$", "must be a folder of segments")]
 Text = Annotated[str, Field(max_length=1000)]
 Reasons = Annotated[dict[SegmentText, Text], Field(max_length=4 * MOST_SEGMENTS)]
-"""Reason by the path of a segment."""
+"""The reason for each segment, by the segment's path."""
 
 
 def whole_second(moment: datetime) -> datetime:
-    """Return a moment in UTC as entries have it: rounded down to the second; ValueError: it has no time zone."""
+    """Return a moment as in entries: in UTC, rounded down to the second; raises ValueError without a time zone."""
     if moment.tzinfo is None:
         raise ValueError("must have a time zone")
     return moment.astimezone(timezone.utc).replace(microsecond=0)
@@ -46,11 +47,11 @@ Moment = Annotated[datetime, AfterValidator(whole_second)]
 
 
 class TakenManifest(Part):
-    """A manifest as it was when a closing window took it in.
+    """A manifest as it was when a closing window took it.
 
     Attributes:
         path: relative to the folder of segments.
-        written: when the store had it, by the store's clock.
+        written: when the store received the manifest, by the store's clock.
     """
 
     path: Annotated[str, Field(max_length=255)]
@@ -67,11 +68,11 @@ class TakenManifest(Part):
 
 
 class Adopted(Part):
-    """An output that the old log lacks, and whose summary is in the store: others may have read it.
+    """An output that the old log lacks, although its summary is in the store: others may have read it.
 
     Attributes:
         digest: of the summary.
-        summary: what it says of counts, of the charge, and of what it was made from.
+        summary: the summary's counts, its charge, and its input.
     """
 
     batch: BatchName
@@ -83,7 +84,7 @@ class Adopted(Part):
 
 
 class Held(Part):
-    """An output that the old log lacks and the store too, but others have it: they left a receipt.
+    """An output that is neither in the old log nor in the store, but that others have: they left a receipt.
 
     Attributes:
         summary: digest of the summary that they read.
@@ -96,14 +97,15 @@ class Held(Part):
 
 
 class Restored(Part):
-    """A log was lost, or restored to an older copy: this one replaces it, and says what cannot be known.
+    """A log was lost, or restored from an older copy: this log replaces it, and states what cannot be known.
 
-    Every segment that the old log has in no finished batch is given up, with those of the manifests here, and of any
-    older one that comes to light: the lost entries may have counted it. Nothing that others hold is made anew.
+    A segment is given up if the lost entries may have counted it. These are the segments that the old log has in no
+    finished batch, those of the manifests here, and those of any older manifest that is seen later. An output that
+    others have is not made again.
 
     Attributes:
-        generation, number, entry: where the old log ended; number 0: nothing of it was left.
-        lost: number of the newest entry of the old log of which anything speaks.
+        generation, number, entry: where the old log ended; number 0: no entry of it was left.
+        lost: number of the newest entry of the old log that anything names.
         through: every window that ended by then is closed.
     """
 
@@ -118,7 +120,7 @@ class Restored(Part):
 
 
 class Opened(Part):
-    """The first entry of a log: whose it is, and what it replaces."""
+    """The first entry of a log: its party and campaign, and the log that it replaces."""
 
     kind: Literal["opened"] = "opened"
     party: Party
@@ -130,7 +132,7 @@ class Settings(Part):
     """Windows have this length and this grace from a moment on.
 
     Attributes:
-        begins: when the first of them does, where the last one before them ends; None: there were none before.
+        begins: when the first of these windows begins, at the end of the one before; None if these are the first.
     """
 
     kind: Literal["settings"] = "settings"
@@ -140,13 +142,13 @@ class Settings(Part):
 
 
 class Closed(Part):
-    """A window is closed, and every window that ended before it: this is its input, for good.
+    """A window is closed, and so is every window that ended before it: the window's input is final.
 
     Attributes:
-        manifests: that are taken in; their segments wait until a batch takes them, or they are dropped.
+        manifests: the manifests that the window takes. Their segments wait until a batch takes or drops them.
         batches: paths of segments, by campaign file and stream.
-        aside: segments that are not as their manifests say; they wait until they are, or are dropped.
-        dropped: segments that no window takes any more.
+        aside: segments that differ from their manifests; they wait until they match, or are dropped.
+        dropped: segments that no window will take.
     """
 
     kind: Literal["closed"] = "closed"
@@ -171,7 +173,7 @@ class Finished(Part):
     """A hop of a batch is done: this attempt, and no other, is its output.
 
     Attributes:
-        folder, summary: None: the batch lacks what the hop reads, and it wrote nothing.
+        folder, summary: None if the batch lacks the stream that the hop reads: then the hop wrote nothing.
     """
 
     kind: Literal["done"] = "done"
@@ -182,7 +184,7 @@ class Finished(Part):
 
 
 class GivenBack(Part):
-    """Too few reports of a batch can be forwarded, or segments of it are not there: its segments wait again."""
+    """Too few reports of a batch can be forwarded, or some of its segments are faulty: its segments wait again."""
 
     kind: Literal["given_back"] = "given_back"
     batch: BatchName
@@ -190,7 +192,7 @@ class GivenBack(Part):
 
 
 class Gone(Part):
-    """The files of an output are not where they were written, and nobody here deleted them."""
+    """The files of an output are missing, and nobody here deleted them."""
 
     kind: Literal["gone"] = "gone"
     batch: BatchName
@@ -198,7 +200,7 @@ class Gone(Part):
 
 
 class Received(Part):
-    """A party elsewhere left receipts of what a hop handed on of these batches: its copies are whole."""
+    """A party elsewhere left receipts of a hop's outputs for these batches: its copies are complete."""
 
     kind: Literal["received"] = "received"
     party: Party
@@ -207,18 +209,18 @@ class Received(Part):
 
 
 class Deleting(Part):
-    """Outputs, or what lies below them, are being deleted from now on: nothing of them is written again."""
+    """Outputs, or folders below them, are being deleted from now on, and are not written again."""
 
     kind: Literal["deleting"] = "deleting"
     folder: Text
     batches: tuple[BatchName, ...] = Field(max_length=MOST_SEGMENTS)
     unreceived: tuple[BatchName, ...] = Field(
-        default=(), max_length=MOST_SEGMENTS, description="those of which a recipient left no receipt"
+        default=(), max_length=MOST_SEGMENTS, description="the batches that lack the receipt of a recipient"
     )
 
 
 class Deleted(Part):
-    """Nothing of these is left: outputs of batches, or windows' folders of segments."""
+    """Outputs of batches, or windows' folders of segments, are completely deleted."""
 
     kind: Literal["deleted"] = "deleted"
     folder: Text
@@ -227,16 +229,16 @@ class Deleted(Part):
 
 
 class Confirmed(Part):
-    """The clock is right: the operator said so, or it kept step with all else while nothing was decided."""
+    """The clock is right: the operator said so, or it agreed with all witnesses while nothing was decided."""
 
     kind: Literal["confirmed"] = "confirmed"
 
 
 class Told(Part):
-    """A receiver took an alert: it was told what changed in a window.
+    """A receiver accepted an alert on the changes in a window.
 
     Attributes:
-        up: whether it rose, by a digest of its name.
+        up: whether the share of an item or group rose, by a digest of its name.
     """
 
     kind: Literal["told"] = "told"

@@ -1,4 +1,4 @@
-"""The files of entries: their bytes, written once and read with care."""
+"""The bytes of entries: write a new entry's file, and check an entry's file on reading."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pipelines.log.entries import MOST_NUMBER, Closed, Decision, Id, Moment
 
 FORMAT = 1
 ENTRY_BYTES = 1 << 18
-"""Longest entry: any store puts it in one request."""
+"""Longest entry: any store can write it in one request."""
 BESIDE_BYTES = 1 << 27
-"""Longest file beside the log: a log that is restored after years takes up tens of thousands of outputs."""
+"""Longest file beside the log: a log that is restored after years adopts tens of thousands of outputs."""
 _Body = RootModel[Annotated[Decision, Field(discriminator="kind")]]
 _KINDS = {kind.model_fields["kind"].default for kind in get_args(Decision)}
 
@@ -32,7 +32,7 @@ class _Header(Part):
 
     Attributes:
         before: digest of the entry before; None for the first.
-        decision: None: it is the file beside the log that `elsewhere` names by its digest.
+        decision: None if the decision is in the file beside the log that has the digest `elsewhere`.
     """
 
     format: int = Field(ge=1)
@@ -49,8 +49,8 @@ class Entry:
     """One entry of a log.
 
     Attributes:
-        id: random: who puts an entry knows by it whose it is.
-        before: digest of the entry before; None: this is the first.
+        id: random; a run that put an entry recognizes its own entry by it.
+        before: digest of the entry before; None for the first.
         at: when it was put, by a clock that was trusted then.
         digest: BLAKE2b-256 of its bytes.
     """
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Written:
-    """The bytes of a new entry, and of the file beside it that it names, if it does."""
+    """The bytes of a new entry and, if it names a file beside the log, of that file."""
 
     id: str
     data: bytes
@@ -73,7 +73,7 @@ class Written:
 
 
 def write_entry(number: int, before: str | None, at: datetime, decision: Decision) -> Written:
-    """Return the bytes of a new entry with a random id; FormatError: the decision is longer than any listing."""
+    """Return the bytes of a new entry with a random id; raises FormatError if the decision is too long."""
     body = decision.model_dump(mode="json", exclude_defaults=True) | {"kind": decision.kind}
     header = _Header(format=FORMAT, number=number, id=secrets.token_hex(8), before=before, at=at, decision=body)
     data = _bytes(header)
@@ -95,11 +95,11 @@ def read_entry(data: bytes, path: str, beside: Callable[[str], bytes]) -> Entry:
     """Return the entry in a file's bytes.
 
     Args:
-        beside: reads the file of a digest beside the log.
+        beside: takes a digest, and reads the file beside the log with it.
 
     Raises:
-        FormatError: it is no entry, or the file that it names is another.
-        UsageError: a newer version wrote it.
+        FormatError: the bytes are no entry, or the file that the entry names has another content.
+        UsageError: a newer version wrote the entry.
     """
     fields = parse_object(data, path)
     version = fields.get("format")

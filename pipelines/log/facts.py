@@ -1,4 +1,4 @@
-"""What a fold holds of entries, windows, segments, batches and hops."""
+"""The facts in a fold, about entries, windows, segments, batches and hops."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipelines.outputs.counts import HopCounts
 
 @dataclass(frozen=True)
 class Head:
-    """The newest entry of a log, or one that something speaks of: its number in its generation, and digest.
+    """The newest entry of a log, or an entry that something names: its generation, number and digest.
 
     Attributes:
-        generation: 1; each log that replaces a lost one has the next.
-        number: 0: the log is empty.
+        generation: 1 for the first log; a log that replaces a lost one has the next number.
+        number: of the entry in its generation; 0 if the log is empty.
     """
 
     generation: int = 1
@@ -29,7 +29,7 @@ class Head:
     digest: str | None = None
 
     def is_named(self, entry: Head) -> bool:
-        """Return whether something that names an entry, perhaps by the first digits of its digest, names this one."""
+        """Return whether `entry`, perhaps with only the first digits of the digest, names this entry."""
         return (entry.generation, entry.number) == (self.generation, self.number) and (self.digest or "").startswith(
             entry.digest or ""
         )
@@ -40,14 +40,14 @@ class Hopped:
     """A hop that is done.
 
     Attributes:
-        entry: that says so.
-        at: when that was put.
-        folder: of the attempt; None: the hop had nothing to read, and wrote nothing.
-        summary: digest of the summary as it is published; None without one.
-        counts: what it counted; no streams if it had nothing to read.
-        made_from: digest of the summary of what it read; None: it read none.
-        charge: what the summary says of its charge, as `stated_charges.noted` has it; None: nothing was charged.
-        gone: whether its files were found missing.
+        entry: the log entry that says so.
+        at: when that entry was put.
+        folder: of the attempt; None if the hop had nothing to read, and wrote nothing.
+        summary: digest of the summary as it is published; None without a summary.
+        counts: the hop's counts; no streams if it had nothing to read.
+        made_from: digest of the summary of its input; None if it read no summary.
+        charge: the charge in the summary, from `stated_charges.noted`; None if nothing was charged.
+        gone: whether an entry says that the files are missing.
     """
 
     entry: Head
@@ -61,7 +61,7 @@ class Hopped:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether its log was lost, and the one that replaced it took the output up."""
+        """Whether the log was lost, and the log that replaced it adopted this output."""
         return self.entry.number == 1
 
 
@@ -70,11 +70,11 @@ class Batched:
     """A batch that a closing window made.
 
     Attributes:
-        window: at whose end it was made.
-        oldest: start of the oldest window with a segment in it.
-        collected: reports, by stream; without those that went back to wait.
-        segments: by stream, until it is shuffled; then empty.
-        given_back: whether all its segments went back.
+        window: the window that made the batch when it closed.
+        oldest: start of the oldest window with a segment in the batch.
+        collected: number of reports, by stream; without streams that wait again.
+        segments: by stream, until the batch is shuffled; then empty.
+        given_back: whether all its segments wait again.
     """
 
     batch: Batch
@@ -91,10 +91,10 @@ class Batched:
 
 @dataclass(frozen=True)
 class Times:
-    """What windows are from a moment on.
+    """The length and grace of windows from a moment on.
 
     Attributes:
-        begins: when the first of them does; None: there were none before.
+        begins: when the first of these windows begins; None if there were no windows before.
         length, grace: as in the deployment file.
     """
 
@@ -103,22 +103,22 @@ class Times:
     grace: timedelta
 
     def same(self, other: Times) -> bool:
-        """Return whether windows are the same, whenever they begin."""
+        """Return whether length and grace are the same."""
         return (self.length, self.grace) == (other.length, other.grace)
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What collectors stored of one window, as far as closed windows took it in.
+    """What collectors stored of one window, by the manifests that closed windows took.
 
     Attributes:
-        closed_at: when the window was closed; None: it was not, or as an empty one before another.
-        reports: by stream.
-        refused: requests refused at the door, by reason.
-        damaged: damaged stretches of journals, by the path of the manifest that says so.
-        collectors: who wrote a manifest, and the weakest way in which each told clients apart.
-        bytes: of its segments.
-        files: its manifests and segments, by their paths in the folder of segments; only manifests once all is deleted.
+        closed_at: when an entry closed this window; None if it is open, or closed only because a later window is.
+        reports: number of reports, by stream.
+        refused: requests that collectors refused, by reason.
+        damaged: damaged stretches of journals, by the path of the manifest that reports them.
+        collectors: each collector that wrote a manifest, and the weakest way in which it told clients apart.
+        bytes: total bytes of the segments.
+        files: paths of manifests and segments in the folder of segments; only manifests once segments are deleted.
     """
 
     window: Window
@@ -133,7 +133,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Why the reports of a segment are in no result."""
+    """A segment with reports that are in no result, and the reason."""
 
     window: str
     stream: Stream
@@ -142,5 +142,5 @@ class Dropped:
 
     @property
     def state(self) -> Literal["too_late", "given_up"]:
-        """What became of its segment."""
+        """The state of the segment."""
         return "given_up" if self.reason == GIVEN_UP else "too_late"

@@ -1,4 +1,4 @@
-"""What the logs of a campaign come to: one frozen value, from which all that looks at a deployment is computed."""
+"""The state that the logs of a campaign add up to: one frozen value, from which every view is computed."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from pipelines.log.facts import Batched, Collected, Dropped, Head, Hopped, Times
 from pipelines.log.segments import Segment
 
 SEGMENT_STATES = ("batched", "waiting", "too_late", "given_up", "quarantined")
-"""What became of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
+"""The states of a segment: in a batch, waiting, dropped, given up with a lost log, or put aside as damaged."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """What the logs of the parties here say of one campaign.
+    """The contents of the logs of the parties here on one campaign.
 
     Attributes:
         heads: newest entry of each party's log.
-        ledger: id of the ledger in which the party charges; None: it has charged nothing yet.
-        latest: when the newest entry was put that proves a time; None: there is none.
-        times: the lengths and graces of windows; empty: the log has none yet.
-        closed: every window that ended by then is closed; None: none is.
-        restored: when the log was begun anew because entries of it were lost; None: it never was.
-        windows: with a manifest that was taken in, or closed by an entry of their own; by name.
+        ledger: id of the ledger in which the party charges; None if it has charged nothing yet.
+        latest: when the newest entry that proves a time was put; None without such an entry.
+        times: the lengths and graces of windows; empty if the log states none yet.
+        closed: every window that ended by this time is closed; None if no window is closed.
+        restored: when a new log was begun because entries were lost; None if that never happened.
+        windows: by name, windows with a manifest that was taken, or with an entry that closed them.
         waiting: segments that no batch has taken, by path.
-        aside: why some of these are put aside, by path.
-        dropped: segments that no batch takes any more, by path.
-        batches: by name; of the shuffler only.
-        done: the hops of a batch that are done, by its name.
-        received: of which outputs which parties elsewhere left a receipt, as "PARTY HOP BATCH".
-        deleted: what retention deletes, as "FOLDER BATCH", and whether all of it is gone.
-        unreceived: those of them that went without the receipts of all recipients.
-        told: what changed and was told, by window, as `entries.Told.up`; of the last windows of which anything was.
+        aside: the reason why a waiting segment is put aside, by path.
+        dropped: segments that no batch will take, by path.
+        batches: by name; only from the shuffler's log.
+        done: the hops of a batch that are done, by the batch's name.
+        received: the receipts of parties elsewhere, as "PARTY HOP BATCH".
+        deleted: outputs that retention deletes, as "FOLDER BATCH", and whether each is completely gone.
+        unreceived: deleted outputs without the receipts of all recipients, as "FOLDER BATCH".
+        told: by window, the changes in alerts that receivers accepted, as `entries.Told.up`; only the last windows.
     """
 
     campaign: str
@@ -65,24 +65,24 @@ class Fold:
 
     @property
     def known_windows(self) -> dict[str, Window]:
-        """The windows that were taken in or closed, by name."""
+        """The windows in `windows`, by name."""
         return {name: one.window for name, one in self.windows.items()}
 
     @property
     def files(self) -> set[str]:
-        """The manifests that were taken in and their segments, without deleted ones."""
+        """The paths of all manifests that were taken, and of their segments that are not deleted."""
         return {path for one in self.windows.values() for path in one.files}
 
     @property
     def made_batches(self) -> list[Batch]:
-        """The batches that stand, oldest window first."""
+        """The batches that were not given back, oldest window first."""
         return sorted(one.batch for one in self.batches.values() if not one.given_back)
 
     def named(self, name: str) -> Batch:
-        """Return the batch of a name that the log has; HushcountError: no batch can have it."""
+        """Return the batch of a name in the log; raises HushcountError if the name is not valid."""
         batch = Batch.named(self.campaign, name)
         if batch is None:
-            raise HushcountError(f"the log of {self.campaign} speaks of batch {name}, which is none: restore the log")
+            raise HushcountError(f"the log of {self.campaign} has no valid name of a batch, {name}: restore the log")
         return batch
 
     def hops_of(self, batch: str) -> Mapping[HopName, Hopped]:
@@ -103,7 +103,7 @@ class Fold:
         return f"{folder} {batch}" in self.deleted
 
     def is_undone(self, batch: str) -> bool:
-        """Return whether a batch stands and is not shuffled: its segments are needed."""
+        """Return whether a batch is neither given back nor shuffled, so that its segments are needed."""
         return not self.batches[batch].given_back and "shuffle" not in self.hops_of(batch)
 
     @property
@@ -123,12 +123,12 @@ class Fold:
 
     @property
     def counts_by_window(self) -> dict[tuple[str, Stream], dict[str, int]]:
-        """The collected reports by window and stream, and their number in each state; only states that have any."""
+        """The number of collected reports in each state, by window and stream; only states with reports."""
         return {place: dict(sorted(states.items())) for place, states in sorted(self._states.items()) if states}
 
     @property
     def counts_by_state(self) -> dict[tuple[Stream, str], int]:
-        """How many collected reports are in which state, by stream and state, of all windows."""
+        """The number of collected reports of all windows, by stream and state."""
         found: dict[tuple[Stream, str], int] = dict.fromkeys(product(ENVELOPES, SEGMENT_STATES), 0)
         for (_, stream), states in self._states.items():
             for state, number in states.items():
@@ -137,7 +137,7 @@ class Fold:
 
 
 def merged(campaign: str, folds: Sequence[Fold]) -> Fold:
-    """Return what the logs of several parties say together: no two of them decide about the same thing."""
+    """Return one fold for the logs of several parties; no two logs decide about the same thing."""
     done: dict[str, dict[HopName, Hopped]] = defaultdict(dict)
     for fold in folds:
         for batch, hops in fold.done.items():

@@ -1,4 +1,4 @@
-"""Fold a log, entry by entry: a function of each kind of decision says what it changes, and what must be so before."""
+"""Fold a log, entry by entry: for each kind of decision, check that the log allows it, and change the fold."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from pipelines.outputs.received_summary import counts_in, made_from_in
 from pipelines.outputs.summary import digest_of_json
 
 TOLD_WINDOWS = 8
-"""So many windows of which anything was told are remembered: no alert compares more windows."""
+"""The number of windows with alerts that a fold remembers: no alert compares more windows."""
 LOG = "log"
-"""The key of a published summary that names the entry by which its hop is done."""
+"""The field of a published summary that names the entry by which its hop is done."""
 
 
 def published(summary: dict[str, Any], entry: Head) -> dict[str, Any]:
-    """Return a summary as it is published: it names the entry that it comes from."""
+    """Return a summary in its published form, which names the entry that it comes from."""
     return {**summary, LOG: asdict(entry)}
 
 
 class Undecidable(Exception):
-    """What an entry decides that the entries before it do not allow."""
+    """An entry decides something that the entries before it do not allow."""
 
 
 class Effects:
-    """The parts of a fold, which change."""
+    """The parts of a fold, as values that can change."""
 
     def __init__(self, fold: Fold) -> None:
-        # As it was, but for what single values are replaced by.
+        # The collections in it stay as they were; only its single values are replaced.
         self._fold = fold
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)
@@ -66,15 +66,15 @@ class Effects:
         )
 
     def add(self, entry: Entry, here: Head) -> None:  # noqa: PLR0912  # one branch for each kind
-        # Alerts are told by any clock, also by one that is far ahead, and may open a log: they prove no time.
+        # An alert may be sent, and may open a log, while the clock is far ahead: so these entries prove no time.
         if not isinstance(entry.decision, entries.Opened | entries.Told):
-            # Whatever a confirmed clock is behind was stamped by a wrong one.
+            # Time stamps later than a confirmed clock came from a wrong clock.
             before = None if isinstance(entry.decision, entries.Confirmed) else self._fold.latest
             self._fold = replace(self._fold, latest=entry.at if before is None else max(before, entry.at))
         match entry.decision:
             case entries.Opened() as opened:
                 if opened.campaign != self._fold.campaign:
-                    raise Undecidable(f"is of campaign {opened.campaign}")
+                    raise Undecidable(f"belongs to campaign {opened.campaign}")
                 if opened.restored is not None:
                     self._restore(opened.restored, entry.at, here)
             case entries.Settings() as settings:
@@ -110,14 +110,14 @@ class Effects:
     def _set(self, settings: entries.Settings) -> None:
         begins, before, over = settings.begins, self._fold.times, self._fold.closed
         if begins is None and before:
-            raise Undecidable("says what windows were from the beginning, which an entry before it does")
+            raise Undecidable("sets the first windows, which an earlier entry did already")
         if begins is not None:
             if not before or (over is not None and begins < over):
-                raise Undecidable(f"lets other windows begin at {begins}, by which some are closed")
-            # What was to begin later does not.
+                raise Undecidable(f"changes windows from {begins} on, but later windows are closed already")
+            # Settings that were to begin later do not apply any more.
             before = tuple(one for one in before if one.begins is None or one.begins < begins)
         new = Times(begins, timedelta(seconds=settings.seconds), timedelta(seconds=settings.grace))
-        # A change that was taken back has begun by now, and changed nothing.
+        # A change that was taken back leaves settings equal to the ones before: they are left out.
         kept = before[:1] + tuple(one for last, one in pairwise(before) if not one.same(last))
         self._fold = replace(self._fold, times=(*kept, new))
 
@@ -165,7 +165,7 @@ class Effects:
         name = manifest.collector
         way = weakest([manifest.authentication, known.collectors.get(name, manifest.authentication)])
         self._windows[manifest.window] = Collected(
-            # Collectors with other settings may disagree: the window is over when the longest is.
+            # Collectors with different settings may disagree: the window ends when the longest one ends.
             max(known.window, window),
             known.closed_at,
             reports,
@@ -177,7 +177,7 @@ class Effects:
         )
 
     def _restore(self, restored: entries.Restored, at: datetime, here: Head) -> None:
-        """Give up what the lost entries may have counted, and take up what others may have read."""
+        """Give up segments that the lost entries may have counted, and adopt outputs that others may have read."""
         for manifest in restored.manifests:
             self._take_in(manifest)
         for name in [name for name, one in self._batches.items() if "shuffle" not in self._done.get(name, {})]:
@@ -208,7 +208,7 @@ class Effects:
                 self._take_up(held.batch, held.seconds, {})
 
     def _take_up(self, name: str, seconds: int, collected: Mapping[Stream, int]) -> None:
-        """Let a batch stand whose segments are not known."""
+        """Add a batch with unknown segments."""
         batch = self._fold.named(name)
         start = window_start(batch.window)
         window = Window(start, start + timedelta(seconds=seconds))
@@ -217,7 +217,7 @@ class Effects:
     def _finish(self, finished: entries.Finished, at: datetime, here: Head) -> None:
         hops = self._done.setdefault(finished.batch, {})
         if finished.hop in hops:
-            raise Undecidable(f"says that {finished.hop} of batch {finished.batch} is done, which it was before")
+            raise Undecidable(f"says that {finished.hop} of batch {finished.batch} is done, but it was done before")
         if finished.hop == "shuffle":
             self._require_undone(finished.batch, "done")
         summary = finished.summary
@@ -233,12 +233,12 @@ class Effects:
             self._batches[finished.batch] = replace(self._batches[finished.batch], segments={})
 
     def _require_undone(self, name: str, what: str) -> None:
-        """Raise Undecidable if a batch is shuffled or was given back: the first of both holds."""
+        """Raise Undecidable if a batch is shuffled or was given back, because the first decision counts."""
         if self._batches[name].given_back or "shuffle" in self._done.get(name, {}):
-            raise Undecidable(f"says that batch {name} is {what}, of which another entry decided before")
+            raise Undecidable(f"says that batch {name} is {what}, but an earlier entry decided on that batch")
 
     def _give_back(self, name: str, streams: Iterable[Stream]) -> None:
-        """Let these streams of a batch wait again; a batch without any stands no more."""
+        """Let these streams of a batch wait again; a batch without any stream left counts as given back."""
         batch, left = self._batches[name], set(streams)
         for stream in left:
             self._waiting |= {segment.path: segment for segment in batch.segments[stream]}
@@ -248,7 +248,7 @@ class Effects:
 
     def _receive(self, received: entries.Received) -> None:
         for batch in received.batches:
-            # KeyError: nothing was handed on.
+            # Raises KeyError if nothing was handed on.
             _ = self._done[batch][received.hop]
         new = (f"{received.party} {received.hop} {batch}" for batch in received.batches)
         known = self._fold.received
@@ -267,7 +267,7 @@ class Effects:
 
 @dataclass
 class Folding:
-    """A fold while entries are added to it; what it held before stays as it was."""
+    """A fold to which entries are added; folds that it returned earlier do not change."""
 
     party: Party
     campaign: str
@@ -279,7 +279,7 @@ class Folding:
 
     @property
     def fold(self) -> Fold:
-        """What the entries come to."""
+        """The fold of the entries so far."""
         if self._fold is None:
             self._fold = self._state.fold({self.party: self.head})
         return self._fold
@@ -288,28 +288,28 @@ class Folding:
         """Add the next entry.
 
         Raises:
-            FormatError: it does not follow the entry before, or decides what cannot be decided then. Some of it may be
-                added: begin anew.
+            FormatError: the entry does not follow the entry before, or the log does not allow its decision. It may be
+                added in part, so do not use this object any more.
         """
         head, opened = self.head, entry.decision
         restored = opened.restored if isinstance(opened, entries.Opened) else None
         if restored is not None and (restored.generation, restored.number, restored.entry) == astuple(head):
-            # It replaces what was read so far.
+            # This log replaces the one that was read so far.
             head = Head(head.generation + 1, 0, head.digest)
         if (entry.number, entry.before) != (head.number + 1, head.digest):
             raise FormatError(
                 f"entry {entry.number} of the log of {self.party} and {self.campaign} does not follow entry "
-                f"{head.number}: something else wrote there; restore the log"
+                f"{head.number}: something else wrote into the log; restore it"
             )
         where = f"entry {entry.number} of the log of {self.party} and {self.campaign}"
         if isinstance(entry.decision, entries.Opened) and entry.decision.party != self.party:
-            raise FormatError(f"{where} is of {entry.decision.party}: restore the log")
+            raise FormatError(f"{where} belongs to {entry.decision.party}: restore the log")
         here = Head(head.generation, entry.number, entry.digest)
         try:
             self._state.add(entry, here)
         except KeyError as error:
             raise FormatError(
-                f"{where} is about {error.args[0]!a}, of which no entry before speaks: restore the log"
+                f"{where} is about {error.args[0]!a}, which no earlier entry names: restore the log"
             ) from None
         except Undecidable as error:
             raise FormatError(f"{where} {error}: restore the log") from None

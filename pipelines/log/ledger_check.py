@@ -1,8 +1,8 @@
-"""The ledger beside the log: it is the one that the log names, and has the charges that the log says were made.
+"""Check that the ledger is the one that the log names, and that it has all charges in the log.
 
-A `done` entry repeats the charge of its release, so that a ledger that was restored, or lost, is brought up to date:
-before each release by what the logs of the parties here say of its campaign. Limits are of a campaign, so that the
-charges of others take no room from it. An entry is put only while its own charge stands.
+A `done` entry repeats the charge of its release. So a ledger that was restored or lost gets its charges back from the
+logs of the parties here, before each release of the campaign. A limit belongs to one campaign, so that charges of other
+campaigns do not use its room. An entry is put only while its own charge is in the ledger.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from pipelines.log.log import Log, Logs
 
 @dataclass(frozen=True)
 class Lacking:
-    """What a ledger lacks of one campaign.
+    """The charges of one campaign that a ledger lacks.
 
     Attributes:
         proofs: of the charges.
         batches: names of the batches that were released.
-        faults: a sentence for each release of which it is not known how it is to be charged.
+        faults: a sentence for each release without a readable charge.
     """
 
     proofs: tuple[Proof, ...] = ()
@@ -43,14 +43,14 @@ class Lacking:
 
     @property
     def says(self) -> str:
-        """How many charges of which batches the ledger lacks."""
+        """A phrase with the number of charges that the ledger lacks, and their batches."""
         first, last = min(self.batches), max(self.batches)
         of = f"batch {first}" if first == last else f"{len(set(self.batches)):,} batches from {first} to {last}"
         return f"{len(self.proofs):,} charges, of {of}"
 
 
 def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
-    """Return what the ledger lacks of what the log says; raises HushcountError, OSError: the ledger cannot be read."""
+    """Return the log's charges that the ledger lacks; raises HushcountError, OSError if the ledger cannot be read."""
     charged = [
         (name, hop, done)
         for name, hops in sorted(fold.done.items())
@@ -69,7 +69,7 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
             if note is None or batch is None or key_in(note) in known:
                 continue
             if batch.file not in epochs.files:
-                raise HushcountError(f"{where} is of a campaign file that is not in {epochs.directory}: publish it")
+                raise HushcountError(f"{where} names a campaign file that is not in {epochs.directory}: publish it")
             proof = proof_of(note, epochs.campaigns[batch.file], where)
             proofs[proof.charge.key] = proof, name
         except (HushcountError, OSError) as error:
@@ -79,28 +79,30 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
 
 
 def require_named(deployment: Deployment, fold: Fold) -> None:
-    """Raise HushcountError if the log of a party names another ledger than the deployment does, or one that is lost."""
+    """Raise HushcountError if the log of a party names another ledger than the deployment, or one that is lost."""
     if fold.ledger is None:
         return
     if deployment.ledger is None:
-        raise HushcountError(f"releases are charged in ledger {fold.ledger}, and the deployment names none: name it")
+        raise HushcountError(
+            f"releases are charged in ledger {fold.ledger}, and the deployment file names no ledger: name that one"
+        )
     id = id_of(deployment.ledger) if deployment.ledger.exists() else None
     if id != fold.ledger:
         raise HushcountError(
-            f"releases are charged in ledger {fold.ledger}, and {deployment.ledger} is {id or 'missing'}: name that "
-            "ledger, or restore it; if it is lost, hushcount run --ledger-was-lost charges in this one what the log "
-            "says"
+            f"releases are charged in ledger {fold.ledger}, and {deployment.ledger} is {id or 'missing'}: name the "
+            "first ledger, or restore it; if it is lost, hushcount run --ledger-was-lost enters all charges of the log "
+            "into the second one"
         )
 
 
 def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bool = False) -> None:
-    """Let the log of a party that charges name the ledger, before it charges there.
+    """Put an entry that names the ledger into the log of a party, before that party charges there.
 
     Args:
-        was_lost: whether the operator says that the ledger which the log names is lost, and this one is in its place.
+        was_lost: whether the operator says that the ledger in the log is lost, and that this ledger replaces it.
 
     Raises:
-        HushcountError: the log names another ledger: a run that charged in two would exceed the limit.
+        HushcountError: the log names another ledger: runs that charged in two ledgers would exceed the limit.
     """
     if deployment.ledger is None:
         return
@@ -111,14 +113,14 @@ def name_ledger(deployment: Deployment, log: Log, now: datetime, *, was_lost: bo
 
 def _naming(deployment: Deployment, id: str, was_lost: bool, fold: Fold) -> Charging | None:
     if not was_lost:
-        # Another deployment may have named its own meanwhile.
+        # Another deployment may have named its own ledger meanwhile.
         require_named(deployment, fold)
     return None if fold.ledger == id else Charging(ledger=id)
 
 
 def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, Any]) -> None:
-    """Raise HushcountError unless the charge that a summary states stands in the ledger that the log names."""
-    # Also of a deployment without a ledger: another one may have named its own meanwhile.
+    """Raise HushcountError unless the charge that a summary states is in the ledger that the log names."""
+    # Checked also without a ledger here: another deployment may have named its own ledger meanwhile.
     require_named(deployment, fold)
     note = noted(summary)
     if deployment.ledger is None or note is None or (key := key_in(note)) is None:
@@ -131,9 +133,9 @@ def require_charged(deployment: Deployment, fold: Fold, summary: Mapping[str, An
 
 
 def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
-    """Let the ledger note the newest entry that was read of each log here: an older copy of one is noticed then.
+    """Note in the ledger the newest entry that was read of each log here, so that an older copy of a log is noticed.
 
-    Of the shuffler's too, which charges nothing: else its segments could be released again from an older copy.
+    The shuffler's log is noted too, although it has no charges: an older copy could release its segments again.
     """
     if deployment.ledger is not None:
         entries = dict[str, Followed]()
@@ -145,9 +147,9 @@ def follow_logs(deployment: Deployment, logs: Logs, campaign: str) -> None:
 
 
 def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Clock) -> list[str]:
-    """Charge what the ledger lacks, and return a sentence for whatever the operator should know.
+    """Enter the charges that the ledger lacks, and return sentences that the operator should read.
 
-    Call it before anything is released; raises HushcountError, OSError: the ledger cannot be used.
+    Call this before anything is released; raises HushcountError, OSError if the ledger cannot be used.
     """
     found = lacking(deployment, epochs, fold)
     says = list(found.faults)
@@ -161,14 +163,14 @@ def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Cl
 
 
 def _of_limit(had: Limit | None, then: Limit | None) -> str:
-    """Return what to add on the limit that a ledger had, if another one was in force at the newest release."""
+    """Return words on the limit in the ledger, if another limit was in force at the newest release."""
     if then is None or (had is not None and _terms(had) == _terms(then)):
         return ""
     if had is None:
         return f", and its limit is ({then.epsilon:g}, {then.delta:g}) again"
     return (
         f"; its limit is ({had.epsilon:g}, {had.delta:g}), and was ({then.epsilon:g}, {then.delta:g}) at the last of "
-        "these releases: hushcount ledger set if it is to be that"
+        "these releases: to restore that limit, run hushcount ledger set"
     )
 
 

@@ -1,7 +1,7 @@
-"""The log of one party and campaign in the store: read on, and put the next entry if nobody else did.
+"""The log of one party and campaign in the store: read new entries, and put the next one if nobody else did.
 
 Entries are `log/PARTY/CAMPAIGN/GENERATION/0000000001.json` and so on; a log that replaces a lost one is the next
-generation. A checkpoint is the fold at an entry: who finds one reads only the entries behind it. Restarts lose nothing.
+generation. A checkpoint is the fold at an entry: a reader with a checkpoint reads only the later entries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipelines.log.folding import Folding
 from pipelines.log.probe import require
 
 _EVERY = 100
-"""So many entries lie between two checkpoints at most, if a party's run gets that far."""
+"""The most entries between two checkpoints, unless a checkpoint cannot be written."""
 _FOLD = TypeAdapter(Fold)
 
 
@@ -42,7 +42,7 @@ class Log:
 
     @property
     def fold(self) -> Fold:
-        """What was read comes to."""
+        """The fold of the entries that were read."""
         return self._folding.fold
 
     @property
@@ -51,17 +51,17 @@ class Log:
         return self._folding.head
 
     def known(self) -> Fold:
-        """Return the fold, and ask the store only if nothing was read yet; raises as `read`."""
+        """Return the fold, and read the store only if nothing was read yet; raises as `read`."""
         return self.fold if self._is_known else self.read()
 
     def read(self) -> Fold:
-        """Read all entries that are there by now, and return what they come to.
+        """Read all entries that are there by now, and return their fold.
 
-        A log that was restored since is read from its beginning.
+        A log that was restored since the last reading is read from its beginning.
 
         Raises:
             FormatError: an entry is damaged, or does not follow the one before.
-            UsageError: a newer version wrote one.
+            UsageError: a newer version wrote an entry.
             StorageError, OSError: the store cannot be read.
         """
         if self.head.number and not self.stands():
@@ -72,24 +72,24 @@ class Log:
             while (entry := self._next()) is not None:
                 self._folding.add(entry)
         except FormatError:
-            # Once it is restored, a watch can go on.
+            # After the log is restored, a watch can continue.
             self._begin_anew()
             raise
         self._is_known = True
         return self.fold
 
     def decide(self, decision: Callable[[Fold], Decision | None], at: datetime) -> Entry | None:
-        """Put a decision as the next entry, made anew as long as others put theirs first.
+        """Put a decision as the next entry. If another run puts an entry first, decide again.
 
         Args:
-            decision: what the log as it is then still allows; None: nothing is to be put.
+            decision: takes the fold of the log, and returns the decision; None: no entry is put.
             at: the present.
 
         Returns:
-            The entry; None: nothing was put.
+            The entry; None if no entry was put.
 
         Raises:
-            HushcountError: the log is empty, and its store lets several put one entry.
+            HushcountError: the log is empty, and its store lets several writers put the same entry.
             FormatError: the log does not allow the decision, or as `read`.
             UsageError, StorageError, OSError: as `read`.
         """
@@ -106,10 +106,12 @@ class Log:
         return None
 
     def replace(self, opened: Opened, at: datetime) -> Entry | None:
-        """Put the first entry of the next generation, which replaces this log; None: another run did; raises as `read`.
+        """Put the first entry of the next generation, which replaces this log; None if another run did it first.
+
+        It raises as `read`.
 
         Args:
-            opened: it says where this log ended.
+            opened: the entry, which states where this log ended.
         """
         head = self.head
         if head.number == 0:
@@ -117,14 +119,14 @@ class Log:
         return self._put_at(Head(head.generation + 1, 0, head.digest), opened, at)
 
     def has(self, entry: Head) -> bool:
-        """Return whether the log has an entry (`Head.is_named`), or the log that replaced it says that it lost it."""
+        """Return whether the log has an entry (`Head.is_named`), or a log that replaced this one counts it as lost."""
         if entry.generation < self.head.generation:
             restored = self._opened(entry.generation + 1).restored
-            # Of one number there may have been two: one before the restore, one of a run that did not notice it.
+            # Two entries may have had this number: one before the restore, one by a run that did not notice it.
             return restored is not None and entry.number <= restored.lost
         if entry.generation > self.head.generation or entry.number > self.head.number:
             return False
-        # The newest was compared, and each of the others follows from those before it.
+        # The digest of the newest entry was checked, and it covers all entries before.
         if any(one.is_named(entry) for one in (self.head, *self.fold.entries)):
             return True
         data = storage.read_if_there(self._path(entry.number, entry.generation), ENTRY_BYTES)
@@ -133,7 +135,7 @@ class Log:
     def stands(self) -> bool:
         """Return whether the newest entry that was read is still there, and no other log replaced this one.
 
-        Ask before anything is deleted that cannot be made again: the log may have been restored since it was read.
+        Check this before deleting anything that cannot be made again: the log may have been restored since.
         """
         head = self.head
         if head.number:
@@ -148,9 +150,9 @@ class Log:
         return read_entry(storage.read_bytes(path, ENTRY_BYTES), path, self._beside)
 
     def _put(self, decision: Decision, at: datetime) -> Entry | None:
-        """Try to put the next entry, and read on; None: another's is there now."""
+        """Try to put the next entry; None if another run's entry is there now, which is then read."""
         if not self.stands():
-            # A restored log must not get an entry that follows what is no more there.
+            # A restored log must not get an entry that follows an entry which it lacks.
             self.read()
             return None
         return self._put_at(self.head, decision, at)
@@ -158,16 +160,16 @@ class Log:
     def _put_at(self, head: Head, decision: Decision, at: datetime) -> Entry | None:
         path = self._path(head.number + 1, head.generation)
         written = write_entry(head.number + 1, head.digest, whole_second(at), decision)
-        # What could not be read must not be written: nobody can take it back.
+        # An entry that could not be read must not be written, because nobody can remove it.
         folding = Folding(self.party, self.campaign, self.head, self.fold)
         folding.add(read_entry(written.data, path, lambda _: written.beside or b""))
         if written.beside is not None:
             storage.write_whole(self._beside_path(digest_of(written.beside)), [written.beside])
-        failure = StorageError(f"{path} was put, and is not there: see what removes it")
+        failure = StorageError(f"{path} was written, and is not there: find out what removes it")
         try:
             storage.put_absent(path, written.data)
         except StorageError as error:
-            # Only the answer may be lost: the entry that is there by now says whose it is.
+            # Perhaps only the answer was lost: the id of the entry that is there now shows whose entry it is.
             failure = error
         entry = self._read_at(path)
         if entry is None:
@@ -210,12 +212,12 @@ class Log:
         return storage.join(self._folder, "lists", f"{digest}.json")
 
     def _begin(self, generation: int, most: int = MOST_NUMBER) -> None:
-        """Begin at the checkpoint, if it is of the entry that it names; else at the beginning.
+        """Begin at the checkpoint, if the log has the entry that the checkpoint names; else at the beginning.
 
-        A generation begins where the one before it ended, by its own words.
+        A generation states where the one before it ended, and begins there.
 
         Args:
-            most: entries behind this one do not count.
+            most: number of the last entry that counts.
         """
         with suppress(ValidationError, KeyError, FormatError, OSError):
             fold = _FOLD.validate_json(storage.read_bytes(self._checkpoint_path(generation), TABLE_BYTES))
@@ -236,7 +238,7 @@ class Log:
             self._checkpoint = 0
 
     def _save(self) -> None:
-        """Write a checkpoint in place of the last one, if that is long ago; without it reading takes longer."""
+        """Replace the checkpoint, if it is far behind. Without a checkpoint, reading takes longer."""
         head = self.head
         if head.number - self._checkpoint >= _EVERY:
             with suppress(StorageError, OSError):
@@ -248,29 +250,29 @@ class Log:
 
 
 class Logs:
-    """The logs of the parties of a deployment: each is read from where this process read it before."""
+    """The logs of the parties of a deployment. Reading a log continues where this process stopped before."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self._logs: dict[tuple[Party, str], Log] = {}
 
     def of(self, party: Party, campaign: str) -> Log:
-        """Return the log of a party and campaign; making it reads and writes nothing."""
+        """Return the log of a party and campaign, without reading or writing it."""
         if (party, campaign) not in self._logs:
             self._logs[party, campaign] = Log(self._deployment, party, campaign)
         return self._logs[party, campaign]
 
     def read(self, campaign: str) -> Fold:
-        """Return what the logs of the parties here say of a campaign by now; raises as `Log.read`."""
+        """Read the logs of the parties here on a campaign, and return their fold; raises as `Log.read`."""
         return merged(campaign, [self.of(party, campaign).read() for party in self._deployment.file.parties])
 
     def known(self, campaign: str) -> Fold:
-        """Return what the logs of the parties here came to when they were read last, or `read` them for the first time.
+        """Return the fold of the logs of the parties here as last read; `read` them if they were not read yet.
 
-        Whoever decides reads anew: `Log.decide` does.
+        A decision needs a new reading: `Log.decide` reads again.
         """
         return merged(campaign, [self.of(party, campaign).known() for party in self._deployment.file.parties])
 
     def shared(self, campaign: str) -> Log:
-        """Return the log that takes what is no party's own: that of the first party here."""
+        """Return the log for entries that belong to no single party: the log of the first party here."""
         return self.of(self._deployment.file.parties[0], campaign)

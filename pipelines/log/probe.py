@@ -1,6 +1,6 @@
-"""Whether a store refuses to replace a file, also when many put one name at once: a log needs that.
+"""Test that a store refuses to replace a file, even if many writers put one name at once: a log needs that.
 
-A gateway is known that refuses in its answers, and lets several of these requests win. Nobody sees that in an answer.
+One known gateway sends refusals, but lets several of these requests write. The answers do not show that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ WRITERS = 16
 
 
 def fault(folder: str) -> str:
-    """Let many put one name in a folder at once, and again when all are done; return what is wrong, empty if nothing.
+    """Let many writers put one name in a folder at once, and one more afterwards; return the fault, or an empty text.
 
-    All that was written is removed.
+    The written file is removed.
     """
     path = storage.join(folder, f".probe-{uuid.uuid4().hex}")
     start = Barrier(WRITERS)
@@ -41,12 +41,12 @@ def fault(folder: str) -> str:
                 return told(answer)
         winners = [number for number, answer in enumerate(answers) if answer]
         if len(winners) != 1:
-            return f"{WRITERS} put one file at once, and {len(winners)} were told that they did, must be 1"
+            return f"{WRITERS} writers put one file at once, and {len(winners)} were told that they did, must be 1"
         (winner,) = winners
         if storage.put_absent(path, _content(WRITERS)):
             return "a second file of one name was accepted, must be refused"
         if storage.read_if_there(path) != _content(winner):
-            return f"of {WRITERS} who put one file at once the file is not of the one who was told so"
+            return f"{WRITERS} writers put one file at once, and the file is not from the writer that was told so"
         return ""
     except (HushcountError, OSError) as error:
         return told(error)
@@ -57,7 +57,7 @@ def fault(folder: str) -> str:
 
 @cache
 def require(folder: str) -> None:
-    """Raise HushcountError if a log cannot be kept in a folder; a folder that passed is not asked again."""
+    """Raise HushcountError if a log cannot be kept in a folder; a folder that passed is not tested again."""
     if wrong := fault(folder):
         raise HushcountError(
             f"no log can be kept in {folder}: {wrong}; put the store on another file system or service"

@@ -1,4 +1,4 @@
-"""The segments that manifests list, as logs and windows speak of them."""
+"""The segments that manifests list, in the form that logs and windows use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipelines.log.entries import TakenManifest
 File = tuple[int, str]
 """Epoch and first digits of the fingerprint of a campaign file."""
 GIVEN_UP = "its log was lost: whether it was counted is not known, so that it is given up"
-"""Why segments of a restored log are dropped."""
+"""The reason for dropping segments of a restored log."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Segment:
     """A segment that a manifest lists.
 
     Attributes:
-        path: in the folder of segments.
-        window: in which its reports came.
+        path: relative to the folder of segments.
+        window: the window in which its reports came.
         records, bytes, digest: of its file.
     """
 
@@ -46,7 +46,7 @@ def window_of(manifest: Manifest | TakenManifest) -> Window:
 
 
 def segments_of(path: str, manifest: Manifest | TakenManifest) -> tuple[Segment, ...]:
-    """Return the segments that a manifest lists; `path` is its own, in the folder of segments."""
+    """Return the segments that a manifest lists; `path` is the manifest's, relative to the folder of segments."""
     folder, window, way = WindowPath.of(path), window_of(manifest), manifest.authentication
     file = (manifest.epoch, manifest.fingerprint[:FINGERPRINT_DIGITS])
     return tuple(

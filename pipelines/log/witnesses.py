@@ -1,8 +1,8 @@
-"""What speaks of entries of a log beside the log itself: if it lacks one, it was lost or is an older copy.
+"""Files beside a log that name its entries: if the log lacks such an entry, it was lost or is an older copy.
 
-Outputs, statements and the ledger each name the entry that they follow; others' receipts name what they read. A run
-that went on with an older copy would count reports again that others have read, so nothing is done before the log is
-back, or is replaced.
+Outputs, statements and the ledger each name the entry that they follow; others' receipts name the outputs they read. A
+run that continued with an older copy would count reports again that others have read. So nothing is done before the log
+is restored or replaced.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pipelines.log.facts import Head
 from pipelines.log.log import Log
 
 There: TypeAlias = dict[HopName, set[str]]
-"""The batches with an output of each hop of a party in the store."""
+"""For each hop of a party, the batches with an output in the store."""
 Receipts: TypeAlias = dict[tuple[HopName, str], str]
 """Digest of the summary that others read, by hop and batch."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies in the store beside the log of a party and campaign.
+    """The files that name entries of the log of a party and campaign.
 
     Attributes:
-        said: the names of its statements and receipts, each with what it says.
-        followed: the newest entry that the ledger follows; None: there is none.
+        said: the names of the party's statements and receipts, each with the entry that it names.
+        followed: the newest entry that the ledger follows, or None.
     """
 
     outputs: There
@@ -40,12 +40,12 @@ class Beside:
 
 @dataclass(frozen=True)
 class Missing:
-    """What a log lacks, though something speaks of it.
+    """Entries and outputs that a log lacks, although something names them.
 
     Attributes:
-        outputs: batches with an output of a hop that is not done by the log.
-        held: digest of the summary of those of which others left a receipt, and that are not here.
-        entries: each with who speaks of it.
+        outputs: hop and batch of each output in the store that the log does not know.
+        held: digest of the summary of each output that others left a receipt of, and that is not here.
+        entries: each with the file or ledger that names it.
     """
 
     outputs: tuple[tuple[HopName, str], ...] = ()
@@ -67,23 +67,23 @@ class Missing:
 
 
 def missing_of(deployment: Deployment, log: Log, beside: Beside) -> Missing:
-    """Return what speaks of entries that a log lacks.
+    """Return the entries and outputs that a log lacks, although something names them.
 
     Args:
-        beside: what lies in the store beside the log.
+        beside: the files that name entries of the log.
     """
     spoken, there = [], beside.outputs
     for kind, folder in FOLDERS.items():
         said = beside.said[kind].values()
         newest = max((one.order for one in said), default=None)
-        # There may be two: a run that was up when the log was restored put another entry of that number.
+        # There may be two: a run that was at work when the log was restored put another entry with that number.
         heads = [Head(one.generation, one.number, one.entry) for one in said if one.order == newest]
         spoken += [(f"{folder}/{log.party}", head) for head in heads]
     if (row := beside.followed) is not None:
         spoken.append((f"ledger {deployment.ledger}", Head(row.generation, row.number, row.entry)))
     receipts = _receipts(deployment, log, there)
     if found := _lacking(log, there, receipts, spoken):
-        # Another run may have put what it speaks of since the log was read here.
+        # Another run may have put these entries since the log was read here.
         log.read()
         found = _lacking(log, there, receipts, spoken)
     return found
@@ -97,7 +97,7 @@ def _lacking(log: Log, there: There, receipts: Receipts, spoken: Sequence[tuple[
 
 
 def _receipts(deployment: Deployment, log: Log, there: There) -> Receipts:
-    """Return the digests in others' receipts of what a party wrote and is neither in its log nor in the store."""
+    """Return the digests in others' receipts of outputs that are neither in the party's log nor in the store."""
     found: Receipts = {}
     known = log.fold.hops_of
 
@@ -112,7 +112,7 @@ def _receipts(deployment: Deployment, log: Log, there: There) -> Receipts:
 
 
 def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]) -> dict[str, Beside]:
-    """Return what lies in the store beside the logs of a party, by campaign: one listing of each folder."""
+    """Return the files beside the logs of a party, by campaign, from one listing of each folder."""
     there = {hop.name: all_outputs(deployment, hop.folder) for hop in CHAIN.values() if hop.party == party}
     said = {kind: all_names(deployment, kind, party) for kind in FOLDERS}
     rows = {} if deployment.ledger is None else followed(deployment.ledger, party)
@@ -127,5 +127,5 @@ def beside_logs(deployment: Deployment, party: Party, campaigns: Collection[str]
 
 
 def followed_by(deployment: Deployment, log: Log) -> Followed | None:
-    """Return the newest entry of a log that the ledger follows; None: there is none."""
+    """Return the newest entry of a log that the ledger follows, or None."""
     return None if deployment.ledger is None else followed(deployment.ledger, log.party).get(log.campaign)

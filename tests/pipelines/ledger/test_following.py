@@ -126,7 +126,7 @@ def test_a_deployment_that_names_no_ledger_any_more_releases_nothing(site: Site)
     text = site.config.read_text()
     site.config.write_text(text.replace('ledger = "ledger.db"\n', ""))
     (problem,) = go(site, 2.1).problems
-    assert "the deployment names none" in problem
+    assert "names no ledger" in problem
     assert released(site) == [site.batch(0)]
 
 

@@ -158,10 +158,10 @@ def test_a_run_without_a_ledger_releases_nothing_once_another_has_named_one(
     # Both are shuffled by then.
     assert others == [6]
     assert [one.rpartition(" ")[2] for one in done_here.hops] == ["shuffle", "shuffle"]
-    assert all("and the deployment names none" in one for one in done_here.problems)
+    assert all("and the deployment file names no ledger" in one for one in done_here.problems)
     collect(site.store, site.campaign, values(200), day=2)
     done_here = run(Deployment.read(none), clock=stopped(at(3.1)))
-    assert all("and the deployment names none" in one for one in done_here.problems)
+    assert all("and the deployment file names no ledger" in one for one in done_here.problems)
     assert not (site.store / "released" / "words" / site.batch(2)).exists()
     assert len(charges(site)) == 4
 

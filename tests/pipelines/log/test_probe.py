@@ -51,7 +51,7 @@ class Gateway:
         (Gateway(lambda first: True), f"and {WRITERS} were told that they did, must be 1"),
         (Gateway(lambda first: False), "and 0 were told that they did, must be 1"),
         # It answers 412 to all but the first, and writes all the same.
-        (Gateway(lambda first: first), "the file is not of the one who was told so"),
+        (Gateway(lambda first: first), "the file is not from the writer that was told so"),
     ],
 )
 def test_a_gateway_that_lets_several_win_is_found(monkeypatch: pytest.MonkeyPatch, gateway: Gateway, says: str) -> None:

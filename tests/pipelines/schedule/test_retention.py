@@ -189,7 +189,7 @@ def test_a_segment_that_waits_and_is_missing_keeps_its_manifest(tmp_path: Path) 
     keys.rename(site.keys)
     aside = lost.rename(lost.with_suffix(".aside"))
     (problem,) = site.run(8.2).problems
-    assert "is missing: it was put aside" in problem
+    assert "is missing: the segment was put aside" in problem
     assert there(site, "segments") == {window_name(day) for day in (0, *range(2, 8))}
     aside.rename(lost)
     assert account_at(site, 8.2).differences == []

@@ -121,7 +121,7 @@ def test_a_manifest_that_is_wrong_of_its_own_segment_holds_up_no_others(
     manifest.write_text(json.dumps(described))
     (said,) = site.run(1.1).problems
     assert f"{bad} is " in said
-    assert "put aside, the rest went on" in said
+    assert "put aside" in said
     assert [*jobs.released.values()] == [[good]]
     leave(site.store, site.campaign, 3, {"reports": 60}, "three")
     assert site.run(4.1, sure=True).dropped[0].startswith(f"{bad}: ")
