@@ -1,1 +1,1 @@
-"""Monitoring: what a deployment shows and tells of itself: its page, alerts about changes, and metrics."""
+"""Monitoring: the page of a deployment, alerts about changes, and metrics."""

@@ -1,8 +1,8 @@
-"""What an alert tells: what changed in the newest window of a campaign, compared with the windows before.
+"""The content of an alert: the changes in the newest window of a campaign, compared with the windows before.
 
-In a window in which nothing changed, there is an alert with a probability of at most `false_alarms`: p-values are
-corrected for all that is looked at (Bonferroni), for rises and falls together. Fisher's exact test confirms what the
-normal law finds, because the normal law is not good enough for one in ten million.
+If nothing changed in a window, the probability of an alert is at most `false_alarms`: p-values are corrected for all
+items and groups that are watched (Bonferroni), for rises and falls together. Fisher's exact test confirms changes that
+the normal law shows, because the normal law is not exact enough for one in ten million.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from pipelines.questions.sides import Sides, of_windows
 from pipelines.questions.sources import Source
 
 _MOST = 1000
-"""Changes of one alert; the next window tells more."""
+"""The most changes in one alert; the alert of the next window has further changes."""
 _SAID, _LISTED = 3, 20
-"""Changes of which a sentence is said, and numbers are given."""
+"""The number of changes with a sentence, and with figures."""
 
 
 @dataclass(frozen=True)
 class Alert:
-    """What changed in a window.
+    """The changes in a window.
 
     Attributes:
-        before: how many windows before it were added up.
+        before: the number of earlier windows that were added up.
         changes: at least one, the most certain first.
     """
 
@@ -50,12 +50,12 @@ class Alert:
 
     @cached_property
     def told(self) -> Told:
-        """What the log says once a receiver took it: digests in place of names, which clients may have chosen."""
+        """The log entry of an alert that was accepted: it has digests instead of names, which clients may have chosen."""
         return Told(window=self.window, up={about(one): one.difference > 0.0 for one in self.changes})
 
     @property
     def message(self) -> Message:
-        """It as it is sent. The id follows from campaign, window and changes: every run that finds these has it."""
+        """The message to send. Its id depends only on campaign, window and changes, so it is the same in every run."""
         said = "; ".join(of_change(one) for one in self.changes[:_SAID])
         more = len(self.changes) - _SAID
         rest = f"; and {more:,} more: see hushcount ask change" if more > 0 else ""
@@ -73,10 +73,10 @@ class Alert:
 
 
 def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, bool]]) -> Alert | None:
-    """Return what changed in the newest of some windows and is news; None: nothing.
+    """Return the changes in the newest of some windows that were not told before, or None.
 
     Args:
-        told: by window, what a receiver was told of it, as `Told.up`.
+        told: by window, the changes that a receiver was told, as `Told.up`.
     """
     windows = source.windows
     if len(windows) < 2:
@@ -87,7 +87,7 @@ def alert_of(source: Source, part: AlertsPart, told: Mapping[str, Mapping[str, b
 
 
 def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
-    """Return what is looked at: items and groups that are named, or each item; without what not every result counted.
+    """Return the watched groups: the named items and groups, or each item, without items that some result lacks.
 
     A deployment may name items that only one of its campaigns has.
     """
@@ -95,7 +95,7 @@ def watched(sides: Sides, part: AlertsPart) -> tuple[Group, ...]:
         try:
             return each_item(sides.sources)
         except UsageError:
-            # Two dictionaries without a common item, or nothing found yet in an open domain.
+            # Two dictionaries without a common item, or an open domain without a discovered value.
             return ()
     named = [Group(item, (item,)) for item in map(canonical, part.items)]
     named += [group for group in declared_groups(sides.after) if group.name in part.groups]
@@ -123,19 +123,19 @@ def surely_changed(sides: Sides, groups: Sequence[Group], part: AlertsPart) -> l
 
 
 def _factor(one: Change) -> float:
-    """Return by which factor a share changed, up or down; infinite if the smaller one is estimated as 0 or less."""
+    """Return the factor of a change, up or down, at least 1; infinite if the smaller share's estimate is 0 or less."""
     smaller, larger = sorted((one.before, one.after))
     return math.inf if smaller <= 0.0 else larger / smaller
 
 
 def _is_news(one: Change, windows: Sequence[str], told: Mapping[str, Mapping[str, bool]]) -> bool:
-    """Return whether what was told last of it, in any of these windows, was not the same."""
+    """Return whether the last alert on this item or group in these windows told another direction, or there is none."""
     last = [told[window][about(one)] for window in windows if about(one) in told.get(window, {})]
     return last[-1:] != [one.difference > 0.0]
 
 
 def about(one: Change) -> str:
-    """Return what the log has in place of a name."""
+    """Return the digest that the log has instead of a name."""
     return _digest(one.group)[:16]
 
 

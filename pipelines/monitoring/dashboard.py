@@ -22,10 +22,10 @@ from pipelines.questions.sources import of_epochs
 
 
 def page_of(deployment: Deployment, now: datetime, last: int) -> str:
-    """Return the page as HTML; it reads results, logs and ledger, and changes nothing.
+    """Return the page as HTML; this function reads results, logs and ledger, and changes nothing.
 
     Args:
-        last: windows of each campaign, the newest.
+        last: the number of newest windows of each campaign to show.
 
     Raises:
         UsageError: there is no campaign, or a file cannot be read.
@@ -40,7 +40,7 @@ def page_of(deployment: Deployment, now: datetime, last: int) -> str:
     compared = comparison(counted)
     panels += [] if compared is None else [compared]
     lead = (
-        f"Made at {stamp(now)} of the last {last:,} windows at most. Estimates are noisy on purpose: read intervals.",
+        f"Made at {stamp(now)} from at most {last:,} windows. Estimates are noisy on purpose: read the intervals.",
         *(f"Campaign {name} cannot be read: {fault}." for name, fault in faults.items()),
     )
     return render(f"Deployment {deployment.path.parent.name or deployment.path.name}", lead, panels, "Hushcount")
@@ -60,7 +60,7 @@ def _campaign(view: View, epochs: Epochs, key: str, last: int) -> tuple[Panel, S
 
 
 def _health(view: View, key: str, last: int) -> Iterator[Block]:
-    """Yield how a campaign fares: a ledger that cannot be read hides no estimate."""
+    """Yield a campaign's counts and budget; an unreadable ledger does not hide estimates."""
     parts: tuple[tuple[str, str, Callable[[], Block]], ...] = (
         ("hops", "Reports by hop", lambda: hops_of(view, key, last)),
         ("budget", "Privacy budget", lambda: budget_of(view, key)),

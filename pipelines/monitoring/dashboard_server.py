@@ -1,4 +1,4 @@
-"""The page over HTTP, for this machine alone: it is made anew whenever it is loaded."""
+"""The page over HTTP, for this machine only: every request makes the page again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOST = "127.0.0.1"
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves one page at / of a port; pages are made one at a time."""
+    """Serves one page at / of a port; only one request at a time makes the page."""
 
     daemon_threads = True
 
@@ -23,11 +23,11 @@ class PageServer(ThreadingHTTPServer):
         self._one = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: a browser went away before it had the page."""
+        """Print nothing: the browser closed the connection before it had the page."""
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The address to open in a browser."""
         return f"http://{_HOST}:{self.server_port}/"
 
     def page(self) -> str:
@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:  # the name that the server calls
-        # A page of another site could name this machine by a name of its own, and read the answer.
+        # Otherwise a page of another site could point its own host name to this machine, and read the answer.
         own = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
         if self.headers.get("Host", "") not in own:
             self._answer(421, "text/plain", "this host is not served\n")
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 status, kind, text = 200, "text/html", self.server.page()
             except Exception as error:
-                # Whatever it is: the reader gets its place, and else an empty answer, because the server says nothing.
+                # Any exception is shown to the reader, who would otherwise get an empty answer without a reason.
                 status, kind, text = 500, "text/plain", f"error: {told(error)}\n"
             self._answer(status, kind, text)
 

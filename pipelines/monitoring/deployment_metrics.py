@@ -1,9 +1,9 @@
-"""The numbers of a deployment, from its logs and ledger, with names of campaigns, hops, streams and outcomes.
+"""The metrics of a deployment, from its logs and ledger, with names of campaigns, hops, streams and outcomes.
 
-They are counts and verdicts, never items or results: whoever collects metrics need not be permitted to read results.
+They are counts and verdicts, never items or results: a collector of metrics needs no permission to read results.
 
-They are computed anew, never added up in a process: so they survive restarts, and a run that is killed loses none.
-A moment is given as a timestamp, so that who reads a number later still knows how long ago that is.
+They are computed from the store each time, and not added up in a process. So restarts and killed runs lose no count. A
+moment is a timestamp, so that a later reader still knows how long ago it was.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PREFIX = "hushcount_run_"
 
 
 class Numbers:
-    """Metrics with their values; what is not known has no sample."""
+    """Metrics with their values; an unknown value has no sample."""
 
     def __init__(self) -> None:
         self._families: list[Metric] = []
         self.collected = self._gauge(
-            "collected_reports", "Collected reports, by what became of them.", "campaign", "stream", "state"
+            "collected_reports", "Collected reports, by their state.", "campaign", "stream", "state"
         )
         self.reports = CounterMetricFamily(
             f"{PREFIX}reports", "Reports of finished hops, by outcome.", labels=("campaign", "hop", "stream", "outcome")
@@ -46,19 +46,19 @@ class Numbers:
             "waiting_reports", "Reports of closed windows that no batch took yet.", "campaign", "stream"
         )
         self.last_chance = self._gauge(
-            "last_chance_reports", "Those of them that only the present window can take, or none.", "campaign", "stream"
+            "last_chance_reports", "Waiting reports that at most this window can still take.", "campaign", "stream"
         )
         self.dropped_at = self._gauge(
             "waiting_until_timestamp_seconds", "When the first reports that wait become too late.", "campaign", "stream"
         )
-        self.undone = self._gauge("undone_windows", "Windows that are over and not done.", "campaign")
+        self.undone = self._gauge("undone_windows", "Windows that have ended and are not done.", "campaign")
         self.oldest_undone = self._gauge(
             "oldest_undone_window_end_timestamp_seconds", "When the oldest window that is not done ended.", "campaign"
         )
         self.differences = self._gauge("differences", "Numbers or files that do not agree: 0 is good.", "campaign")
         self.epsilon_left = self._gauge("ledger_epsilon_left", "Epsilon that the limit still admits.", "campaign")
         self.windows_left = self._gauge(
-            "ledger_windows_left", "Windows for which the ledger has room, 30 for as many or more.", "campaign"
+            "ledger_windows_left", "Windows for which the ledger has room; 30 means 30 or more.", "campaign"
         )
         self.windows_needed = self._gauge(
             "ledger_windows_until_renewal", "Windows that begin until the budget renews.", "campaign"
@@ -74,18 +74,18 @@ class Numbers:
 
     @property
     def families(self) -> Sequence[Metric]:
-        """All of them, also those without a sample."""
+        """All metrics, including those without a sample."""
         return self._families
 
 
 def measure(
     deployment: Deployment, campaigns: Sequence[Epochs], logs: Logs, now: datetime, problems: list[str]
 ) -> Numbers:
-    """Return the numbers of a deployment at a moment.
+    """Return the metrics of a deployment at a moment.
 
     Args:
-        logs: as the look has read them.
-        problems: gets a sentence for each campaign of which something could not be measured.
+        logs: the logs, as the run has read them.
+        problems: a list that gets a sentence for each campaign with a metric that could not be measured.
     """
     found = Numbers()
     for view in View(deployment, now, campaigns, logs=logs).each():
@@ -97,18 +97,18 @@ def measure(
 
 @contextmanager
 def _contained(campaign: str, problems: list[str]) -> Iterator[None]:
-    """Make a problem of a number that cannot be had: the others still count."""
+    """Turn the error of a metric into a problem, so that the other metrics are still measured."""
     try:
         yield
     except (HushcountError, OSError) as error:
         problem = f"{campaign}: not all metrics: {told(error)}"
-        # Several numbers may fail for one reason, as a log that cannot be read.
+        # Several metrics may fail for one reason, such as an unreadable log.
         if problem not in problems:
             problems.append(problem)
 
 
 def _of_log(found: Numbers, view: View) -> None:
-    """Add what was collected and counted, and which windows are not done."""
+    """Add the collected and the counted reports, and the windows that are not done."""
     campaign = view.campaign
     if view.shuffles:
         for (stream, state), number in view.fold.counts_by_state.items():
@@ -128,7 +128,7 @@ def _of_log(found: Numbers, view: View) -> None:
 
 
 def _undone(view: View) -> set[datetime]:
-    """Return the ends of the windows that are over and still open, or with a batch that a hop here has not passed."""
+    """Return the ends of windows that have ended and are not closed, or have a batch with a hop left here."""
     fold, length = view.fold, view.deployment.windows.length
     ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
     batches = fold.made_batches
@@ -136,7 +136,7 @@ def _undone(view: View) -> set[datetime]:
         batches = [batch for batch, _ in outputs(view.deployment, "shuffled", view.campaign)]
     for batch in batches:
         file = view.epochs.campaigns.get(batch.file)
-        # Without its campaign file nothing is known of its hops, but that they are not done.
+        # Without its campaign file the batch's hops are unknown, so they count as not done.
         hops = ["unknown"] if file is None else hop_names(file, view.deployment.file.parties)
         if not fold.hops_of(batch.name).keys() >= set(hops):
             window = fold.known_windows.get(batch.window)
@@ -145,7 +145,7 @@ def _undone(view: View) -> set[datetime]:
 
 
 def _of_account(found: Numbers, view: View) -> None:
-    """Add what waits, and what does not agree."""
+    """Add the waiting reports, and the number of differences."""
     account = account_of(view)
     found.differences.add_metric([view.campaign], len(account.differences))
     for stream in view.epochs.newest[1].streams if view.shuffles else ():
@@ -159,7 +159,7 @@ def _of_account(found: Numbers, view: View) -> None:
 
 
 def _of_ledger(found: Numbers, view: View) -> None:
-    """Add what a limit still admits; nothing if there is none."""
+    """Add what the limit still admits; nothing without a limit."""
     room, ledger = room_of(view), view.deployment.ledger
     if room is None or ledger is None:
         return

@@ -1,4 +1,4 @@
-"""What every part of the page of a campaign reads: its results, and how windows are named."""
+"""The input of every part of a campaign's page: its results, and short names of windows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Shown:
     """A campaign with results, on a page.
 
     Attributes:
-        source: its results.
-        key: distinguishes it on the page.
+        source: the campaign's results.
+        key: distinguishes the campaign on the page.
     """
 
     source: Source
@@ -36,11 +36,11 @@ class Shown:
 
     @cached_property
     def newest(self) -> Source:
-        """The results of the newest window: several if its reports are of two epochs."""
+        """The results of the newest window; two results if its reports are from two epochs."""
         return self.source.of(self.source.windows[-1:])
 
     @cached_property
     def stated(self) -> Statement:
-        """What the newest result says about one person."""
+        """The privacy statement of the newest result."""
         newest = self.source.counted[-1]
         return statement(newest.campaign, newest.reports, newest.tally.senders)

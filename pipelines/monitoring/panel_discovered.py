@@ -1,4 +1,4 @@
-"""Values that nobody listed: in which windows discovery found them, and their counts since."""
+"""Discovered values: the windows in which discovery found them, and their later counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADS = ("value", "first found", "last found", "listed", "decision", "newest co
 
 
 def discovered_of(shown: Shown) -> Block | None:
-    """Return the values found last, the newest first; None of a campaign without discovery."""
+    """Return the discovered values, the newest first; None for a campaign without discovery."""
     if all(one.campaign.discovery is None for one in shown.source.counted):
         return None
     key, heading = f"{shown.key}-new", "Values that discovery found"
@@ -26,8 +26,8 @@ def discovered_of(shown: Shown) -> Block | None:
     places = {window: place for place, window in enumerate(shown.source.windows)}
     rows = tuple(_row(shown, item, values[item], places) for item in list(values)[:_MOST])
     says = (
-        f"Values found: {len(values):,}, those found last first. A full dot is a count, larger for more; an empty one "
-        "says that the value was found, without a count. Anybody may have sent them.",
+        f"Values found: {len(values):,}, newest first. A full dot is a count, and larger for a larger count; an empty "
+        "dot shows that the value was found, without a count. Anybody may have sent these values.",
     )
     names = tuple(shown.windows.values())
     return Figure(key, heading, says, "dots", _HEADS, rows, most=_DRAWN, windows=names)

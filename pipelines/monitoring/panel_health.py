@@ -1,4 +1,4 @@
-"""How a campaign fares: its reports by hop, what does not add up, and its privacy budget."""
+"""The state of a campaign: its reports by hop, differences between numbers, and its privacy budget."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _COLLECTED = "collected"
 
 
 def hops_of(view: View, key: str, last: int) -> Figure:
-    """Return what each hop received in the last windows, and each difference as a sentence."""
+    """Return a figure of the reports of each hop in the last windows, with a sentence for each difference."""
     account = account_of(view)
     rows = [*columns_of(account, last)]
     says = (
         *(f"DIFFERENCE {difference}" for difference in account.differences),
         *(f"Given up: {says}" for says in account.given_up),
         *(f"Waits: {one.says}" for one in account.waiting),
-        "Reports of each window: what went on, with what was rejected above it. Each row has a scale of its own. "
+        "Reports of each window: accepted reports, with rejected reports above them. Each row has its own scale. "
         f"{'Red: numbers differ.' if account.differences else 'All numbers agree.'}",
     )
     return Figure(f"{key}-hops", "Reports by hop", says, "columns", _HEADS, tuple(rows), most=len(rows))
 
 
 def columns_of(account: Account, last: int) -> Iterator[Row]:
-    """Yield a row for each stream and hop of the last windows; it is wrong if its numbers do not add up."""
+    """Yield a row for each stream and hop of the last windows; a row is wrong if its numbers do not add up."""
     known = {counts.window for counts in account.windows} | {hop.batch.split("-")[0] for hop in account.hops}
     windows = sorted(known)[-last:]
     short = window_names(windows)
@@ -56,15 +56,15 @@ def columns_of(account: Account, last: int) -> Iterator[Row]:
 
 
 def budget_of(view: View, key: str) -> Block:
-    """Return what of its limit the campaign has spent, and for how many windows it lasts."""
+    """Return the part of its limit that the campaign has spent, and the number of windows that the rest lasts."""
     heading, ledger = "Privacy budget", view.deployment.ledger
     says = [f"{_capital(finding.says)}." for finding in budget(view)]
     described = overview.describe(ledger, view.campaign, view.clock) if ledger is not None and ledger.exists() else None
     account = None if described is None else described.accounts.get(view.campaign)
     if account is not None and account.limit is not None and account.spent.epsilon is None:
-        says.append(f"No bound states what is spent at the limit's delta, {account.limit.delta:g}.")
+        says.append(f"No finite epsilon is known for the charges at the limit's delta, {account.limit.delta:g}.")
     if account is None or account.limit is None or account.spent.epsilon is None:
-        return Prose(f"{key}-budget", heading, tuple(says) or ("No ledger keeps what releases cost.",))
+        return Prose(f"{key}-budget", heading, tuple(says) or ("No ledger records the cost of releases.",))
     spent, limit = account.spent.epsilon, account.limit.epsilon
     renews = "never" if account.renews is None else account.renews
     says.append(

@@ -1,4 +1,4 @@
-"""Groups of items: those that the deployment names, and the levels of items that are paths, each with its own error."""
+"""Sums of items with errors: for groups that the deployment names, and for the levels of items that are paths."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DEPTH = 4
 _MOST_ROWS = 1500
 _HEADS = ("group", "items", "count", "from", "to", "from, all", "to, all", "share", "detected among all")
 _SAYS = (
-    "Sums in the newest window, with 95 % intervals: thick lines for each alone, thin ones for all together. The error "
-    "of a sum is its own; it does not follow from the errors of its items."
+    "Sums in the newest window, with 95 % intervals: thick lines for each sum alone, thin lines for all sums together. "
+    "Each sum has its own error, which does not follow from the errors of its items."
 )
 
 
@@ -41,13 +41,13 @@ def groups_of(shown: Shown) -> Iterator[Block]:
 
 
 def levels(items: Sequence[str], separator: str) -> tuple[Group, ...]:
-    """Return the parts of paths, to the deepest level that a page has room for; none: the first ones are too many."""
+    """Return the parts of paths, to the deepest level that fits on a page; empty if the first level does not fit."""
     parts = (by_prefix(items, separator, depth) for depth in range(_DEPTH, 0, -1))
     return next((nodes for nodes in parts if len(nodes) <= _MOST_ROWS), ())
 
 
 def _separator(items: Sequence[str]) -> str | None:
-    """Return what parts most of the items inside; None if nothing does."""
+    """Return the separator that occurs inside more than half of the items, or None."""
     parted = {one: sum(one in item.strip(one) for item in items) for one in _SEPARATORS}
     return next((one for one, number in parted.items() if 2 * number > len(items)), None)
 

@@ -17,13 +17,13 @@ from pipelines.questions.selection import declared_groups
 
 _FIRST = 5
 _REPEATED = (
-    "Clients repeat their answers: windows of one epoch have much the same errors, and their mean is no more exact "
-    "than one of them."
+    "Clients repeat their answers: windows of one epoch have nearly the same errors, and their mean is no more exact "
+    "than a single window."
 )
 
 
 def trend_of(shown: Shown) -> Block:
-    """Return the figure of all items that the campaign follows; sentences if it follows none by name."""
+    """Return the figure of all items that the campaign follows, or a sentence if it follows no item by name."""
     key, heading, source = f"{shown.key}-trend", "Items over windows", shown.source
     items, groups = source.followed, declared_groups(source)
     if not items:
@@ -39,7 +39,7 @@ def trend_of(shown: Shown) -> Block:
             detected = estimate.detected(1.0 - confidence, count.size)
             largest[rows] = np.fmax(largest[rows], np.where(detected, estimate.count / result.reports, -np.inf))
     order = np.argsort(-largest[: len(items)], kind="stable")[:_FIRST]
-    # Without a detected item, the first ones show what is drawn.
+    # If no item is detected, the first items are drawn.
     first = tuple(int(place) for place in order if np.isfinite(largest[place])) or tuple(range(min(len(items), 2)))
     windows = [shown.windows[one.window] for one in results]
     labels = tuple(
@@ -48,8 +48,8 @@ def trend_of(shown: Shown) -> Block:
     )
     reports = tuple(one.reports for one in results)
     says = (
-        f"The share of reports that hold an item, with {100 * confidence:g} % intervals of each window alone: among "
-        "many windows some intervals miss. The largest detected items are drawn first; search for others.",
+        f"The share of reports that hold an item, with a {100 * confidence:g} % interval for each window alone: among "
+        "many windows some intervals miss. At first the largest detected items are drawn; search for others.",
         *(["Groups that the deployment names are found as \u201cgroup NAME\u201d."] if groups else []),
         *([_REPEATED] if any(one.campaign.memory for one in results) else []),
     )
@@ -57,7 +57,7 @@ def trend_of(shown: Shown) -> Block:
 
 
 def _estimates(result: Counted, items: Sequence[str], groups: Sequence[Group]) -> Iterator[tuple[IntArray, Estimate]]:
-    """Yield the rows of items that a result counted, and of groups whose items it all counted, with their estimates."""
+    """Yield the rows and estimates of items that a result counted, and of groups with all their items counted."""
     lacking = set(result.lacks(items))
     rows = np.array([place for place, item in enumerate(items) if item not in lacking], dtype=np.int64)
     if rows.size:

@@ -1,6 +1,6 @@
-"""Who takes alerts: a webhook or a program. One attempt ends within ten seconds, whatever the receiver does.
+"""Receivers of alerts: a webhook or a program. One attempt ends within ten seconds, whatever the receiver does.
 
-Only to resolve the name of a host may take longer. What is posted is signed by Standard Webhooks 1.0, symmetric (v1:
+Only the resolution of a host name may take longer. Posts are signed as in Standard Webhooks 1.0, symmetric (v1:
 HMAC-SHA256).
 
 Reference: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
@@ -37,7 +37,7 @@ _LEAST_BYTES, _MOST_BYTES = 24, 64
 
 @dataclass(frozen=True)
 class Secret:
-    """A key that sender and receiver share; it is printed nowhere."""
+    """A key that sender and receiver share; it is never printed."""
 
     key: bytes = field(repr=False)
 
@@ -45,11 +45,11 @@ class Secret:
         raise TypeError("the secret of a webhook cannot be pickled or copied")
 
     def headers(self, id: str, seconds: int, body: bytes) -> dict[str, str]:
-        """Return the headers that say which message was sent when, and prove it.
+        """Return the headers with the message's id, the time of sending, and the signature.
 
         Args:
-            id: of the message, the same at every attempt.
-            seconds: moment of the attempt, in whole seconds since 1970.
+            id: the id of the message, the same at every attempt.
+            seconds: the time of the attempt, in whole seconds since 1970.
         """
         signed = b".".join((id.encode(), str(seconds).encode(), body))
         proof = base64.b64encode(hmac.digest(self.key, signed, hashlib.sha256)).decode()
@@ -57,7 +57,7 @@ class Secret:
 
 
 def read_secret(reference: str) -> Secret:
-    """Return the secret in a private file, env:NAME or gcp-secret://NAME; UsageError, without it, if it is none."""
+    """Return the secret in a private file, env:NAME or gcp-secret://NAME; a UsageError does not show the text."""
     text = read_secret_text(reference, "webhook secret")
     try:
         key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
@@ -76,12 +76,12 @@ _MOST_ANSWER_BYTES = 1 << 14
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent.
+    """The message that is sent.
 
     Attributes:
-        id: the same at every attempt: who gets it twice drops it.
-        says: a sentence.
-        data: the same for machines.
+        id: the same at every attempt, so that a receiver can drop a repeated message.
+        says: the message as a sentence.
+        data: the message for programs.
     """
 
     id: str
@@ -90,12 +90,12 @@ class Message:
 
     @property
     def text(self) -> bytes:
-        """It for a program: the sentence, and the id in a line of its own."""
+        """The message for a program: the sentence, and the id in a line of its own."""
         return f"{self.says}\n{self.id}\n".encode()
 
     @property
     def json(self) -> bytes:
-        """It for a webhook, in ASCII."""
+        """The message for a webhook, in ASCII."""
         data = {"id": self.id, "says": self.says, **self.data}
         return json.dumps({"type": "hushcount.alert", "data": data}, allow_nan=False).encode()
 
@@ -113,7 +113,7 @@ class Undelivered(HushcountError):
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address that takes signed posts. Its path may be a secret and is shown nowhere."""
+    """An address that takes signed posts. Its path may be a secret, and is never shown."""
 
     site: Site
     path: str = field(repr=False)
@@ -131,15 +131,15 @@ class Webhook:
         except NoAnswer as error:
             raise Undelivered(str(error), down=True) from None
         if reply.status // 100 != 2:
-            why = ": it sends us elsewhere, which is not followed" if reply.status // 100 == 3 else ""
-            # What is wrong with one message may not be wrong with the next; a busy or broken receiver is.
+            why = ": redirects are not followed" if reply.status // 100 == 3 else ""
+            # A fault of one message may not concern the next message; a busy or broken receiver concerns all.
             down = reply.status // 100 == 5 or reply.status in (408, 429)
             raise Undelivered(f"{self.name} answered with status {reply.status}{why}", down=down)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of the operator's that reads a message from its input, and ends with status 0 if it took it."""
+    """A program of the operator that reads a message from its input, and ends with status 0 if it accepts it."""
 
     command: tuple[str, ...]
     directory: Path
@@ -169,11 +169,11 @@ class Program:
 
 
 Receiver: TypeAlias = Webhook | Program
-"""Who takes alerts; its name is without a secret."""
+"""A receiver of alerts; its name holds no secret."""
 
 
 def receiver_of(deployment: Deployment, part: AlertsPart) -> Receiver:
-    """Return who takes the alerts of a deployment; UsageError: the secret cannot be read, or there is no program."""
+    """Return the receiver of a deployment's alerts; raises UsageError if the secret or the program is missing."""
     if part.webhook is not None and part.secret is not None:
         return Webhook(*site_of(part.webhook), read_secret(str(deployment.key_source(part.secret))))
     name = part.command[0]
@@ -183,7 +183,7 @@ def receiver_of(deployment: Deployment, part: AlertsPart) -> Receiver:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it started."""
+    """End a program and all programs that it started."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

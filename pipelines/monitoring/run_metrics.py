@@ -1,4 +1,7 @@
-"""The metrics of each look of a run: of the look itself, and of the deployment; to a text file and an endpoint."""
+"""Write the metrics of each run, and of the deployment, to a text file and an endpoint.
+
+A look is one run, or one round of `hushcount run --watch`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _SECONDS = f"{PREFIX}hop_seconds"
 
 
 class Looks:
-    """Records the looks of one process, each with what is still true of those before."""
+    """Records the metrics of each look of one process, and keeps the values of earlier looks that still hold."""
 
     def __init__(self) -> None:
         self._known: Mapping[str, Metric] = {}
@@ -30,12 +33,12 @@ class Looks:
     def record(
         self, deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None, measures: bool = True
     ) -> None:
-        """Tell what a look found, and add to its problems that this failed; do nothing where nobody listens.
+        """Write the metrics of a look, and add failures to its problems; do nothing if metrics go nowhere.
 
         Args:
-            done: the look's report; a look that failed as a whole has its error among its problems.
-            logs: as the look has read them.
-            measures: whether to measure anew; otherwise its numbers are those of the look before.
+            done: the look's report; if the look failed as a whole, its error is among the problems.
+            logs: the logs, as the look has read them.
+            measures: whether to measure the deployment; otherwise its metrics are those of the look before.
         """
         part = deployment.file.metrics
         if part is None and not telemetry.is_on():
@@ -61,7 +64,7 @@ class Looks:
 
 @contextmanager
 def _contained(done: Done) -> Iterator[None]:
-    """Make a problem of whatever a block raises: the run was done and recorded, and must still say so."""
+    """Turn any exception of a block into a problem: the run was done and recorded, and must still report that."""
     try:
         yield
     except Exception as error:
@@ -74,7 +77,7 @@ def _measured(deployment: Deployment, logs: Logs, now: datetime, problems: list[
 
 
 def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric]:
-    """Return the families that have samples; each sample says whose it is, because one collector may read several."""
+    """Return the families with samples; each sample names its run, because one collector may read several runs."""
     part = deployment.file.metrics
     name = (None if part is None else part.run) or "+".join(deployment.file.parties)
     for family in families:
@@ -83,8 +86,8 @@ def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric
 
 
 def _of_look(done: Done, now: datetime, known: Mapping[str, Metric]) -> list[Metric]:
-    """Return what is said of the look itself, and of looks before: when one was good, and how long hops took."""
-    good = GaugeMetricFamily(_LAST_GOOD, "When hushcount run last looked and had no problem.")
+    """Return the metrics of the look itself, and of earlier looks: the last good look, and the times of hops."""
+    good = GaugeMetricFamily(_LAST_GOOD, "When hushcount run last ended without a problem.")
     if not done.problems:
         good.add_metric([], now.timestamp())
     took = {(name.partition("/")[0], name.rpartition(" ")[2]): each for name, each in done.seconds.items()}
@@ -96,6 +99,6 @@ def _of_look(done: Done, now: datetime, known: Mapping[str, Metric]) -> list[Met
     return [
         GaugeMetricFamily(f"{PREFIX}last_look_timestamp_seconds", "When hushcount run last looked.", now.timestamp()),
         known.get(_LAST_GOOD, good) if done.problems else good,
-        GaugeMetricFamily(f"{PREFIX}problems", "What the last look could not do.", len(done.problems)),
+        GaugeMetricFamily(f"{PREFIX}problems", "The number of problems of the last look.", len(done.problems)),
         hops,
     ]

@@ -1,4 +1,4 @@
-"""Send the metrics of a look by OpenTelemetry's protocol, under the names that they have in the text file.
+"""Send the metrics of a look by OpenTelemetry's protocol, under the same names as in the text file.
 
 OpenTelemetry's own variables switch it on: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_METRICS_ENDPOINT.
 """
@@ -21,7 +21,7 @@ def is_on() -> bool:
 
 
 def send(families: Sequence[Metric]) -> None:
-    """Send metrics once; what the endpoint does not take is logged by OpenTelemetry.
+    """Send metrics once; OpenTelemetry logs a failure of the endpoint.
 
     Raises:
         UsageError: OpenTelemetry is not installed.

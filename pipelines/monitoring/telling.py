@@ -1,4 +1,4 @@
-"""At the end of a run: tell what changed, and put into the log that it was told."""
+"""At the end of a run, send alerts about changes, and put an entry for each alert into the log."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pipelines.schedule.done import Done
 
 
 def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None = None) -> None:
-    """Tell what changed in the newest window of each campaign, and add to the report of the run what failed.
+    """Send the changes in the newest window of each campaign, and add failures to the report of the run.
 
-    What reached nobody is told by a later run, as long as that window is the newest. Without [alerts] nothing is told,
-    nor of a campaign that the run stopped: its log must get no entry. After a receiver did not answer, nothing more is
-    sent in this run.
+    An alert that reached nobody is sent by a later run, as long as its window is the newest. Nothing is sent without
+    [alerts], and nothing about a campaign that the run stopped, because its log must get no entry. If the receiver does
+    not answer, nothing more is sent in this run.
 
     Args:
-        logs: as the run has read them.
+        logs: the logs, as the run has read them.
     """
     part, moment = deployment.file.alerts, now or MACHINE.now()
     if part is None:
@@ -41,7 +41,7 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
         receiver = receiver_of(deployment, part)
         campaigns, _ = read_published(deployment.campaigns)
     except Exception as error:
-        # Whatever it is: the run was done and recorded, and must still say so.
+        # Any exception: the run was done and recorded, and must still report that.
         done.problems.append(f"alerts: {told(error)}")
     for epochs in campaigns:
         if epochs.campaign in done.stopped:
@@ -53,7 +53,7 @@ def tell(deployment: Deployment, done: Done, *, logs: Logs, now: datetime | None
             if error.down:
                 return
         except Exception as error:
-            # Whatever it is: the alerts of other campaigns are more urgent than its cause.
+            # Any exception: the alerts of other campaigns must still be sent.
             done.problems.append(f"{epochs.campaign}: no alert can be given: {told(error)}")
 
 
@@ -65,20 +65,20 @@ def _tell(
     alert = alert_of(source, part, log.read().told)
     if alert is not None:
         receiver.send(alert.message)
-        # A run that is killed here sends the same again.
+        # If a run is killed here, the next run sends the same alert again.
         log.decide(partial(_unless_told, alert.told), now)
 
 
 def _unless_told(told: Told, fold: Fold) -> Told | None:
-    """Return what the log lacks; None: another run has told it."""
+    """Return the entry if the log lacks it; None if another run has told these changes."""
     return None if told.up.items() <= fold.told.get(told.window, {}).items() else told
 
 
 def check(deployment: Deployment, *, sends: bool = False) -> list[Finding]:
-    """Say whether alerts can be sent, by what is on this machine, or by a test that is sent.
+    """Check whether alerts can be sent, by the settings on this machine or by sending a test.
 
     Raises:
-        UsageError: a test is to be sent, and there is no [alerts].
+        UsageError: a test is wanted, and there is no table [alerts].
     """
     part = deployment.file.alerts
     if part is None:

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from hushcount.formats.whole_files import write_over
 
 _MODE = 0o644
-"""Who collects text files is another user than a run; they hold names of campaigns and numbers, and no secret."""
+"""The collector of text files runs as another user. The files hold names of campaigns and numbers, and no secret."""
 _MOST_BYTES = 1 << 24
 
 
@@ -26,14 +26,14 @@ class _Fixed(Collector):
 
 
 def write(path: Path, families: Sequence[Metric]) -> None:
-    """Write metrics, or replace those of the file in one step; OSError leaves the old file as it was."""
+    """Write metrics, or replace the file in one step; if that raises OSError, the old file stays as it was."""
     registry = CollectorRegistry()
     registry.register(_Fixed(families))
     write_over(path, generate_latest(registry), _MODE)
 
 
 def read(path: Path) -> dict[str, Metric]:
-    """Return the metrics of a file by name; none if there is no such file, or it holds something else."""
+    """Return the metrics of a file by name; empty if there is no such file, or if it is in another format."""
     try:
         with path.open("rb") as stream:
             text = stream.read(_MOST_BYTES).decode()

@@ -1,1 +1,1 @@
-"""A job that stays up: a run puts orders, and the job carries them out. It decides nothing (docs/adr/0044)."""
+"""A job that stays up: a run puts orders, and the job carries them out. The job decides nothing (docs/adr/0044)."""

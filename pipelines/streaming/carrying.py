@@ -1,4 +1,4 @@
-"""What carries out the batches of orders. Workers load this module, and have one party's packages."""
+"""The transform that carries out the batches of orders. Workers load this module; they have one party's packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.streaming.order_book import Batch, OrderBook
 
 
 class CarryOut(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
-    """Batches of a party's orders in, each at the time of its number; those with these steps are carried out."""
+    """Takes the batches of a party's orders, each at the time of its number, and carries out those with these steps."""
 
     def __init__(self, steps: Steps, book: OrderBook, places: int) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class CarryOut(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no t
         steps, where = self._steps, self._where
         mine = batches | "its own" >> beam.Filter(_is_of, steps.digest) | "a window each" >> beam.WindowInto(apart())
         files = {name: mine | f"files of {name}" >> beam.FlatMap(_files, name) for name in steps.inputs}
-        # So that a batch without a record has counts, too.
+        # A batch without a record has counts, too.
         none = mine | "its number" >> beam.ParDo(OfOrder()) | "nothing yet" >> beam.Map(_nothing)
         counts = (steps.add(files, where), where.written(none, "order")) | "all of it" >> beam.Flatten()
         return counts | "counts" >> WriteCounts(where.folder())
@@ -42,7 +42,7 @@ def _nothing(element: tuple[int, Batch]) -> tuple[int, int]:
 
 
 def _files(batch: Batch, name: str) -> Iterator[BlockFile]:
-    """Yield the files of an input. What cannot be read is left out: the run refuses the batch for it, and no other."""
+    """Yield the files of an input, except unreadable ones: for those the run refuses this batch, and no other batch."""
     for path, blocks in batch[1].get(name, ()):
         with suppress(HushcountError, OSError):
             yield BlockFile(path, header_of(path), blocks)

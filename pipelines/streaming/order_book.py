@@ -1,7 +1,7 @@
-"""The orders of a party: `orders/PARTY/0000000001.json` and so on. A run puts them, a stream reads them.
+"""The orders of a party: `orders/PARTY/0000000001.json` and so on. A run puts them, a streaming job reads them.
 
-Each number is used once: to an engine the time of an order is over when the next one is read. So the newest order that
-was removed leaves `0000000001.done` behind.
+Each number is used once, because an engine takes the time of an order as over when the next order is read. So the
+newest removed order leaves a file `0000000001.done`, which keeps its number.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pipelines.files.orders import MOST_TOGETHER, Order
 from pipelines.outputs.counts import Count
 
 if TYPE_CHECKING:
-    # Workers load this module, and not what a deployment is.
+    # Workers load this module, but not the deployment's settings.
     from pipelines.deployment.settings import Deployment, Party
 
 MOST_NUMBER = 10**10 - 1
 Batch: TypeAlias = "tuple[str, Mapping[str, Sequence[tuple[str, int]]]]"
-"""Digest of what is to be done; and the files of each input."""
+"""Digest of the steps to carry out, and the files of each input."""
 _NUMBERED = re.compile(r"([0-9]{10})\.(json|done)")
 _NAME = r"[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,254}"
 _Below = Annotated[str, text_of(rf"^{_NAME}(/{_NAME}){{0,15}}$", "must be a path of names that begin with no dot")]
@@ -37,12 +37,12 @@ _Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class BatchPart(Part):
-    """What is to be done for one batch.
+    """The order for one batch.
 
     Attributes:
-        directory: to write to, below `attempts/PARTY`; no other order names it.
-        draw, reports: as of `Order`.
-        files: paths of each input, each with how many whole blocks it has.
+        directory: the directory to write to, below `attempts/PARTY`; no other order names it.
+        draw, reports: as in `Order`.
+        files: the paths of each input, each with its number of whole blocks.
     """
 
     directory: _Below
@@ -52,11 +52,11 @@ class BatchPart(Part):
 
 
 class OrderFile(Part):
-    """Batches of a campaign file that wait for the same hop, as they are written.
+    """An order: batches of a campaign file that wait for the same hop.
 
     Attributes:
-        stream: id of the one that is to carry it out: of two that do, each would write half of a batch.
-        steps: digest of what is to be done.
+        stream: id of the streaming job for this order. If two jobs carried it out, each would write half of a batch.
+        steps: digest of the steps to carry out.
     """
 
     format: Literal[1]
@@ -70,11 +70,11 @@ class OrderFile(Part):
 
 @dataclass(frozen=True)
 class OrderBook:
-    """The orders of one party; called with a number, what a graph is told of that batch.
+    """The orders of one party. A call with a batch's number returns the `Order` for the graph.
 
     Attributes:
-        folder: where they lie.
-        attempts: where their batches are written.
+        folder: the folder of the orders.
+        attempts: the folder that their batches are written to.
     """
 
     folder: str
@@ -87,7 +87,7 @@ class OrderBook:
 
     @property
     def lease(self) -> str:
-        """The lease of the stream that is at work."""
+        """The lease of the streaming job that is at work."""
         return storage.join(self.folder, "stream.lease.json")
 
     def __call__(self, number: int) -> Order | None:
@@ -98,11 +98,11 @@ class OrderBook:
         return Order(storage.join(self.attempts, batch.directory), bytes.fromhex(batch.draw), batch.reports)
 
     def read(self, number: int) -> OrderFile | None:
-        """Return an order; None: there is none. FormatError: it is damaged."""
+        """Return an order, or None if there is no such order; raises FormatError if it is damaged."""
         return _read(self._path(number))
 
     def put(self, make: Callable[[], OrderFile]) -> tuple[int, OrderFile] | None:
-        """Put an order, which `make` makes, under a number that was never used; None: it is too long."""
+        """Put the order that `make` returns under a number that was never used; None if the order is too long."""
         while True:
             number, order = self._newest() + 1, make()
             if len(data := order.model_dump_json(exclude_defaults=True).encode()) > LISTING_BYTES:
@@ -110,11 +110,11 @@ class OrderBook:
             if storage.put_absent(self._path(number), data):
                 if self._newest(number) < number:
                     return number, order
-                # Whoever was slow may have taken a number that was used and removed meanwhile.
+                # A slow writer may have taken a number that was used and removed meanwhile.
                 self.close(number)
 
     def close(self, number: int) -> None:
-        """Remove an order; nobody takes its number again."""
+        """Remove an order; its number is not used again."""
         storage.put_absent(self._path(number, "done"), b"\n")
         storage.remove(self._path(number))
         for one, kind in self._numbers():
@@ -122,18 +122,18 @@ class OrderBook:
                 storage.remove(self._path(one, kind))
 
     def clear(self) -> None:
-        """Remove all orders: they were for a stream that is no longer at work."""
+        """Remove all orders: they were for a streaming job that is no longer at work."""
         for number, kind in self._numbers():
             if kind == "json":
                 self.close(number)
 
     def next_from(self, number: int) -> int:
-        """Return the first number from this one on that an order has, or the next one will have."""
+        """Return the first number, from this one on, of an existing order or else of the next new order."""
         there = [one for one, kind in self._numbers() if kind == "json" and one >= number]
         return min(there, default=max(number, self._newest() + 1))
 
     def _newest(self, but: int = 0) -> int:
-        """Return the newest number, not looking at one of the orders; 0: there is none."""
+        """Return the newest number, ignoring the order with number `but`; 0 if there is no number."""
         return max((number for number, kind in self._numbers() if (number, kind) != (but, "json")), default=0)
 
     def _numbers(self) -> list[tuple[int, str]]:
@@ -149,5 +149,5 @@ def _read(path: str) -> OrderFile | None:
     return None if data is None else parse_model(OrderFile, data, path)
 
 
-# What was read stays true: no order is changed, and none comes back.
+# A cached order stays valid: no order is changed, and no removed order comes back.
 _kept = lru_cache(maxsize=8)(_read)

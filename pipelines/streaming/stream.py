@@ -1,6 +1,6 @@
-"""The job of a stream: for each party here a source of orders, and the steps of each hop of each campaign file.
+"""The streaming job: for each party here a source of orders, and the steps of each hop of each campaign file.
 
-These steps are known before there is a batch.
+These steps are fixed before any batch exists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _shuffle(_: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _release(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
-    # The shuffler has no package of keys.
+    # The shuffler is installed without the package `keys`.
     from keys.directories import campaign_key
     from pipelines.jobs.discover import release_steps
 
@@ -63,7 +63,7 @@ def _analyze(deployment: Deployment, campaign: Campaign) -> Iterator[Steps]:
 
 
 def _senders(deployment: Deployment) -> Iterator[Senders]:
-    """Yield the senders of a batch whose segments all came in time: of others, rule and noise may be others."""
+    """Yield the senders of a batch with no late segment; batches with late segments may have other rules and noise."""
     for allotments in sorted({1, len(deployment.file.collectors) or 1}):
         yield Senders("client-token", allotments, allotments)
 
@@ -74,17 +74,17 @@ KNOWN_STEPS: Mapping[str, Callable[[Deployment, Campaign], Iterator[Steps]]] = {
     "discover": _discover,
     "analyze": _analyze,
 }
-"""By hop. They raise HushcountError if a key is not here, or the steps follow from what is found in a batch."""
+"""Steps by hop. A function raises HushcountError if a key is missing, or if the steps depend on a batch's content."""
 
 
 Carried: TypeAlias = Mapping[Party, Mapping[str, Steps]]
-"""What a stream carries out for each party; each has a name, of its part of the graph."""
+"""The steps that a streaming job carries out for each party, by the name of their part of the graph."""
 
 
 def carried_by(deployment: Deployment) -> tuple[Carried, list[str]]:
-    """Return what a stream carries out: all hops here, of all campaign files that are there now.
+    """Return the steps that a streaming job carries out: all hops here, of all present campaign files.
 
-    The second is a sentence for each that is left to the run.
+    Return also a sentence for each hop that is left to the run.
     """
     campaigns, faults = read_epochs(deployment.campaigns)
     left = [f"{campaign}: {fault}" for campaign, fault in faults.items()]
@@ -103,15 +103,15 @@ def carried_by(deployment: Deployment) -> tuple[Carried, list[str]]:
 def stream(
     deployment: Deployment, carried: Carried, *, every: float = 2.0, places: int = 16, patience: Patience | None = None
 ) -> None:
-    """Carry out what the runs of a deployment order, until it is stopped.
+    """Carry out the orders of a deployment's runs, until the process is stopped.
 
     Args:
-        every: seconds between two looks for an order.
-        places: over how many places the records of a batch are spread.
+        every: seconds between two checks for an order.
+        places: number of places over which the records of a batch are spread.
 
     Raises:
-        UsageError: the engine gives no result before its input ends, another stream is at work for a party here, or
-            there are too many kinds of jobs.
+        UsageError: the engine gives no result before its input ends, another streaming job is at work for a party here,
+            or there are too many kinds of jobs.
         StorageError: the job failed.
     """
     engine = Engine(deployment.file.engine.runner, deployment.file.engine.options)
@@ -139,5 +139,5 @@ def stream(
 
 def _busy(path: str) -> UsageError:
     return UsageError(
-        f"another stream is at work, by its lease {path}: stop it first; whoever knows that none is may delete the file"
+        f"another stream is at work, by its lease {path}: stop it first, or delete the file if you know that none is"
     )

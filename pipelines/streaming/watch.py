@@ -1,4 +1,4 @@
-"""The source of a stream: it looks for the next order by its name, again and again. Its state is the next number."""
+"""The source of a streaming job: it checks again and again for the next order. Its state is that order's number."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pipelines.files.orders import MOST_TOGETHER
 from pipelines.streaming.order_book import MOST_NUMBER, OrderBook
 
 _LISTED_EVERY = 30
-"""Looks after which a worker lists the orders: one that is waited for may have been removed."""
+"""Checks after which a worker lists the orders, because the order that it waits for may have been removed."""
 _MOST_MISSED = 3
-"""Listings at which the lease is another stream's, or gone, until the job ends: nobody orders anything of it."""
+"""Listings with a lost lease, or with another job's lease, after which the job ends: no run orders anything from it."""
 
 
 class _Tracker(OffsetRestrictionTracker):  # type: ignore[misc]  # apache_beam ships no types
-    """The numbers that are left. They are given on as a whole, never shared."""
+    """The remaining numbers of orders. The range moves to another worker as a whole, and is never split."""
 
     def try_split(self, fraction_of_remainder: float) -> tuple[OffsetRange, OffsetRange] | None:
         return None if fraction_of_remainder else super().try_split(0.0)
@@ -50,15 +50,15 @@ _WATERMARK = beam.DoFn.WatermarkEstimatorParam(ManualWatermarkEstimator.default_
 
 
 class WatchOrders(beam.DoFn):
-    """The orders of a party in, the batches of each order out, at the times of their numbers.
+    """Takes the orders of a party, and yields the batches of each order at the times of their numbers.
 
-    Once an order is out the watermark passes the last number that a batch of it can have.
+    After an order, the watermark passes the last number that a batch of the order can have.
 
-    It ends once the command that started it is gone: an engine may not notice that.
+    The source ends once the command that started the job is gone, because an engine may not notice that.
 
     Args:
-        stream: id of this one: orders for others are passed over, and so are damaged ones.
-        every: seconds between two looks.
+        stream: id of this job. Orders for other jobs and damaged orders are skipped.
+        every: seconds between two checks.
     """
 
     def __init__(self, stream: str, every: float) -> None:
@@ -71,7 +71,7 @@ class WatchOrders(beam.DoFn):
     def process(
         self, book: OrderBook, tracker: _Tracker = _NUMBERS, watermark: ManualWatermarkEstimator = _WATERMARK
     ) -> Iterator[TimestampedValue]:
-        # Flink goes on long before the time that it was asked for.
+        # Flink resumes long before the requested time.
         time.sleep(max(0.0, self._due - MACHINE.steady()))
         self._looks += 1
         number = tracker.current_restriction().start

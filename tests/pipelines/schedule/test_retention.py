@@ -146,7 +146,7 @@ def test_what_is_lost_or_too_late_goes_and_what_is_restored_in_time_counts(tmp_p
     assert "put aside" in site.run(3.1).problems[0]
     (lost,) = collect(site.store, site.campaign, values(100), day=4)
     aside = lost.rename(lost.with_suffix(".aside"))
-    assert "is missing: it was put aside" in site.run(5.1).problems[0]
+    assert "is missing: the segment was put aside" in site.run(5.1).problems[0]
     aside.rename(lost)
     collect(site.store, site.campaign, values(60), day=5)
     assert site.run(6.1).problems == []

@@ -328,7 +328,7 @@ def test_a_damaged_segment_is_put_aside_and_the_rest_goes_on(site: Site) -> None
     bad.write_bytes(data)
     finished = site.run(1.1)
     assert finished.hops
-    assert "fails its digest: it was put aside" in finished.problems[0]
+    assert "fails its digest: the segment was put aside" in finished.problems[0]
     assert site.result(0)["received"] == 100
     run_of_status = refused("status", "--config", site.config, status=1, says=["1 difference"])
     assert str(bad) in run_of_status.out
