@@ -1,1 +1,1 @@
-"""What a stage costs beside its limit: the cryptography of the same run (docs/adr/0012)."""
+"""Measure the cost of each stage beside its limit, the cryptography alone in the same run (docs/adr/0012)."""

@@ -1,7 +1,7 @@
 """Measure stages, each in its own process: `python -m benchmarks shuffle analyze --reports 500000` in a checkout.
 
-It keeps what results.json in --out holds, and measures the rest and the stages that it is given. `make bench` writes
-RESULTS.md.
+Measurements in results.json of --out are kept; stages that are missing there, or named here, are measured. `make bench`
+writes RESULTS.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANGES = {"reports": (1000, 10**8), "repeats": (1, 1000)}
 
 
 def main(arguments: list[str]) -> int:
-    """Measure, print a table, and return the exit status: 1 if a stage is beyond its gate.
+    """Measure, print a table, and return the exit status: 1 if a stage takes longer than its gate allows.
 
     Raises:
         UsageError: an unknown stage, a number out of range, or a directory that cannot be written.
@@ -67,12 +67,12 @@ def main(arguments: list[str]) -> int:
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", allow_abbrev=False)
-    parser.add_argument("stages", nargs="*", help="all if none is named; a wrong name lists them")
-    parser.add_argument("--reports", type=int, help="reports of each run; by stage if left out")
+    parser.add_argument("stages", nargs="*", help="stages to measure, by default all; an unknown name lists them")
+    parser.add_argument("--reports", type=int, help="reports of each run; by default each stage has its own number")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each stage (3)")
     parser.add_argument("--growth", action="store_true", help="also measure how cost grows; takes 15 minutes")
-    parser.add_argument("--peers", action="store_true", help="also other libraries, in a temporary environment")
-    parser.add_argument("--gate", action="store_true", help="only the gated stages, once; status 1 beyond a gate")
+    parser.add_argument("--peers", action="store_true", help="also measure other libraries, in a temporary environment")
+    parser.add_argument("--gate", action="store_true", help="only gated stages, once; status 1 if one is too slow")
     parser.add_argument("--out", type=Path, help="directory for RESULTS.md, its plot and results.json")
     parser.add_argument("--overwrite", action="store_true", help="measure everything again")
     asked = parser.parse_args(arguments)
@@ -116,7 +116,7 @@ def _table(measured: dict[str, Figures]) -> str:
 
 
 def _keep(out: Path | None, record: Record) -> None:
-    """Write what was measured so far, and its page."""
+    """Write the measurements so far, and their page."""
     if out is None:
         return
     write_record(out, record)

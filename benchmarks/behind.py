@@ -1,6 +1,6 @@
-"""What a run costs that is behind: windows of ten minutes that wait, `python -m benchmarks.behind --windows 1000`.
+"""The cost of a run with many waiting windows of ten minutes: `python -m benchmarks.behind --windows 1000`.
 
-The limit that it is measured against is a run that takes each window through graphs of its own, on a few of them.
+For comparison, a run with fewer windows takes each window through graphs of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_deployment(folder: Path, grace: str) -> Deployment:
 
 
 def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: int) -> None:
-    """Leave what a collector would that received so many reports in each window."""
+    """Write the files of a collector that received so many reports in each window."""
     client = ManyClients(campaign)
     rows = np.zeros(reports, dtype=envelope_dtype(campaign.sealed_bytes("reports")))
     for number in range(windows):
@@ -72,7 +72,7 @@ def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: i
 
 
 def catch_up(windows: int, reports: int, grace: str) -> float:
-    """Return the CPU seconds a window of a run that is so many windows behind."""
+    """Return the CPU seconds for each window of a run that is so many windows behind."""
     with tempfile.TemporaryDirectory(prefix="hushcount-behind-") as made:
         deployment = make_deployment(Path(made), grace)
         collect(deployment, Campaign.read(deployment.campaigns / "words" / "epoch-000001.json"), windows, reports)
@@ -86,12 +86,12 @@ def catch_up(windows: int, reports: int, grace: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--windows", type=int, default=1000)
-    parser.add_argument("--reports", type=int, default=100, help="of a window")
+    parser.add_argument("--reports", type=int, default=100, help="reports of each window")
     asked = parser.parse_args()
-    # Windows close together within a grace.
+    # Windows within one grace close together, and share graphs.
     alone = catch_up(min(asked.windows, 20), asked.reports, "10m")
     shared = catch_up(asked.windows, asked.reports, "1d")
-    sys.stdout.write(f"{shared:.3f} CPU seconds a window, {alone:.3f} with graphs of its own\n")
+    sys.stdout.write(f"{shared:.3f} CPU seconds for each window, {alone:.3f} if each window has its own graphs\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How often 95 % intervals of sums hold the truth: python -m benchmarks.calibration.
 
-For every mechanism that `hushcount plan` recommends: the same clients answer again and again, and each collection gives
-an interval for a sum of 1, of 100 and of all listed items. The table says how many of them hold the truth.
+For every mechanism that `hushcount plan` recommends, the same clients answer again and again. Each collection gives an
+interval for a sum of 1, of 100 and of all listed items. The table shows the share of intervals that hold the truth.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from hushcount.oracles.tally import Tally
 
 CONFIDENCE = 0.95
 RUNS = 5300
-"""Intervals of each sum: a coverage of 95 % is measured as 93.5 to 96.5 %, but with probability 1e-6."""
+"""Intervals of each sum: a true coverage of 95 % is measured outside 93.5 to 96.5 % with probability 1e-6."""
 _REPORTS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A mechanism, where `hushcount plan` recommends it, and how many clients answer.
+    """A mechanism with parameters for which `hushcount plan` recommends it, and the number of clients.
 
     Attributes:
-        domain: d, the number of items, "other" included; None for an open domain, in which 300 items are asked for.
-        reports: n, enough for a thousand expected supports of each item: with few, whole numbers leave room.
-        drawn: whether what reports add up to is drawn from its own law, instead of the reports.
+        domain: d, the number of items, "other" included; None for an open domain, of which 300 items are estimated.
+        reports: n, enough for a thousand expected supports of each item: few supports are too discrete for 95 %.
+        drawn: whether the tally is drawn from its own law, without making reports.
     """
 
     mechanism: str
@@ -49,7 +49,7 @@ class Setting:
         return f"{self.mechanism}-{self.epsilon:g}-{self.domain or 'open'}"
 
     def build(self) -> Mechanism:
-        """Return the mechanism as it is planned."""
+        """Return the mechanism with the planned parameters."""
         parameters = plan(self.mechanism, self.epsilon, self.domain, {}, Objective(self.objective), ANY_SEED)
         return build(self.mechanism, self.epsilon, self.domain, parameters)
 
@@ -71,13 +71,13 @@ SETTINGS = (
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """What came out of all runs, for sums of these many items.
+    """The estimates of all runs, for the sum of each group.
 
     Attributes:
-        sizes: int64[g], items of each group.
-        held: int64[g], how many clients hold an item of it.
+        sizes: int64[g], number of items in each group.
+        held: int64[g], number of clients that hold an item of the group.
         count, error, low, high: float64[runs, g].
-        summed_error: float64[g], the exact errors of the items added in squares, which is no error of their sum.
+        summed_error: float64[g], square root of the items' summed exact variances, which is not the sum's error.
     """
 
     sizes: IntArray
@@ -89,20 +89,20 @@ class Coverage:
     summed_error: FloatArray
 
     def hits(self, factor: float = 1.0) -> BoolArray:
-        """Return bool[runs, g]: which intervals hold the truth; with a factor, those of a wrong law."""
+        """Return bool[runs, g]: which intervals hold the truth; with another factor, intervals of a wrong law."""
         low = self.count - factor * (self.count - self.low)
         high = self.count + factor * (self.high - self.count)
         found: BoolArray = (low <= self.held) & (self.held <= high)
         return found
 
     def hits_of_summed_errors(self) -> BoolArray:
-        """Return bool[runs, g]: the same of errors added in squares."""
+        """Return bool[runs, g]: the same for intervals from `summed_error`."""
         found: BoolArray = np.abs(self.count - self.held) <= 1.959964 * self.summed_error
         return found
 
 
 def population(setting: Setting) -> tuple[UInt64Array, IntArray]:
-    """Return the items that are asked for and how many clients hold each: shares as 1/rank, a fifth hold "other"."""
+    """Return the items and the number of clients that hold each: shares fall as 1/rank, and a fifth holds "other"."""
     size = setting.domain or 301
     items = np.arange(size, dtype=np.uint64)
     if setting.domain is None:
@@ -110,7 +110,7 @@ def population(setting: Setting) -> tuple[UInt64Array, IntArray]:
 
         items = fingerprints(f"item {number}" for number in range(size))
     weights = 1.0 / np.arange(1, size)
-    # Ranks at random places: sums are of any items.
+    # Ranks are at random places, so that sums have items of any rank.
     weights = np.append(np.random.default_rng(7).permutation(weights / weights.sum() * 0.8), 0.2)
     held = np.floor(weights * setting.reports).astype(np.int64)
     held[-1] += setting.reports - held.sum()
@@ -118,13 +118,13 @@ def population(setting: Setting) -> tuple[UInt64Array, IntArray]:
 
 
 def groups_of(items: UInt64Array) -> list[UInt64Array]:
-    """Return 1, 100 and all of the listed items, all but the last."""
+    """Return groups of 1, of 100 and of all listed items; the last item, "other", is not listed."""
     chosen = np.random.default_rng(8).permutation(items[:-1])
     return [chosen[:1], chosen[:100], items[:-1]]
 
 
 def cover(setting: Setting, runs: int, seed: int = 1) -> Coverage:
-    """Collect so many times, and return the intervals of all sums."""
+    """Simulate `runs` collections, and return the intervals of all sums."""
     mechanism, (items, held) = setting.build(), population(setting)
     groups = groups_of(items)
     found = []
@@ -138,7 +138,7 @@ def cover(setting: Setting, runs: int, seed: int = 1) -> Coverage:
 
 
 def tallies(setting: Setting, mechanism: Mechanism, items: UInt64Array, held: IntArray, seed: int) -> Iterator[Tally]:
-    """Yield the tallies of one collection after the other."""
+    """Yield the tally of each simulated collection."""
     n, words = setting.reports, SeededWords(seed, 0)
     if setting.drawn:
         draw = drawn_cells if setting.mechanism == "grr" else drawn_sums
@@ -155,10 +155,10 @@ def tallies(setting: Setting, mechanism: Mechanism, items: UInt64Array, held: In
 
 
 def drawn_cells(mechanism: Mechanism, items: UInt64Array, held: IntArray, seed: int) -> Iterator[Tally]:
-    """Yield tallies of randomised response: its clients' cells are kept, or uniform over all others."""
+    """Yield tallies of randomised response: a client's cell is kept, or replaced by a uniform other cell."""
     random, d = np.random.default_rng(seed), len(items)
     p = mechanism.responder.p
-    # As a draw from all cells with probability d/(d-1) (1-p), which keeps some too.
+    # The same law: with probability d/(d-1) (1-p), draw from all cells, the client's own cell included.
     stay = 1.0 - (1.0 - p) * d / (d - 1.0)
     while True:
         kept = random.binomial(held, stay)
@@ -167,11 +167,11 @@ def drawn_cells(mechanism: Mechanism, items: UInt64Array, held: IntArray, seed: 
 
 
 def drawn_sums(mechanism: Mechanism, items: UInt64Array, held: IntArray, seed: int) -> Iterator[Tally]:
-    """Yield tallies of subset selection in which the sums of the groups of `groups_of` are right, and no item else.
+    """Yield tallies of subset selection with right sums for the groups of `groups_of`, but wrong counts of items.
 
-    The items fall into four kinds: the first group's, the rest of the second, of the third, and "other". How many
-    cells of each kind a report supports is hypergeometric, given whether it supports the client's own. The count of a
-    kind is that of its first item.
+    The items fall into four kinds: the first group, the rest of the second, the rest of the third, and "other". Given
+    whether a report supports the client's own cell, its number of supported cells of each kind is hypergeometric. The
+    first item of a kind gets the count of the whole kind.
     """
     random, responder = np.random.default_rng(seed), mechanism.responder
     if not isinstance(responder, Subset):
@@ -194,7 +194,7 @@ def drawn_sums(mechanism: Mechanism, items: UInt64Array, held: IntArray, seed: i
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table, of all settings or of those that are named."""
+    """Print the table of all settings, or of the named ones."""
     print("| mechanism | epsilon | items | reports | sum of | coverage | errors added in squares |")
     print("|---|---|---|---|---|---|---|")
     for setting in SETTINGS:

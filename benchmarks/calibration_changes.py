@@ -1,8 +1,8 @@
-"""How often comparisons say what they must: null changes found, intervals that hold, false discoveries, power.
+"""How often comparisons are right: false alarms without a change, coverage of intervals, false discoveries, power.
 
     python -m benchmarks.calibration_changes [--runs 200]
 
-Clients of each window are drawn afresh from the shares of a scene, encode with the real mechanism, and are tallied.
+For each window, clients are drawn from the shares of a scene; the real mechanism encodes and tallies their values.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _KEY = PrivateKey(bytes(range(32)))
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Two windows: an oracle, who holds what in each, and the groups that are compared.
+    """Two windows: an oracle, the shares of items in each window, and the groups that are compared.
 
     Attributes:
-        label: of the row.
+        label: of the table's row.
         oracle, epsilon: of the mechanism; `parameters` as planned if empty, without a pool's seed.
         before, after: float64[d], shares of the items; without `after` nothing changes.
-        reports: of each window.
+        reports: number of reports in each window.
         seeds: of a pool: "same" for both windows, or "other".
-        size: items of each group beside the single ones; 0: no groups.
+        size: number of items in each group, beside the groups of single items; 0: no larger groups.
     """
 
     label: str
@@ -73,7 +73,7 @@ class Scene:
 
     @cached_property
     def planned(self) -> Parameters:
-        """The mechanism's parameters, with some seed where it needs one."""
+        """The mechanism's parameters, with an arbitrary seed if it needs one."""
         return self.parameters or plan(self.oracle, self.epsilon, self._domain, {}, Objective(), ANY_SEED)
 
     @cached_property
@@ -96,7 +96,7 @@ class Scene:
         return before, after
 
     def campaign(self, seed: str) -> Campaign:
-        """Return a campaign with a pool's functions of this seed, if it has a pool."""
+        """Return a campaign; if its mechanism has a pool, the seed decides the pool's functions."""
         begin = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=1)
         key = {"id": _KEY.id, "key": _KEY.public_key.hex(), "not_before": begin.isoformat()}
         listed = {"path": "items.txt", "items": len(self.before), "digest": self.dictionary.digest}
@@ -115,14 +115,14 @@ class Scene:
 
     @cached_property
     def _folder(self) -> TemporaryDirectory[str]:
-        """Where the dictionary is."""
+        """The folder of the dictionary."""
         folder = TemporaryDirectory()
         text = "".join(f"{item}\n" for item in self.dictionary.items)
         (Path(folder.name) / "items.txt").write_text(text, encoding="utf-8")
         return folder
 
     def counted(self, campaign: Campaign, side: int, run: int) -> Counted:
-        """Return one window of a run: its clients drawn, encoded and tallied."""
+        """Return one window of a run: draw its clients, then encode and tally their values."""
         drawn = np.random.default_rng([run, side]).multinomial(self.reports[side], self.shares[side])
         mechanism, dictionary = campaign.require_frequency(), None if self._pooled else self.dictionary
         items = items_of(mechanism, dictionary, self.dictionary.items)
@@ -130,12 +130,12 @@ class Scene:
         counts = mechanism.new_tally(columns)
         mechanism.accumulate(counts, mechanism.encode(np.repeat(items, drawn), SeededWords(side, run)), columns)
         result = Counted(campaign, Tally(counts, self.reports[side], columns), f"window {side}")
-        # Not read for each window again.
+        # Set here, so that no window reads the dictionary again.
         result.__dict__["dictionary"] = dictionary
         return result
 
     def sides(self, run: int) -> tuple[Counted, Counted]:
-        """Return both windows of a run; a pool's functions are drawn anew in each."""
+        """Return both windows of a run; every run draws new functions of a pool."""
         first = self.campaign(fresh_functions(0, 2 * run))
         second = first if self.seeds == "same" else self.campaign(fresh_functions(0, 2 * run + 1))
         return self.counted(first, 0, run), self.counted(second, 1, run)
@@ -151,14 +151,16 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What comparisons said in many runs; arrays [runs, groups].
+    """The results of comparisons in many runs; arrays [runs, groups].
 
     Attributes:
-        p: p-values; `adjusted` those of the list.
-        holds: whether the interval of the difference holds the truth; `ratio_holds` that of the ratio.
+        p: p-values of single tests.
+        adjusted: p-values that are adjusted for the whole list.
+        holds: whether the interval of the difference holds the truth.
+        ratio_holds: whether the interval of the ratio holds the truth.
         deviations: of the difference from the truth, in standard errors.
-        single: bool[groups]: which are items.
-        exact: the share of p-values by Fisher's test.
+        single: bool[groups]: which groups are single items.
+        exact: the share of p-values that are from Fisher's test.
     """
 
     p: FloatArray
@@ -205,7 +207,7 @@ def zipf(items: int) -> FloatArray:
 
 
 def changed(shares: FloatArray, items: int, ratio: float) -> FloatArray:
-    """Return shares in which of so many items the last half rose by this ratio, and the others fell by as much."""
+    """Change the last `items` shares: of these the second half rises by this ratio, and the first falls by as much."""
     found, half = shares.copy(), items // 2
     found[-half:] *= ratio
     found[-items:-half] *= 2.0 - ratio
@@ -224,23 +226,23 @@ NULL = (
     Scene("gcms, one seed", "gcms", 1.5, zipf(MANY), (4000, 4000), parameters=POOL, size=100),
     Scene("gcms, two seeds", "gcms", 1.5, zipf(MANY), (4000, 4000), parameters=POOL, seeds="other", size=100),
 )
-"""Nothing changes."""
+"""Scenes in which nothing changes."""
 EVEN = np.full(100, 0.01)
 LISTED = Scene("ss, 20 of 100", "ss", 3.0, EVEN, (40_000, 40_000), after=changed(EVEN, 20, 1.75))
-"""A list of which a fifth changed."""
+"""A list in which a fifth of the items changes."""
 
 
 def false_discoveries(scene: Scene, answers: Answers) -> FloatArray:
-    """Return float64[runs]: the share of what was found at ALPHA in a list that did not change."""
+    """Return float64[runs]: among the changes that are significant at ALPHA, the share of items that did not change."""
     still = np.abs(scene.truth[1] - scene.truth[0]) < 1e-12
     found = answers.adjusted <= ALPHA
     return (found & still).sum(axis=1) / np.maximum(found.sum(axis=1), 1)
 
 
 def powers(scene: Scene, runs: Sequence[int]) -> tuple[float, FloatArray]:
-    """Return the predicted power for the groups that rose, and float64[runs]: the share of them that were found.
+    """Return the predicted power for the groups that rose, and float64[runs]: the share of them that was detected.
 
-    At the level of a single test. Predicted from tallies as they are expected at the true shares.
+    The level is that of a single test. The prediction uses the expected tallies at the true shares.
     """
     before, after = scene.truth
     moved = np.flatnonzero(np.abs(after / before - after[-1] / before[-1]) < 1e-9)
@@ -255,7 +257,7 @@ def powers(scene: Scene, runs: Sequence[int]) -> tuple[float, FloatArray]:
 
 
 def _at(scene: Scene, side: Counted) -> Tally:
-    """Return a tally with the counts that are expected at the shares before."""
+    """Return a tally with the expected counts at the shares `before`."""
     law, shares = side.campaign.require_frequency().law, np.append(scene.before, 0.0)
     counts = np.rint(side.reports * (float(law.other) + shares * float(law.gain))).astype(np.int64)[None, :]
     return replace(side.tally, counts=counts)

@@ -2,9 +2,10 @@
 
     python -m benchmarks.calibration_items [RUNS]
 
-The first table is exact: of an item that F clients hold, the probabilities of all numbers of supports are added up. The
-width is the mean one, over that of the item's own standard deviation; beside it that of Clopper and Pearson's limits,
-which take the sum of two binomial numbers for one. The second is drawn: changes of groups that few reports support.
+The first table is exact: for an item that F clients hold, it adds up the probabilities of all numbers of supports. The
+width is the mean width over the width from the item's own standard deviation. The columns beside it are for Clopper and
+Pearson's limits, which treat the sum of two binomial numbers as one. The second table is simulated: changes of groups
+that few reports support.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _REACH = 9.0
 
 @dataclass(frozen=True)
 class Item:
-    """An item: how many of n clients hold it, each of whom may have sent its answer `repeats` times."""
+    """An item that `held` of `clients` clients hold; each client may have sent its answer `repeats` times."""
 
     oracle: str
     epsilon: float
@@ -65,7 +66,7 @@ GROUPS = (
 
 
 def probabilities(item: Item, p: float, q: float) -> tuple[FloatArray, FloatArray]:
-    """Return the numbers of answers that support the item, all but those too far from the mean, and their law."""
+    """Return the possible numbers of answers that support the item, and their law, without the far tails."""
     from scipy.stats import binom
 
     parts, first = [], 0
@@ -80,7 +81,7 @@ def probabilities(item: Item, p: float, q: float) -> tuple[FloatArray, FloatArra
 
 
 def clopper_pearson(item: Item, supports: FloatArray, p: float, q: float) -> FloatArray:
-    """Return float64[2, c]: the limits of a share of supports, in users."""
+    """Return float64[2, c]: Clopper and Pearson's limits of the share of supports, in users."""
     from scipy.special import betaincinv
 
     failures = item.clients - supports
@@ -91,9 +92,9 @@ def clopper_pearson(item: Item, supports: FloatArray, p: float, q: float) -> Flo
 
 
 def covered(item: Item, factor: float = 1.0) -> Iterator[tuple[float, float]]:
-    """Yield coverage and width over the ideal one: of the intervals in use, and of Clopper and Pearson's.
+    """Yield coverage and relative width, first of the intervals in use, then of Clopper and Pearson's intervals.
 
-    With a factor, those of intervals that reach so much further from the estimate.
+    The width is relative to the ideal width. With a factor, the intervals are wider by it.
     """
     parameters = plan(item.oracle, item.epsilon, item.domain, {}, Objective(), ANY_SEED)
     mechanism = build(item.oracle, item.epsilon, item.domain, parameters)
@@ -111,7 +112,7 @@ def covered(item: Item, factor: float = 1.0) -> Iterator[tuple[float, float]]:
 
 
 def group_rates(scene: Scene, runs: int) -> tuple[float, float]:
-    """Return how many of the intervals of changes of groups hold the truth, and how many have no width."""
+    """Return two shares among the intervals of changes of groups: those that hold the truth, and those of no width."""
     wide = np.array([len(group.items) > 1 for group in scene.groups])
     truth = (scene.truth[1] - scene.truth[0])[wide]
     found = [compared(scene, run) for run in range(runs)]

@@ -1,7 +1,7 @@
-"""The processes of a stage, two so that what its input took to make is not in the memory of the stage.
+"""The two processes of a stage: one makes the input, so that this does not count as memory of the other, the stage.
 
 `python -m benchmarks.child make STAGE REPORTS ITEMS DIRECTORY` writes the input; `run STAGE REPORTS DIRECTORY OUT`
-measures on it, writes to another directory, and prints one line of JSON.
+measures with this input, writes to another directory, and prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def main() -> None:
 
 
 def require_engine(out: Path) -> None:
-    """Raise HushcountError unless the engine that the page says opened the boxes of the hops in a directory."""
+    """Raise HushcountError if another engine than the page states opened the boxes of the hops in a directory."""
     for path in out.rglob(SUMMARY):
         opening = json.loads(path.read_text()).get("opening")
         if opening is None:
             continue
         wanted = has_ifma() and not lanes_are_off() and sum(opening.values()) >= ENOUGH
         if (opening["lanes"] > 0) != wanted or opening["rescued"]:
-            raise HushcountError(f"boxes were to be opened {'in lanes' if wanted else 'by libsodium'}: {opening}")
+            raise HushcountError(f"all boxes must be opened {'in lanes' if wanted else 'by libsodium'}: {opening}")
 
 
 if __name__ == "__main__":

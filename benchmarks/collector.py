@@ -1,7 +1,7 @@
 """How many reports a collector takes: `python -m benchmarks.collector --seconds 60`.
 
-The real command in a process of its own, reports of random bytes of the right length, every one synced before it is
-acknowledged. Client and server share the machine's cores.
+The real command runs in its own process. Reports are random bytes of the right length; each one is synced to disk
+before it is acknowledged. Client and server share the machine's cores.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _PROBES = 500
 
 @dataclass(frozen=True)
 class Case:
-    """What is sent.
+    """The posts that are sent.
 
     Attributes:
         name: for the table.
-        reports: in each post.
-        posts: each second.
-        connections: that they share.
+        reports: number of reports in each post.
+        posts: number of posts in a second.
+        connections: number of connections that the posts share.
     """
 
     name: str
@@ -52,8 +52,8 @@ CASES = (Case("single reports", 1, 5000, 64), Case("batches of 100", 100, 500, 1
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each case")
-    parser.add_argument("--factor", type=float, default=1.0, help="of the rates")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of each case")
+    parser.add_argument("--factor", type=float, default=1.0, help="multiply the rates by this")
     parser.add_argument("--journal", type=Path, help="directory for journals, on another disk")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -105,7 +105,7 @@ def measure(directory: Path, case: Case, seconds: float, factor: float, journals
 
 
 def _deploy(base: Path, journal: Path) -> Campaign:
-    """Write a deployment with one campaign, and return that."""
+    """Write a deployment with one campaign, and return the campaign."""
     folder = base / "campaigns" / "bench"
     place = make_place(folder, _SETTING)
     place.campaign_path.rename(folder / "epoch-000001.json")
@@ -134,7 +134,7 @@ def serving(base: Path, command: str) -> Iterator[tuple[int, int]]:
 
 
 def _port_of(log: Path, server: subprocess.Popen[bytes]) -> int:
-    """Return the port on which a server says in its log that it listens."""
+    """Return the port in the server's log that it listens on."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         for line in log.read_text().splitlines():
@@ -145,7 +145,7 @@ def _port_of(log: Path, server: subprocess.Popen[bytes]) -> int:
 
 
 def _sync_ms(directory: Path) -> tuple[float, float]:
-    """Return median and 99th percentile of the milliseconds in which this disk syncs a small write, by itself."""
+    """Return median and 99th percentile of the milliseconds that this disk needs to sync a small write, when idle."""
     path, times = directory / "probe", []
     with path.open("wb", buffering=0) as stream:
         for _ in range(_PROBES):

@@ -1,7 +1,6 @@
-"""Send posts to a collector at a given rate and time each: a process of its own, light, because both share the cores.
+"""Send posts to a collector at a fixed rate, and time each post. A light process, because both share the cores.
 
-A request's time runs from the moment at which it was due, so that a collector that stalls is charged for all the
-requests that had to wait meanwhile.
+A request's time begins when the request was due. So if the collector stalls, all requests that waited count as slow.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _PATIENCE = 30.0
 
 
 class _Connection(asyncio.Protocol):
-    """One keep-alive connection: what was sent on it and is not answered, and the times of what was."""
+    """One keep-alive connection: the requests without an answer yet, and the times of the answered ones."""
 
     def __init__(self, seconds: list[float], statuses: dict[str, int]) -> None:
         self._due: list[float] = []
@@ -40,7 +39,7 @@ class _Connection(asyncio.Protocol):
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        # An acknowledgement has no body; a refusal has one, which is taken for a part of the next head.
+        # An acknowledgement has no body. A refusal has a body, which is read here as a part of the next head.
         *heads, self._rest = (self._rest + data).split(b"\r\n\r\n")
         now = time.perf_counter()
         for head in heads:
@@ -54,7 +53,7 @@ class _Connection(asyncio.Protocol):
 async def load(
     port: int, path: str, body_bytes: int, rate: float, seconds: float, connections: int
 ) -> dict[str, float]:
-    """Send `rate * seconds` posts of random bytes and return how it went."""
+    """Send `rate * seconds` posts of random bytes and return the figures."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/octet-stream\r\nContent-Length: {body_bytes}"
     )

@@ -1,6 +1,6 @@
-"""A deployment with a long past, cheaply: jobs make one window, and every other window and campaign is a copy of it.
+"""Make a deployment with a long past cheaply: jobs make one window, and all other windows and campaigns are copies.
 
-A copy has names, entries and digests of its own, as a run would have written them. Its reports are those of the first.
+A copy has names, entries and digests of its own, as a run would have written them, but the reports of the first window.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pipelines.schedule.work import Vouched
 LENGTH = timedelta(hours=1)
 _ID, _FIRST, _REPORTS = "first-campaign", datetime(2020, 1, 1, tzinfo=timezone.utc), 60
 _BEHIND = 50
-"""So many entries lie behind the newest checkpoint: half of the most."""
+"""Windows after the newest checkpoint; a party puts one or two entries for each window."""
 
 
 def window_name(start: datetime) -> str:
@@ -110,7 +110,7 @@ def _collect(deployment: Deployment, campaign: Campaign, home: Path) -> None:
 
 
 def party_alone(deployment: Deployment, party: Party) -> Deployment:
-    """Write and return a deployment of one party, beside that of all, on the same store."""
+    """Write and return a deployment of one party, beside the deployment of all parties, on the same store."""
     path = deployment.path.with_name(f"{party}.toml")
     if not path.exists():
         path.write_text(f'parties = ["{party}"]\n{deployment.path.read_text()}')
@@ -119,21 +119,21 @@ def party_alone(deployment: Deployment, party: Party) -> Deployment:
 
 @dataclass
 class _Copy:
-    """A log that grows by copies of entries."""
+    """A log that consists of copied entries."""
 
     folding: Folding
     head: Head = field(default_factory=Head)
 
 
 class Copies:
-    """Writes what a deployment would have that had run for long: the first window comes from another deployment."""
+    """Writes the files of a deployment that ran for a long time; the first window comes from another deployment."""
 
     def __init__(self, first: Deployment, folder: Path) -> None:
         """Read the first window.
 
         Args:
-            first: as `make_deployment` returns it.
-            folder: that gets a deployment of its own, with the same keys and a copy of the ledger.
+            first: the result of `make_deployment`.
+            folder: gets a deployment of its own, with the same keys and a copy of the ledger.
         """
         store = Path(first.folder("log")).parent
         shutil.copytree(first.keys, folder / "keys")
@@ -163,7 +163,7 @@ class Copies:
         }
 
     def write(self, id: str, starts: list[datetime]) -> None:
-        """Write a campaign with a window at each of these moments, which are in order."""
+        """Write a campaign with a window at each of these moments, which must be in order."""
         home = self.deployment.campaigns / id
         home.mkdir(parents=True)
         for path in self._home.glob("*.txt"):
@@ -196,7 +196,7 @@ class Copies:
             log = Log(self.deployment, party, id)
             log.read()
             state(self.deployment, log)
-            # And the receipts, which are left where parties are apart.
+            # This writes the receipts too, which only separate parties leave.
             state(party_alone(self.deployment, party), log)
 
     def _add(
@@ -232,5 +232,5 @@ class Copies:
 
 
 def hours_before(end: datetime, windows: int) -> Iterator[datetime]:
-    """Yield the starts of so many windows that lie before a moment, the oldest first."""
+    """Yield the starts of the last `windows` windows before a moment, the oldest first."""
     yield from (end - number * LENGTH for number in range(windows, 0, -1))

@@ -1,7 +1,7 @@
-"""What reports cost on rented machines: measured CPU time at a stated price, and the bytes that an engine shuffles.
+"""The cost of reports on rented machines: measured CPU time at a stated price, and the bytes that an engine shuffles.
 
-On paper: no cluster was run. CPU time of the embedded runner stands for that of a worker; idle cores, start-up and
-memory, which Dataflow bills too, are not in it.
+This is a calculation: no cluster was run. CPU time of the embedded runner stands for a worker's. Idle cores, start-up
+and memory, which Dataflow bills too, are not included.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ SHUFFLED_GIB = 0.011
 """Dollars: list price of a GiB that Dataflow Shuffle processes, us-central1."""
 
 SHUFFLED_BYTES = {"encode": 16, "shuffle": 148 + 32, "analyze": 0, "discover": 16 + 162 + 162 + 8}
-"""Bytes of a report that the stage's graph groups by key: the line; sealed report and claim; tag and pair, then
-pair and count, of which there are fewer where values recur."""
+"""Bytes for each report that the stage's graph groups by key: encode, the line; shuffle, sealed report and claim;
+discover, tag and pair, then pair and count. If values recur, there are fewer pairs with counts."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Cost:
     """Dollars for a million reports.
 
     Attributes:
-        stage: of which stage.
+        stage: the name of the stage.
         cores: for CPU time.
         shuffle: for bytes that are grouped by key.
     """
@@ -40,7 +40,7 @@ class Cost:
 
 
 def costs(measured: dict[str, Figures], core_hour: float = CORE_HOUR) -> list[Cost]:
-    """Return what each measured stage that runs on engines costs for a million reports."""
+    """Return the cost of a million reports for each measured stage that runs on engines."""
     return [
         Cost(
             stage,

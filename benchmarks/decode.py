@@ -1,8 +1,8 @@
-"""Time of the three ways to decode affine reports, beside what `hushcount.oracles.decoding` expects.
+"""Time of the three ways to decode affine reports, beside the time that `hushcount.oracles.decoding` expects.
 
-CPU seconds of one thread, the best of a few runs, compiled beforehand. The column "per operation" is what the
-constants of `hushcount/oracles/decoding.py` are taken from: the walk's steps, the residues and items of counting by
-slope, and the candidates' tests.
+Times are CPU seconds of one thread, the best of a few runs, without compilation. The constants in
+`hushcount/oracles/decoding.py` come from the column "per operation": the walk's steps, the residues and items of
+counting by slope, and the candidates' tests.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Line:
 
 
 def axes(system: str, epsilon: float, domain: int | None) -> tuple[Affine, Interval | RandomisedResponse]:
-    """Affine Interval Selection with the window, or OCMS with the buckets, that is best for rare items."""
+    """Affine Interval Selection with the best window, or OCMS with the best number of buckets, for rare items."""
     prime = field61.PRIME if domain is None else prime_at_least(domain)
     if system == "ais":
         size = max(1, round(prime / (math.exp(epsilon) + 1.0)))
@@ -103,10 +103,10 @@ def table(rows: Sequence[Line]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, nargs="+", default=[170_000])
-    parser.add_argument("--items", type=int, default=26_000, help="size of the dictionary, or items that are asked for")
+    parser.add_argument("--items", type=int, default=26_000, help="size of the dictionary, or of the items to estimate")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0, 5.0])
     parser.add_argument("--system", choices=["ais", "ocms"], nargs="+", default=["ais", "ocms"])
-    parser.add_argument("--open-domain", action="store_true", help="items by fingerprints over 2**61-1; ask for fewer")
+    parser.add_argument("--open-domain", action="store_true", help="items are fingerprints below 2**61-1; use fewer")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

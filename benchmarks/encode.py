@@ -1,7 +1,7 @@
-"""CPU time to privatise a report, randomness included, and to read it, beside drawing the randomness alone.
+"""CPU time to privatise a report, randomness included, and to read it, beside the time to draw the randomness alone.
 
-In one run, so that the figures compare: the least that a report can cost is the drawing of its own random bits, as many
-as it carries (`draw, us`), by the generator of the same run.
+All is measured in one run, so that the figures compare. A report costs at least the drawing of as many random bits as
+it carries (`draw, us`), by the same generator.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CASES: tuple[tuple[str, float, int | None, dict[str, int]], ...] = (
 
 
 def cpu_us(work: Callable[[], object], reports: int, repeats: int) -> float:
-    """The least of some runs: what others on the machine add is not ours."""
+    """Return the least time of some runs, because other processes on the machine only add time."""
     best = math.inf
     for _ in range(repeats):
         start = time.process_time()

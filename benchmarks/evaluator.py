@@ -1,8 +1,8 @@
 """How many evaluations an evaluator answers, beside the library alone: `python -m benchmarks.evaluator --seconds 20`.
 
-The real command in a process of its own, asked over HTTP on one connection at a time, in batches and singly. The
-library answers the same batches in this process before and after. All numbers are per second of CPU time, so that they
-hold on a machine that does other things too: an evaluator uses one core.
+The real command runs in its own process, and gets requests over HTTP on one connection: of several elements and of one.
+Before and after, the library answers the same requests in this process. All rates are for a second of CPU time, so that
+they hold on a busy machine too; an evaluator uses one core.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCHES = (MOST_EVALUATIONS, 20, 1)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each length of a batch")
+    parser.add_argument("--seconds", type=float, default=20.0, help="duration for each number of elements")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".", prefix=".evaluator-") as directory:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def measure(base: Path, seconds: float, batches: tuple[int, ...] = BATCHES) -> list[dict[str, float]]:
-    """Start an evaluator, ask it, and return the figures of each length of a batch."""
+    """Start an evaluator, send it requests, and return the figures for each number of elements in a request."""
     campaign = _deploy(base)
     (public,) = campaign.keys.evaluator
     key = KeyReference(str(base / "evaluator-keys"), "evaluator", public.id).read_evaluator()
@@ -81,12 +81,12 @@ def _bare(key: EvaluatorKey, pool: list[bytes], seconds: float) -> float:
 
 
 def _ask(port: int, path: str, pool: list[bytes], seconds: float) -> int:
-    """Ask one request after another on one connection, and return how many evaluations were answered."""
+    """Send one request after another on one connection, and return the number of evaluations."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     answered, number, ends = 0, 0, time.perf_counter() + seconds
     while time.perf_counter() < ends:
         blinded = pool[number % len(pool)]
-        # A token a request: nobody reaches the limit of a client, and each request makes one.
+        # Each request has a new token: so no client reaches its limit, and each request makes a new client.
         headers = {"Content-Type": "application/octet-stream", "Client-Token": f"{len(blinded):010d}-{number:020d}"}
         connection.request("POST", path, blinded, headers)
         answer = connection.getresponse()
@@ -99,7 +99,7 @@ def _ask(port: int, path: str, pool: list[bytes], seconds: float) -> int:
 
 
 def _deploy(base: Path) -> Campaign:
-    """Write a deployment with one oblivious campaign, and return that."""
+    """Write a deployment with one oblivious campaign, and return the campaign."""
     folder = base / "campaigns" / "bench"
     place = make_place(folder, _SETTING)
     create(base / "evaluator-keys", 1, ("evaluator",))

@@ -17,10 +17,10 @@ class Sweep:
     """One stage at growing sizes.
 
     Attributes:
-        stage: its name.
-        axis: what grows.
-        sizes: ascending.
-        other: how much there is of the other.
+        stage: the name of the stage.
+        axis: the quantity that grows, "reports" or "items".
+        sizes: the values of that quantity, ascending.
+        other: the fixed value of the other quantity.
     """
 
     stage: str
@@ -31,13 +31,13 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Curve:
-    """What came out.
+    """The results of a sweep.
 
     Attributes:
-        sweep: what was run.
+        sweep: the sweep that was run.
         runs: one for each size.
-        cpu_slope: exponent of CPU time in the size: 0 where it does not grow, 1 where it grows in proportion.
-        memory_slope: that of the peak memory.
+        cpu_slope: exponent of CPU time in the size: 0 if it does not grow, 1 if it grows in proportion.
+        memory_slope: exponent of the peak memory.
     """
 
     sweep: Sweep
@@ -48,10 +48,10 @@ class Curve:
 
 _REPORTS = (100_000, 1_000_000, 10_000_000)
 _FEWER = (100_000, 1_000_000, 3_000_000)
-"""Where ten million take a quarter of an hour, to seal for the stage or in it."""
+"""For stages where the sealing of ten million reports would take a quarter of an hour."""
 _ITEMS = (100, 1000, 10_000, 100_000, 1_000_000)
 _FEW = _REPORTS[0]
-"""So few that a point takes seconds: what grows with the items is to be seen beside what grows with the reports."""
+"""Few enough for points of some seconds, so that growth with the items shows beside growth with the reports."""
 SWEEPS = (
     *(
         Sweep(stage, "items", _ITEMS, _FEW)
@@ -78,7 +78,7 @@ def grow(say: Callable[[str], None], sweeps: tuple[Sweep, ...] = SWEEPS) -> list
 
 
 def merged(curves: list[Curve], others: list[Curve]) -> list[Curve]:
-    """Return curves with others in the place of those of the same stage and axis, in the order of SWEEPS."""
+    """Return `curves`, with `others` in place of curves of the same stage and axis, in the order of SWEEPS."""
     kept = {(curve.sweep.stage, curve.sweep.axis): curve for curve in (*curves, *others)}
     order = {(sweep.stage, sweep.axis): place for place, sweep in enumerate(SWEEPS)}
     return [kept[key] for key in sorted(kept, key=lambda key: order.get(key, len(order)))]

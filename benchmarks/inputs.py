@@ -1,4 +1,4 @@
-"""What stages are measured on: a campaign, and the files that the hop before would have written."""
+"""The input of measured stages: a campaign, and the files that the hop before would have written."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Setting:
     settings: Parameters | None = None
 
     def over(self, items: int) -> Setting:
-        """Return it with a dictionary of another size; an open domain stays open."""
+        """Return the setting with a dictionary of another size; an open domain stays open."""
         return self if self.items is None else replace(self, items=items)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A campaign on disk: `campaign.json`, `keys/`, `items.txt`, and what `as_shuffled` and `as_uploaded` write."""
+    """A campaign on disk: `campaign.json`, `keys/`, `items.txt`, and the output of `as_shuffled` and `as_uploaded`."""
 
     directory: Path
 
@@ -117,9 +117,9 @@ def drawn(values: list[str], count: int) -> list[str]:
 
 
 def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
-    """Return intp[count]: which of so many values each report holds, by Zipf's law, in random order.
+    """Return intp[count]: the value of each report, below `values`, by Zipf's law and in random order.
 
-    As many values as half of the reports allow are there once at least: the tail, which no rule keeps.
+    Each value occurs at least once, as far as half of the reports allow: so there is a tail that no keep rule reveals.
     """
     words = SystemWords()
     tail = np.arange(min(values, count // 2))
@@ -138,11 +138,11 @@ def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
 
 
 def sealed_pairs(place: Place, held: npt.NDArray[np.intp]) -> Iterator[Octets]:
-    """Yield uint8[n, L], a file's worth at a time: the discovery reports of clients that hold these values.
+    """Yield uint8[n, L], the discovery reports of clients that hold these values, as many as fit into one file.
 
-    Clients draw a key pair for each report, which costs as much as opening it. Here the first holders of all values
-    share one, the second ones the next, and so on: no two reports are equal, and each costs to open what any does. To
-    an attacker they would say who was whose first holder; nobody attacks a benchmark.
+    A client draws a key pair for each report, which costs as much as opening the report. Here the first holders of all
+    values share one key pair, the second holders another, and so on: no two reports are equal, and all cost the same to
+    open. An attacker could see which reports share a key pair, which does not matter in a benchmark.
     """
     form, keys = place.campaign.discovery_format, place.campaign.keys
     analyzer = Sealer(bytes.fromhex(valid_key(keys.analyzer).key))
@@ -164,7 +164,7 @@ def sealed_pairs(place: Place, held: npt.NDArray[np.intp]) -> Iterator[Octets]:
 
 
 def _turns(held: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return for each report how many before it hold the same value."""
+    """Return for each report the number of earlier reports with the same value."""
     order = np.argsort(held, kind="stable")
     turn = np.empty(len(held), dtype=np.intp)
     turn[order] = np.arange(len(held)) - np.searchsorted(held[order], held[order])
@@ -179,14 +179,14 @@ def _shared(recipient: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def counts(total: int, each: int) -> list[int]:
-    """Return how many records go into each of the files that hold so many."""
+    """Return the number of records for each file, if a file holds at most `each` records."""
     return [min(each, total - start) for start in range(0, total, each)]
 
 
 def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
-    """Write sealed reports as the shuffler's output, each part to a file; return its directory.
+    """Write sealed reports as the shuffler's output, each part to a file; return the directory.
 
-    Opening a box costs the same each time, so that parts may recur for a stage that does not look for copies.
+    Opening a box costs the same each time, so parts may repeat if the stage does not search for copies.
     """
     out = place.shuffled
     records = (part.tobytes() for part in parts)
@@ -201,11 +201,11 @@ def as_shuffled(place: Place, stream: Stream, parts: Iterable[Octets]) -> str:
 def as_uploaded(place: Place, reports: int, each: int) -> str:
     """Write random bytes in the form of envelopes, as a collector would; return the directory.
 
-    The shuffler cannot read a report, so that these cost it what reports do.
+    The shuffler cannot read a report, so random bytes cost it as much as real reports.
 
     Args:
         place: the campaign.
-        reports: how many.
+        reports: number of reports.
         each: reports of one client, on average.
     """
     dtype, words = envelope_dtype(place.campaign.sealed_bytes("reports")), SystemWords()
@@ -225,7 +225,7 @@ def as_uploaded(place: Place, reports: int, each: int) -> str:
 
 
 def _write(place: Place, directory: str, kind: Kind, parts: Iterable[bytes], record_bytes: int) -> int:
-    """Write each part to a file, and return how many records that were."""
+    """Write each part to a file, and return the number of records."""
     campaign, written = place.campaign, 0
     for number, records in enumerate(parts):
         path = storage.join(directory, f"part-{number:05d}.blocks")

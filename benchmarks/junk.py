@@ -1,6 +1,6 @@
-"""Peak memory of an analysis to which somebody sent junk: `python -m benchmarks.junk 0 1000000 10000000`.
+"""Peak memory of an analysis that gets junk reports: `python -m benchmarks.junk 0 1000000 10000000`.
 
-What a hop does not pass on it keeps only a bounded part of, so that the peaks are alike however much junk there is.
+A hop keeps only a bounded part of the reports that it rejects, so the peaks are similar for any amount of junk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pipelines.jobs.analyze import plan_analyze
 from pipelines.jobs.job import run
 campaign, source, keys, out = sys.argv[1:]
 run(plan_analyze(Path(campaign), source, Path(keys), out))
-# Not ru_maxrss, which a process inherits from the one that started it.
+# Not ru_maxrss, which a process inherits from its parent.
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
 print(int(peak.split()[1]) // 1024)
 """
@@ -45,7 +45,7 @@ def make_campaign(folder: Path) -> Path:
 
 
 def campaign_of_three_words(id: str, keys: PublicFile, folder: Path) -> Campaign:
-    """Write a dictionary into a folder, and return a campaign that counts its words; nobody wrote its file."""
+    """Write a dictionary into a folder, and return a campaign with its words, without writing the campaign file."""
     (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
     return create_campaign(
         id, keys, folder, mechanism="grr", epsilon=1.0,
@@ -54,13 +54,13 @@ def campaign_of_three_words(id: str, keys: PublicFile, folder: Path) -> Campaign
 
 
 def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Path:
-    """Write what the shuffler hands on: a few honest reports and, in a file of its own, junk.
+    """Write the shuffler's output: a few honest reports and, in a separate file, junk.
 
     Args:
-        folder: where to.
-        campaign: whose.
-        junk: how many reports.
-        sealed: whether they say to be of this campaign and cannot be opened; else they say to be of another.
+        folder: the output folder.
+        campaign: the campaign of the honest reports.
+        junk: number of junk reports.
+        sealed: whether the junk's file names this campaign, so that its reports fail to open; else another campaign.
     """
     length = campaign.sealed_bytes("reports")
     honest = ManyClients(campaign, dictionary=Dictionary(WORDS)).reports([WORDS[index % 3] for index in range(HONEST)])
@@ -76,7 +76,7 @@ def make_input(folder: Path, campaign: Campaign, junk: int, sealed: bool) -> Pat
 
 
 def peak(campaign_path: Path, source: Path, out: Path) -> int:
-    """Analyze in a process of its own; return its greatest resident memory in MiB."""
+    """Analyze in a separate process; return the peak of its resident memory in MiB."""
     keys = campaign_path.parent / "keys"
     done = subprocess.run(  # noqa: S603  # our own interpreter and words
         [sys.executable, "-c", _ANALYZE, str(campaign_path), str(source), str(keys), str(out)],
@@ -91,7 +91,7 @@ def _write(path: Path, campaign: bytes, records: bytes, length: int) -> None:
 
 
 def main() -> None:
-    """Print the peak for each number of junk reports that is named."""
+    """Print the peak for each number of junk reports in the arguments."""
     for number in map(int, sys.argv[1:]):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)

@@ -1,4 +1,4 @@
-"""Limits: what the work takes when nothing but the cryptography, or nothing but reading and writing, is done."""
+"""Limits: the time for the cryptography alone, or for reading and writing alone."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _MOST, _FRESH = 40_000, 2000
 
 
 def sealing(plain_bytes: int, reports: int) -> Used:
-    """Seal boxes of such reports with PyNaCl, on all cores, each thread in a plain loop; scaled to so many reports."""
+    """Seal boxes of this size with PyNaCl, on all cores, each thread in a plain loop; scale to `reports` boxes."""
     box = SealedBox(PublicKey(PrivateKey.generate().public_key.encode()))
     plain = [os.urandom(plain_bytes)] * min(reports, _MOST)
     return _scaled(used(lambda: _on_all_cores(box.encrypt, plain)), len(plain), reports)
 
 
 def opening(plain_bytes: int, reports: int) -> Used:
-    """Open boxes of such reports with PyNaCl, on all cores, each thread in a plain loop; scaled to so many reports."""
+    """Open boxes of this size with PyNaCl, on all cores, each thread in a plain loop; scale to `reports` boxes."""
     key = PrivateKey.generate()
     sealer, box = SealedBox(key.public_key), SealedBox(key)
-    # A box costs the same each time that it is opened.
+    # Opening the same box again costs the same.
     few = [sealer.encrypt(os.urandom(plain_bytes)) for _ in range(_FRESH)]
     sealed = list(islice(cycle(few), min(reports, _MOST)))
     return _scaled(used(lambda: _on_all_cores(box.decrypt, sealed)), len(sealed), reports)
 
 
 def copying(directory: str, kind: Kind, scratch: Path) -> Used:
-    """Read a directory of block files, checksums and all, and write it again: what any shuffler does."""
+    """Read a directory of block files with their checksums, and write it again: any shuffler must do that."""
 
     def copy() -> None:
         for number, file in enumerate(find_files(directory, kind)):

@@ -1,6 +1,6 @@
-"""What one look costs: `status` over a year of hourly windows, and `run` at 200 campaigns with nothing due.
+"""The cost of one look: of `status` over a year of hourly windows, and of `run` for 200 campaigns with nothing due.
 
-`python -m benchmarks.looks status` or `run`. Each look is a command in a process of its own, with its imports.
+`python -m benchmarks.looks status` or `run`. Each look is a command in its own process, so imports are included.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ began, cpu = time.monotonic(), time.process_time()
 run(deployment, logs=logs)
 print(f"{time.monotonic() - began:.2f} s, {time.process_time() - cpu:.2f} of CPU")
 """
-"""The second look of a process, as of `hushcount run --watch`."""
+"""The second look of one process, as in `hushcount run --watch`."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("look", choices=("status", "run"))
-    parser.add_argument("--campaigns", type=int, help="1 of status and 200 of run, if it is not said")
-    parser.add_argument("--windows", type=int, help="of each campaign; 8,760 of status and 3 of run")
-    parser.add_argument("--folder", type=Path, help="where to keep what is made, for the next time")
+    parser.add_argument("--campaigns", type=int, help="number of campaigns; by default 1 for status, 200 for run")
+    parser.add_argument("--windows", type=int, help="windows of each campaign; by default 8,760 for status, 3 for run")
+    parser.add_argument("--folder", type=Path, help="keep the deployment in this folder for later calls")
     asked = parser.parse_args()
     campaigns = asked.campaigns or (1 if asked.look == "status" else 200)
     windows = asked.windows or (8760 if asked.look == "status" else 3)
@@ -68,7 +68,7 @@ def in_store(deployment: Deployment) -> Deployment:
 
 
 def make(folder: Path, campaigns: int, windows: int) -> None:
-    """Write a deployment with so many windows of each campaign; the last one ended an hour ago and more."""
+    """Write a deployment with so many windows of each campaign; the last window ended at least an hour ago."""
     first, copies = folder / "first", folder / "copies"
     first.mkdir(parents=True)
     copies.mkdir()
@@ -79,13 +79,13 @@ def make(folder: Path, campaigns: int, windows: int) -> None:
 
 
 def measure(name: str, look: str, deployment: Deployment, environment: Mapping[str, str], address: str = "") -> None:
-    """Print what a look costs: the first, which may have something to do, and the best of those after it."""
+    """Print the cost of a look: of the first one, which may have work to do, and of the best later one."""
     command = [sys.executable, "-m", "pipelines", look, "--config", str(deployment.path)]
     took = []
     for number in range(_LOOKS):
         if address:
             requests(address)
-        # The first run may find something to do, such as to charge what the ledger lacks.
+        # The first run may have work to do, such as missing charges in the ledger.
         took.append(_once(command, environment, strict=number > 0))
     wall, cpu = min(took[1:])
     asked = ""

@@ -1,4 +1,4 @@
-"""On what was measured."""
+"""The machine that measurements are made on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 _LIBRARIES = ("numpy", "numba", "llvmlite", "PyNaCl", "apache-beam")
 _CPU = Path("/proc/cpuinfo")
 IFMA = {"avx512f", "avx512ifma"}
-"""Those of `sealed_lanes`, which would load the compiler."""
+"""The same flags as in `sealed_lanes`, which is not imported here because it would load the compiler."""
 
 
 def machine() -> str:
@@ -25,7 +25,7 @@ def machine() -> str:
 
 
 def has_ifma() -> bool:
-    """Say whether the processor has the instructions that boxes are opened with in lanes."""
+    """Return whether the processor has the instructions that the lanes use."""
     found = re.search(r"^flags\s*: (.+)$", _CPU.read_text(), re.MULTILINE)
     return found is not None and set(found[1].split()) >= IFMA
 

@@ -1,4 +1,4 @@
-"""Measure a stage in a process of its own, on input that another made, between two measurements of its limit."""
+"""Measure a stage in its own process, with input from another process, between two measurements of its limit."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pathlib import Path
 from hushcount.errors import HushcountError
 
 _CLEAR_HIGH_WATER = "5"
-"""What proc(5) takes for: let the high-water mark begin anew at what is held now."""
+"""Command of proc(5): reset the high-water mark of memory to the present value."""
 _START_TIME = 19
-"""Place of what proc(5) calls starttime among the fields after the name of the process."""
+"""Index of the field that proc(5) calls starttime, among the fields after the name of the process."""
 _HIGH_WATER = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Used:
-    """What some work took, all threads of the process together.
+    """The time of some work, for all threads of the process together.
 
     Attributes:
         cpu: CPU seconds.
@@ -43,12 +43,12 @@ class Run:
     """One run of a stage.
 
     Attributes:
-        reports: how many it worked on.
-        stage: what it took.
-        limit: what the limit took for as many, the mean of before and after; None without one.
-        peak_rss_mib: the most memory that the process held while the stage ran, in MiB, everything imported included.
-        bins: how many unknown values were revealed; None where that is not the stage's work.
-        start: what the process took before it began with this, imports most of it.
+        reports: number of reports.
+        stage: the time of the stage.
+        limit: the time of the limit for as many reports, the mean of before and after; None without a limit.
+        peak_rss_mib: the peak memory of the process while the stage ran, in MiB, imports included.
+        bins: number of revealed unknown values; None if the stage does not reveal values.
+        start: the time of the process before the stage began, mostly for imports.
     """
 
     reports: int
@@ -61,22 +61,22 @@ class Run:
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians over runs of one stage, and how far they lie apart.
+    """Medians over runs of one stage, and the spread of the runs.
 
     Attributes:
-        reports: in each run.
-        runs: how many.
+        reports: number of reports in each run.
+        runs: number of runs.
         reports_per_second: by the clock.
         cpu_us_per_report: CPU microseconds.
-        limit_reports_per_second: of the limit, in the same runs; None without one.
+        limit_reports_per_second: of the limit, in the same runs; None without a limit.
         ratio_to_limit: median of the runs' ratios, by the clock.
-        cpu_ratio_to_limit: median of the runs' ratios of CPU time, limit by stage: what holds on a busy machine too.
+        cpu_ratio_to_limit: median of the runs' ratios of CPU time, limit over stage, which holds on a busy machine too.
         peak_rss_mib: largest of the runs.
-        spread: largest by least CPU time of the runs.
+        spread: largest CPU time of the runs over the least one.
         seconds_with_start: by the clock, from the start of the process.
-        cpu_seconds_with_start: likewise.
-        bins: revealed in the run that revealed least; None where that is not the stage's work.
-        note: what a reader must know of how these figures came about, if anything.
+        cpu_seconds_with_start: CPU time from the start of the process.
+        bins: number of values revealed in the run with the fewest; None if the stage does not reveal values.
+        note: a note on how these figures were measured, if a reader needs one.
     """
 
     reports: int
@@ -95,25 +95,25 @@ class Figures:
 
 
 def used(work: Callable[[], object]) -> Used:
-    """Do some work once."""
+    """Do some work once, and return its time."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Used(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def since_start() -> Used:
-    """Return what this process has taken since it was made."""
+    """Return the time of this process since its start."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_START_TIME])
     wall = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return Used(time.process_time(), wall)
 
 
 def between(stage: Callable[[], object], reports: int, limit: Callable[[], Used] | None) -> Run:
-    """Measure a stage between two measurements of its limit, which share whatever else the machine does."""
+    """Measure a stage between two measurements of its limit, so that other load on the machine affects both."""
     before = limit() if limit else None
     forget_peak()
     took = used(stage)
-    # Before the limit comes again: what that takes is not the stage's.
+    # Read before the limit runs again, because its memory does not belong to the stage.
     peak = peak_rss_mib()
     after = limit() if limit else None
     both = Used((before.cpu + after.cpu) / 2, (before.wall + after.wall) / 2) if before and after else None
@@ -121,7 +121,7 @@ def between(stage: Callable[[], object], reports: int, limit: Callable[[], Used]
 
 
 def forget_peak() -> None:
-    """Let the peak begin anew, at what this process holds now."""
+    """Reset the peak to the memory that this process holds now."""
     Path("/proc/self/clear_refs").write_text(_CLEAR_HIGH_WATER)
 
 
@@ -129,7 +129,7 @@ def peak_rss_mib() -> float:
     """Return the most memory that this process has held since `forget_peak`; not its parent's, as getrusage may."""
     found = _HIGH_WATER.search(Path("/proc/self/status").read_text())
     if found is None:
-        raise OSError("/proc/self/status tells no VmHWM: peak memory is measured on Linux only")
+        raise OSError("/proc/self/status has no VmHWM: peak memory can be measured on Linux only")
     return int(found[1]) / 1024
 
 
@@ -141,10 +141,10 @@ def in_child(stage: str, reports: int, items: int) -> Run:
 
 @contextmanager
 def prepared(stage: str, reports: int, items: int) -> Iterator[Callable[[], Run]]:
-    """Make a stage's input in a process, and yield what measures it once, in a fresh one: its memory is its own.
+    """Make a stage's input in one process, and yield a function that measures the stage once, in a new process.
 
     Raises:
-        HushcountError: a process failed; the last line of what it said is in the message.
+        HushcountError: a process failed; the message has the last line of its output.
     """
     with tempfile.TemporaryDirectory(prefix="hushcount-bench-") as scratch:
         _child("make", stage, str(reports), str(items), scratch)

@@ -1,7 +1,7 @@
-"""A store that speaks S3 in a process of its own, with the files of a folder in it, and which counts its requests.
+"""An S3 store in its own process, which holds the files of a folder and counts its requests.
 
-`python -m benchmarks.moto_store FOLDER PORT`: moto keeps all in memory. The real service answers in tens of
-milliseconds, and many requests at once; moto answers in two or three, one after the other.
+`python -m benchmarks.moto_store FOLDER PORT`: moto keeps all files in memory. The real service needs tens of
+milliseconds, and answers many requests at once. moto needs two or three milliseconds, and answers one after the other.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BUCKET = "store"
 _ASKED = "/requests"
 _SECONDS = 600.0
 _ACCOUNT = "123456789012"
-"""That moto takes any key to be of."""
+"""The account that moto uses for any access key."""
 
 
 @contextmanager
 def moto(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the address of a store with the files of a folder, and the environment of who uses it as an S3 store."""
+    """Yield the address of a store with the files of a folder, and the environment variables for its clients."""
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -46,7 +46,7 @@ def moto(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def requests(address: str) -> Counter[str]:
-    """Return how many requests of each kind a store had since it was asked last."""
+    """Return the number of requests of each kind since the last call."""
     asked = HTTPConnection(urlsplit(address).netloc)
     asked.request("GET", _ASKED)
     return Counter(json.load(asked.getresponse()))
@@ -95,7 +95,7 @@ def main() -> None:
         protocol_version = "HTTP/1.1"
 
         def log_request(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     app = _Counted(DomainDispatcherApplication(create_backend_app))
     run_simple("127.0.0.1", port, app, threaded=True, request_handler=Quiet)

@@ -1,6 +1,6 @@
-"""CPU time to open or seal a box of 100 plain bytes by each engine, and of a product on the curve alone.
+"""CPU time of each engine to open or seal a box of 100 plain bytes, and to multiply a point of the curve alone.
 
-One thread, the least of a few runs. What it takes to make the code of the lanes is measured once, libraries included.
+Times are of one thread, the least of a few runs. The time to compile the lanes, libraries included, is measured once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLAIN = 100
 
 
 def figures(boxes: int, repeats: int) -> dict[str, float]:
-    """Return microseconds of each kind, by name."""
+    """Return the microseconds of each operation, by name."""
     key = PrivateKey.generate()
     public, secret = bytes(key.public_key), bytes(key)
     drawn = np.frombuffer(os.urandom(boxes * (_PLAIN + 32)), dtype=np.uint8)
@@ -59,8 +59,8 @@ def figures(boxes: int, repeats: int) -> dict[str, float]:
 
 
 def _lanes() -> Lanes | None:
-    """Make the code, or say why there is none."""
-    # What they import is a part of the cost.
+    """Make the lanes, or print why that is not possible."""
+    # Imported here, because the import is a part of the cost.
     from sealed_lanes import NoLanes, make_lanes
 
     try:

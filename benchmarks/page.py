@@ -1,4 +1,4 @@
-"""RESULTS.md: what was measured, on what, as people read it."""
+"""RESULTS.md: the measurements and the machine, as a page for people."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.record import Record
 from benchmarks.stages import STAGES
 
 _ENGINES = (
-    "Stages that end in `-libsodium` ran with `HUSHCOUNT_OPENING=libsodium`; the others open and seal in lanes where "
-    "the processor has AVX-512 IFMA and enough boxes wait to pay for making the code."
+    "Stages that end in `-libsodium` ran with `HUSHCOUNT_OPENING=libsodium`. The others open and seal in lanes if the "
+    "processor has AVX-512 IFMA and there are enough boxes to pay for compiling the lanes."
 )
 _OTHER = {"reports": "items", "items": "reports"}
 
@@ -33,11 +33,11 @@ def page(record: Record, costs: Sequence[Cost]) -> str:
 def _head(machine: str) -> str:
     return (
         "# What Hushcount costs\n\n"
-        "Written by `make bench`. Each stage runs in a process of its own, between two measurements of its limit: the "
-        "same number of boxes sealed or opened by PyNaCl in plain loops on all cores, or, for the shuffler, which has "
-        "no cryptography, the same files read and written once. CPU time and ratios hold on other machines and on busy "
-        "ones; reports a second do not. Input is made in another process; the peak is the most memory that the "
-        f"measuring one held while the stage ran, its imports included.\n\n{machine}."
+        "`make bench` writes this page. Each stage runs in its own process, between two measurements of its limit. The "
+        "limit is the time of PyNaCl to seal or open the same number of boxes, in plain loops on all cores. The "
+        "shuffler has no cryptography: its limit is to read and write the same files once. CPU time and ratios hold on "
+        "other machines and on busy ones; reports per second do not. Another process makes the input. The peak is the "
+        f"most memory that the measuring process held while the stage ran, imports included.\n\n{machine}."
     )
 
 
@@ -60,8 +60,8 @@ def _stages(measured: dict[str, Figures]) -> str:
         for name, figures in ((name, measured[name]) for name in STAGES if name in measured)
     ]
     revealed = [
-        f"\n\n`{name}` kept and revealed {figures.bins:,} values or more in every run. Its limit is one box a report: "
-        "the inner ones are opened for the values that are kept, once each."
+        f"\n\n`{name}` kept and revealed {figures.bins:,} values or more in every run. Its limit is one box for each "
+        "report; an inner box is opened only for a kept value, once for each value."
         for name, figures in measured.items()
         if figures.bins is not None and not STAGES[name].engine
     ]
@@ -70,15 +70,16 @@ def _stages(measured: dict[str, Figures]) -> str:
         "s with start: clock / CPU", "peak MiB", "runs / spread", "to reach",
     )  # fmt: skip
     return (
-        "## Stages\n\nMedians. The ratio is that of reports a second to the limit's, in the same run; the CPU ratio is "
-        "the limit's CPU time by the stage's, which a busy machine changes little. The start is that of the measuring "
-        "process: imports, most of it. The spread is the largest by the least CPU time of the runs. "
+        "## Stages\n\nAll figures are medians. The ratio is the stage's reports per second over the limit's, in the "
+        "same run. The CPU ratio is the limit's CPU time over the stage's; a busy machine changes it little. The start "
+        "is the start of the measuring process, mostly imports. The spread is the largest CPU time of the runs over "
+        "the least one. "
         f"{_ENGINES}\n\n" + table(heads, rows) + "".join([*revealed, *_notes(measured)])
     )
 
 
 def _notes(measured: dict[str, Figures]) -> list[str]:
-    """Each note once, after the stages that it is about."""
+    """Return each note once, after the names of the stages that it is about."""
     about: dict[str, list[str]] = {}
     for name in STAGES:
         if name in measured and measured[name].note:
@@ -98,8 +99,9 @@ def _costs(costs: Sequence[Cost]) -> str:
         for cost in costs
     ]
     return (
-        f"## Cost\n\nOn paper, for Dataflow: CPU time at {CORE_HOUR} dollars a core-hour, bytes grouped by key at "
-        f"{SHUFFLED_GIB} dollars a GiB, list prices of one region. Idle cores, start-up and memory are not in it.\n\n"
+        f"## Cost\n\nCalculated for Dataflow: CPU time at {CORE_HOUR} dollars a core-hour, bytes grouped by key at "
+        f"{SHUFFLED_GIB} dollars a GiB, list prices of one region. Idle cores, start-up and memory are not "
+        "included.\n\n"
         + table(("stage", "CPU, $ a million", "shuffle, $ a million", "$ a million", "$ a billion"), rows)
     )
 
@@ -120,8 +122,9 @@ def _growth(curves: Sequence[Curve]) -> str:
     ]
     heads = ("stage", "over", "at", "CPU slope", "memory slope", "CPU s", "peak MiB", "revealed")
     return (
-        "## How cost grows\n\nSlopes of straight lines through the logarithms, one run a point: 1 is in proportion, 0 "
-        "is not at all; first over all points, then between the last two, because start-up flattens the small end.\n\n"
+        "## How cost grows\n\nSlopes of straight lines through the logarithms, with one run for each point: 1 means "
+        "growth in proportion, 0 means no growth. The first slope is over all points. The second is between the last "
+        "two points, because start-up flattens the small end.\n\n"
         + table(heads, rows)
         + "\n\n![CPU time and memory over reports and items](growth.png)"
     )
@@ -155,10 +158,11 @@ def _peers(peers: Sequence[PeerRow]) -> str:
         "ns a report and item", "mean squared error", "spread", "mended",
     )  # fmt: skip
     return (
-        f"## Beside others\n\nThe same values, epsilon {peers[0].epsilon:g}, the same machine and run: CPU time to "
-        "privatise a report, in one call for all of them where the library knows how and in a call of its own (alone), "
-        "and to aggregate and estimate all items, a report. The error is there so that nobody is fast by being wrong. "
-        "Medians.\n\n" + table(heads, rows)
+        f"## Beside others\n\nAll libraries get the same values, epsilon {peers[0].epsilon:g}, the same machine and "
+        "run. Client time is CPU time to privatise a report: in one call for all reports if the library can do that, "
+        "and in a call for each report (alone). Server time is CPU time to aggregate and estimate all items, for each "
+        "report. The error is listed to show that no library is fast because it is wrong. All figures are "
+        "medians.\n\n" + table(heads, rows)
     )
 
 

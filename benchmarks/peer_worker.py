@@ -1,7 +1,7 @@
-"""The peers at work, in an environment of their own: `python -I peer_worker.py < task.json` prints one line of JSON.
+"""Measure a peer in an environment of its own: `python -I peer_worker.py < task.json` prints one line of JSON.
 
-Imports numpy and the peer that is asked for, never Hushcount. Peers are called as their documentation does: a client's
-function once for each value, a server's for all reports. What had to be mended is mended here, and told.
+This module imports numpy and the wanted peer, never Hushcount. Peers are called as in their documentation: the client's
+function once for each value, the server's function for all reports. Faults of peers are mended here, and reported.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SKETCH_ROWS, SKETCH_CELLS = 128, 1024
 
 @dataclass(frozen=True)
 class Oracle:
-    """A frequency oracle, new and empty.
+    """A new, empty frequency oracle.
 
     Attributes:
-        privatise: the values, 0..items-1, to their reports, by the client's function.
-        estimate: all reports to float64[items], estimated counts, by the server's; called once.
+        privatise: turns the values, 0..items-1, into reports, by the client's function.
+        estimate: turns all reports into float64[items], estimated counts, by the server's function; called once.
     """
 
     privatise: Callable[[Any], Any]
@@ -40,14 +40,14 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Told:
-    """What was measured, one entry for each repeat.
+    """The measurements, one entry for each repeat.
 
     Attributes:
         client_seconds: CPU time to privatise all values.
         server_seconds: CPU time to aggregate all reports and estimate all items.
         estimates: counts by item.
         version: of the peer.
-        mended: what had to be, "" if nothing.
+        mended: the mended faults of the peer, "" if none.
     """
 
     client_seconds: list[float] = field(default_factory=list)
@@ -65,9 +65,9 @@ def population(items: int, reports: int, seed: int) -> npt.NDArray[np.int64]:
 
 
 def measure(fresh: Callable[[], Oracle], values: Sequence[int] | npt.NDArray[Any], repeats: int, warm_up: int) -> Told:
-    """Privatise, aggregate and estimate so often, with a new oracle each time; making it is not timed.
+    """Privatise, aggregate and estimate `repeats` times, with a new oracle each time; making it is not timed.
 
-    What is compiled on its first call is compiled by the work of so many values before.
+    Work on the first `warm_up` values comes before, so that functions compiled on their first call are compiled then.
     """
     warm = fresh()
     warm.estimate(warm.privatise(values[:warm_up]))
@@ -87,8 +87,8 @@ def measure(fresh: Callable[[], Oracle], values: Sequence[int] | npt.NDArray[Any
 def _pure_module(name: str) -> Any:
     """Import a frequency oracle of pure-ldp without the others.
 
-    Its package imports them all, RAPPOR among them, and with that scikit-learn and statsmodels, which pure-ldp 1.2 does
-    not declare. A package that is there already is not imported again.
+    Its package imports all oracles. One of them, RAPPOR, imports scikit-learn and statsmodels, which pure-ldp 1.2 does
+    not declare. Python does not import a package again that is in `sys.modules`.
     """
     oracles = "pure_ldp.frequency_oracles"
     if oracles not in sys.modules:
@@ -99,7 +99,7 @@ def _pure_module(name: str) -> Any:
 
 
 def _pure(items: int, client: Any, server: Any) -> Oracle:
-    """pure-ldp counts values from 1."""
+    """Return an oracle of pure-ldp, which numbers values from 1."""
 
     def estimate(reports: list[Any]) -> Any:
         for report in reports:
@@ -147,9 +147,9 @@ def _pure_hr(items: int, epsilon: float) -> Oracle:
 
 
 def _multi(name: str) -> Callable[[int, float], Oracle]:
-    """multi-freq-ldpy clips its estimates at 0 and scales them to add up to 1, so that they are biased.
+    """Return a maker of oracles of multi-freq-ldpy, which clips estimates at 0 and scales them to a sum of 1.
 
-    Both are left in what is timed. The estimates of before are kept aside, which the errors are taken of.
+    Clipping and scaling make the estimates biased. Both are timed, but errors are computed from the estimates before.
     """
 
     def make(items: int, epsilon: float) -> Oracle:
@@ -173,10 +173,10 @@ def _multi(name: str) -> Callable[[int, float], Oracle]:
     return make
 
 
-_NOT_DECLARED = "imported in part: the whole needs scikit-learn and statsmodels, which it does not declare"
-_STRINGS = "xxhash kept below 4.0, which refuses strings"
-_SHAPE = "numpy kept below 2.3, which refuses None as a shape"
-_CLIPPED = "errors are those of its counts before it clips them at 0 and scales them, which is timed"
+_NOT_DECLARED = "imported in part: the whole package needs scikit-learn and statsmodels, which it does not declare"
+_STRINGS = "xxhash is below 4.0, because 4.0 refuses strings"
+_SHAPE = "numpy is below 2.3, because 2.3 refuses None as a shape"
+_CLIPPED = "errors are of its counts before it clips them at 0 and scales them; the time includes clipping and scaling"
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class Peer:
     """A peer's frequency oracle.
 
     Attributes:
-        make: (items, epsilon) to a new one.
-        mended: what had to be, for people.
+        make: makes a new oracle from (items, epsilon).
+        mended: the mended faults of the peer, for people.
     """
 
     make: Callable[[int, float], Oracle]

@@ -1,8 +1,8 @@
-"""Hushcount beside pure-ldp and multi-freq-ldpy: the same values, epsilon and items, in CPU time and in error.
+"""Compare CPU time and error of Hushcount, pure-ldp and multi-freq-ldpy for the same values, epsilon and items.
 
-Hushcount privatises all values in one call, as its jobs do, and then some of them in a call each, as a client does;
-peers know only the latter. Hushcount draws from the system's generator, as its client does; the peers from generators
-that can be guessed. Hushcount's estimates come with their standard errors. Nobody seals.
+Hushcount privatises all values in one call, as its jobs do, and then some of them in one call each, as a client does.
+Peers have only the second way. Hushcount draws from the system's generator, as its client does; the peers draw from
+predictable generators. Hushcount's estimates include standard errors. No library seals reports.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ REQUIREMENTS = (
     "xxhash==3.6.0",
     "bitarray==3.8.0",
 )
-"""The peers, and of what they import the last versions that they run with; wheels for Python 3.10 to 3.13."""
+"""The peers, and the last versions of their dependencies that they run with; wheels for Python 3.10 to 3.13."""
 LARGE_ITEMS = 26_000
 OWN, RECOMMENDED = "hushcount", "ais"
 _POPULATION_SEED = 1
 _ALONE = 1000
 _POOL_SEED = "5eed" * 16
 _STEPS = 10_000_000
-"""Of half a microsecond or less: about what a peer does in some seconds."""
+"""Steps of half a microsecond or less: a peer does about as many in some seconds."""
 _HIGH_PRIVACY = 1.0
-"""Up to this epsilon pure-ldp's Hadamard response is the one of one bit; beyond it another, that Hushcount has not."""
+"""Up to this epsilon pure-ldp uses Hadamard response with one bit; above it another one, which Hushcount lacks."""
 
 
 class PeersMissing(HushcountError):
@@ -61,22 +61,22 @@ class PeersMissing(HushcountError):
 
 @dataclass(frozen=True)
 class PeerRow:
-    """What one implementation took for one mechanism.
+    """The measurement of one implementation of one mechanism.
 
     Attributes:
         peer: "hushcount" or the peer's name on PyPI.
-        version: of it.
-        mechanism: by Hushcount's name; "flh" is pure-ldp's local hashing by a pool, beside `gcms` with s = 1.
-        reports: how many were made and counted.
-        items: of the dictionary, all of them estimated.
+        version: the version of the implementation.
+        mechanism: by Hushcount's name; "flh" is pure-ldp's local hashing by a pool, compared with `gcms` and s = 1.
+        reports: number of reports that were made and counted.
+        items: size of the dictionary; all items are estimated.
         epsilon: of one report.
-        client_us: CPU microseconds to privatise a report, of as many as there are, the median of the repeats.
-        server_us: CPU microseconds a report to aggregate all and estimate all items, the median of the repeats.
-        server_seconds: the same, of all reports.
+        client_us: CPU microseconds for each report to privatise all reports, the median of the repeats.
+        server_us: CPU microseconds for each report to aggregate all and estimate all items, the median of the repeats.
+        server_seconds: CPU seconds of the server for all reports.
         mean_squared_error: of the estimated counts, in users squared, over items and repeats.
-        mended: what had to be mended, "" if nothing.
-        spread: largest by least server time of the repeats.
-        client_alone_us: CPU microseconds to privatise a value in a call of its own; a peer's `client_us` is that.
+        mended: the mended faults of the peer, "" if none.
+        spread: largest server time of the repeats over the least one.
+        client_alone_us: CPU microseconds to privatise a value in its own call; for a peer, the same as `client_us`.
     """
 
     peer: str
@@ -96,7 +96,7 @@ class PeerRow:
 
 @dataclass(frozen=True)
 class Work:
-    """What Hushcount and whichever peer has the mechanism do; fields as in `PeerRow`."""
+    """A task for Hushcount and for each peer that has the mechanism; fields as in `PeerRow`."""
 
     mechanism: str
     reports: int
@@ -105,7 +105,7 @@ class Work:
 
 
 def works(reports: int, items: int, epsilon: float) -> list[Work]:
-    """Return what is compared: at most so many reports, fewer where a peer would take minutes for them."""
+    """Return the tasks: each with at most `reports` reports, and fewer if a peer would take minutes for them."""
     steps = {
         "olh": items,
         "flh": 100,
@@ -123,7 +123,7 @@ def works(reports: int, items: int, epsilon: float) -> list[Work]:
 
 
 def own_mechanism(work: Work) -> Mechanism:
-    """Return Hushcount's mechanism for the work; for what pure-ldp calls fast local hashing, the same law."""
+    """Return Hushcount's mechanism for the task; for pure-ldp's fast local hashing, a mechanism of the same law."""
     name, settings = work.mechanism, _settings(work)
     name = "gcms" if name == "flh" else name
     complete = plan(name, work.epsilon, work.items, settings, Objective(), _POOL_SEED)
@@ -139,12 +139,12 @@ def _settings(work: Work) -> Parameters:
 
 
 def values_of(work: Work) -> npt.NDArray[np.int64]:
-    """Return int64[reports]: what the clients hold, the same for everyone."""
+    """Return int64[reports]: the values of the clients, the same for all implementations."""
     return peer_worker.population(work.items, work.reports, _POPULATION_SEED)
 
 
 def own_oracle(mechanism: Mechanism, count: int) -> Oracle:
-    """Return Hushcount in the form in which peers are measured; it holds no report, so that it is new at any time."""
+    """Return Hushcount's oracle in the form that peers are measured in; it keeps no report, so it can be used again."""
     items = np.arange(count, dtype=np.uint64)
 
     def estimate(reports: Reports) -> FloatArray:
@@ -158,7 +158,7 @@ def own_oracle(mechanism: Mechanism, count: int) -> Oracle:
 def own_row(work: Work, repeats: int) -> PeerRow:
     """Measure Hushcount in this process."""
     oracle, values = own_oracle(own_mechanism(work), work.items), values_of(work).astype(np.uint64)
-    # All of them to warm up: which of three ways of decoding is taken depends on their number.
+    # Warm up with all values, because their number decides which of three ways of decoding is used.
     told = peer_worker.measure(lambda: oracle, values, repeats, work.reports)
     found = row(OWN, work, replace(told, version=importlib.metadata.version(OWN)))
     few = values[:_ALONE]
@@ -174,7 +174,7 @@ def _one_by_one(oracle: Oracle, values: UInt64Array) -> float:
 
 
 def row(peer: str, work: Work, told: Told) -> PeerRow:
-    """Return what was told as figures a report, and its error."""
+    """Return the measurements as figures for each report, and the error."""
     held = np.bincount(values_of(work), minlength=work.items)
     seconds = statistics.median(told.server_seconds)
     client_us = statistics.median(told.client_seconds) / work.reports * 1e6
@@ -196,24 +196,24 @@ def row(peer: str, work: Work, told: Told) -> PeerRow:
 
 
 def parse(text: str, work: Work, repeats: int) -> Told:
-    """Read what the worker printed.
+    """Read the output of the worker.
 
     Raises:
-        HushcountError: it is no measurement, or not of so many items and repeats.
+        HushcountError: the output is no measurement, or has another number of items or repeats.
     """
     try:
         told = Told(**json.loads(text.splitlines()[-1]))
         estimates = np.array(told.estimates, dtype=np.float64)
         seconds = np.array([told.client_seconds, told.server_seconds], dtype=np.float64)
     except (IndexError, TypeError, ValueError) as error:
-        raise HushcountError(f"the worker printed no measurement but {text[-80:]!r}") from error
+        raise HushcountError(f"the worker printed {text[-80:]!r}, must be a measurement in JSON") from error
     if estimates.shape != (repeats, work.items) or seconds.shape != (2, repeats):
         raise HushcountError(
-            f"the worker told {estimates.shape} estimates and {seconds.shape} times, "
+            f"the worker printed {estimates.shape} estimates and {seconds.shape} times, "
             f"must be {(repeats, work.items)} and {(2, repeats)}"
         )
     if not np.isfinite(estimates).all() or not (np.isfinite(seconds) & (seconds > 0.0)).all():
-        raise HushcountError("the worker told an estimate that is no number, or a time that is not positive")
+        raise HushcountError("the worker printed an estimate that is no number, or a time that is not positive")
     return told
 
 
@@ -221,7 +221,7 @@ def install(scratch: Path, say: Callable[[str], None]) -> Path:
     """Install the peers in a new environment; return its interpreter.
 
     Raises:
-        PeersMissing: there is no pip, or it reaches no index.
+        PeersMissing: pip is missing, or reaches no package index.
     """
     home = scratch / "peers"
     python = home / "bin" / "python"
@@ -233,7 +233,7 @@ def install(scratch: Path, say: Callable[[str], None]) -> Path:
     except (HushcountError, OSError, subprocess.CalledProcessError) as error:
         raise PeersMissing(
             f"the peers are not compared, as pip could not install {REQUIREMENTS[0]} and {REQUIREMENTS[1]} ({error}): "
-            "run it where a package index can be reached, or set PIP_INDEX_URL to one"
+            "run this on a machine that reaches a package index, or set PIP_INDEX_URL to an index"
         ) from error
     return python
 
@@ -242,10 +242,10 @@ def peer_row(python: Path, peer: str, work: Work, repeats: int) -> PeerRow:
     """Measure a peer in its environment.
 
     Raises:
-        HushcountError: it failed; the last line of what it said is in the message.
+        HushcountError: the peer failed; the message has the last line of its output.
     """
     task = {**asdict(work), "peer": peer, "seed": _POPULATION_SEED, "repeats": repeats}
-    # -I: neither this checkout nor the caller's settings are in its way.
+    # -I: the peer does not see this checkout or the caller's settings.
     told = parse(_run([str(python), "-I", peer_worker.__file__], json.dumps(task)), work, repeats)
     return row(peer, work, told)
 
@@ -256,15 +256,15 @@ def compare(
     """Measure Hushcount and then the peers, on the same machine one after the other.
 
     Args:
-        scratch: an existing directory, where the peers' environment is made, of 400 MiB.
-        reports: at most so many of each mechanism, see `works`.
-        items: of the dictionary; local hashing is compared over LARGE_ITEMS as well.
+        scratch: an existing directory for the peers' environment, which takes 400 MiB.
+        reports: the most reports for each mechanism, see `works`.
+        items: size of the dictionary; local hashing is compared over LARGE_ITEMS as well.
         epsilon: of a report.
-        repeats: how often each is measured, at least 1.
-        say: is told what happens, and which peer failed at what and is left out.
+        repeats: number of measurements of each, at least 1.
+        say: gets a line for each step, and for each peer that failed and is left out.
 
     Returns:
-        Hushcount's rows, of its own mechanisms and of what it recommends for as many reports and items; the peers'.
+        Hushcount's rows, for the compared mechanisms and for the one that it recommends; then the peers' rows.
 
     Raises:
         PeersMissing: the peers could not be installed.
@@ -288,7 +288,7 @@ def compare(
 
 
 def _run(command: list[str], given: str = "") -> str:
-    # One thread, as CPU time is compared: threads that wait for work in a loop would be counted.
+    # One thread, because CPU time is compared: threads that wait for work in a loop would count.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(  # noqa: S603  # our own words
         command, input=given, env=environment, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""results.json: what was measured so far: a benchmark that is stopped goes on, and one stage can be measured again."""
+"""results.json, the measurements so far. So a stopped benchmark can continue, and one stage can be measured again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Record:
     """Measurements of one machine and one set of versions.
 
     Attributes:
-        machine: `machine()` where they were made.
+        machine: the result of `machine()` on the measuring machine.
         measured: by the names of stages.
         curves: how cost grows; empty if not measured.
         peers: empty if not measured.
@@ -40,10 +40,10 @@ _ADAPTER = TypeAdapter(Record)
 
 
 def read_record(directory: Path) -> Record:
-    """Return what a directory's results.json holds, or an empty record where there is none.
+    """Return the record in a directory's results.json, or an empty record if there is no file.
 
     Raises:
-        UsageError: it is damaged, or was measured elsewhere or with other versions.
+        UsageError: the file is damaged, or was measured elsewhere or with other versions.
     """
     path = directory / _NAME
     if not path.exists():
@@ -52,34 +52,34 @@ def read_record(directory: Path) -> Record:
     if record.machine != machine():
         raise UsageError(
             f"{path} was measured on {record.machine}, this is {machine()}: give another --out, or --overwrite to "
-            "measure anew"
+            "measure everything again"
         )
     return record
 
 
 def stored_record(directory: Path) -> Record:
-    """Return what a directory's results.json holds, wherever it was measured.
+    """Return the record in a directory's results.json, whatever machine it was measured on.
 
     Raises:
-        UsageError: it is damaged.
-        FileNotFoundError: there is none.
+        UsageError: the file is damaged.
+        FileNotFoundError: there is no such file.
     """
     path = directory / _NAME
     try:
         return _ADAPTER.validate_json(path.read_bytes())
     except ValidationError:
-        raise UsageError(f"{path} is no record of measurements: --overwrite to measure anew") from None
+        raise UsageError(f"{path} is no record of measurements: give --overwrite to measure everything again") from None
 
 
 def require_writable(directory: Path) -> None:
-    """Make a directory and try it, before minutes of measuring.
+    """Make a directory and test that it can be written, before minutes of measuring.
 
     Raises:
-        UsageError: nothing can be written there.
+        UsageError: the directory cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        # Permissions do not tell: of some file systems nobody may write anything.
+        # Permissions are not enough to know: on some file systems nobody may write.
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:

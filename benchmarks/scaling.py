@@ -1,6 +1,6 @@
 """The table of docs/scaling.md, from the measured CPU time: `python -m benchmarks.scaling` writes it.
 
-On paper, as `benchmarks.cost` is: no cluster of this size was run.
+This is a calculation, like `benchmarks.cost`: no cluster of this size was run.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from hushcount.wire.tags import MOST_PLACES, TAG_BYTES
 from shuffler.separate import CLAIM
 
 DAYS = (10**8, 10**9, 10**10)
-"""Reports of a day."""
+"""Numbers of reports in a day."""
 CORES = 4
 MEMORY_GIB = 15.0
-"""Of a worker: those of c3-standard-4, whose processor has AVX-512 IFMA."""
+"""Cores and memory of a worker: those of c3-standard-4, a machine type with AVX-512 IFMA."""
 HOURS = 2.0
-"""In which a day's reports are to be done."""
+"""The time in which a day's reports must be done."""
 EARLIER = 3
-"""Batches that a batch is compared with, which the shuffler reads once more, and groups the tags of.
+"""Number of earlier batches that a batch is compared with: the shuffler reads them again, and groups their tags.
 
-They are those of windows of a day within two days of grace, as in all deployment files here.
+With windows of a day and a grace of two days, as in all deployment files here, there are three such batches.
 """
 EARLIER_SHARE = 1 / 3
-"""CPU time of a report of an earlier batch, as a share of that of one of its own.
+"""CPU time of a report of an earlier batch, as a share of the time of a report of the batch itself.
 
-It is read, checked and tagged: 0.23 was measured, of jobs that were compared with three times their own reports.
+A report of an earlier batch is read, checked and tagged. In jobs with three times as many earlier reports, 0.23 was
+measured.
 """
 COPIES = 4
-"""How many times its own records `MixShard` holds for a place at its peak, with the tags of the earlier batches.
+"""Peak memory of `MixShard` for a place, in multiples of the place's own records; tags of earlier batches included.
 
-It is as measured where an engine holds the blocks that it gives: its own, the tags, and its own once more joined and
-once in their new order: 555 bytes for a frequency report, 782 for a discovery report. `CountOnce` of the auxiliary
-server holds less of a discovery report: 704 bytes where no two pairs are equal.
+It was measured with an engine that keeps the blocks that it hands over. The memory holds the place's records, the tags,
+the records joined, and the records in their new order: 555 bytes for a frequency report, 782 for a discovery report.
+`CountOnce` of the auxiliary server needs less for a discovery report: 704 bytes if no two pairs are equal.
 """
 
 BEGIN = "<!-- The table is written by python -m benchmarks.scaling, from benchmarks/results.json. -->"
@@ -51,12 +52,12 @@ _GIB, _MIB = 2**30, 2**20
 
 @dataclass(frozen=True)
 class Way:
-    """What a kind of report goes through.
+    """The stages of a kind of report.
 
     Attributes:
         name: for people.
         then: the stage after the shuffler.
-        sealed_bytes: of a report.
+        sealed_bytes: length of a sealed report.
     """
 
     name: str
@@ -65,25 +66,25 @@ class Way:
 
     @property
     def stored_bytes(self) -> int:
-        """As a collector keeps it."""
+        """Bytes of a report in a collector's segment."""
         return envelope_dtype(self.sealed_bytes).itemsize
 
     @property
     def grouped_bytes(self) -> int:
-        """That an engine groups by key, by the shuffler, with tags of earlier batches, and by the stage after it."""
+        """Bytes for each report that an engine groups by key, in the shuffler (with earlier tags) and after it."""
         return self.sealed_bytes + CLAIM.itemsize + EARLIER * TAG_BYTES + SHUFFLED_BYTES[self.then]
 
     @property
     def most_reports(self) -> float:
-        """Of a window, for which every core of a worker can hold a place of the shuffler at a time."""
+        """The most reports of a window with room for one place of the shuffler for every core of a worker."""
         return MEMORY_GIB * _GIB / CORES / self.place_bytes(1)
 
     def place_bytes(self, reports: int) -> float:
-        """Memory for one place of the shuffler, of so many reports, and of as many in each earlier batch."""
+        """Memory in bytes for one place of the shuffler, if the batch and each earlier batch has so many reports."""
         return COPIES * reports * self.sealed_bytes / MOST_PLACES
 
     def core_hours(self, measured: dict[str, Figures], reports: int) -> float:
-        """CPU time of so many reports, and of reading those of earlier batches."""
+        """CPU time of so many reports, including the reading of earlier batches."""
         shuffled = measured["shuffle"].cpu_us_per_report * (1 + EARLIER * EARLIER_SHARE)
         return reports * (shuffled + measured[self.then].cpu_us_per_report) / 3.6e9
 
@@ -95,7 +96,7 @@ DISCOVERY = Way("discovery", "discover", 226)
 
 
 def scaling(measured: dict[str, Figures]) -> str:
-    """Return the table: what a day's reports take, and from how many on a place does not fit."""
+    """Return the table: the cost of a day's reports, and the number of reports above which a place does not fit."""
     rows = []
     for way in (FREQUENCY, DISCOVERY):
         for reports in DAYS:
@@ -121,18 +122,18 @@ def scaling(measured: dict[str, Figures]) -> str:
     most = " and ".join(f"{way.most_reports / 1e9:.1f} x 10^9 {way.name} reports" for way in (FREQUENCY, DISCOVERY))
     return (
         f"{table(heads, rows)}\n\n"
-        f"A worker has {CORES} cores, all busy, and {MEMORY_GIB:g} GiB; there are as many as finish a day in {HOURS:g} "
-        f"hours. Each day is compared with the {EARLIER} before it, of as many reports: windows of a day within two "
-        "days of grace, as in all deployment files here. The shuffler reads them once more and groups their tags, "
-        f"{TAG_BYTES} bytes each; one is reckoned at {EARLIER_SHARE:.2f} of the CPU time of a report of the day. "
-        "Core-hours, grouped bytes and memory include that. The first bottleneck is the memory of a place, "
-        f"{COPIES} times its own records, spread over {MOST_PLACES:,} places at most: every core of a worker has room "
-        f"for one up to {most} in a window."
+        f"A worker has {CORES} cores, all busy, and {MEMORY_GIB:g} GiB; the workers are enough to finish a day in "
+        f"{HOURS:g} hours. Each day is compared with the {EARLIER} days before it, which have as many reports: windows "
+        "are of a day and grace of two days, as in all deployment files here. The shuffler reads the earlier reports "
+        f"again and groups their tags, {TAG_BYTES} bytes each. An earlier report counts as {EARLIER_SHARE:.2f} of the "
+        "CPU time of a report of the day. Core-hours, grouped bytes and memory include the earlier reports. The first "
+        f"bottleneck is the memory of a place, which is {COPIES} times the place's own records; there are at most "
+        f"{MOST_PLACES:,} places. Every core of a worker has room for one place up to {most} in a window."
     )
 
 
 def with_table(text: str, made: str) -> str:
-    """Return a page with another table between its marks.
+    """Return a page with a new table between its marks.
 
     Raises:
         ValueError: a mark is missing.

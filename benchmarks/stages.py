@@ -1,4 +1,4 @@
-"""The stages that are measured: how the input of each is made, and how it is run beside its limit."""
+"""The measured stages: for each one a function that makes its input, and one that runs it beside its limit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ AIS = Setting("ais", ITEMS)
 GCMS = Setting("gcms", ITEMS, 1.0, {"k": 1024, "m": 1024, "s": 19})
 LARGE_GCMS = Setting("gcms", None, 4.0, {"k": 65_536, "m": 1024})
 BITS = Setting("oue", 672)
-"""84 bytes of bits: reports of 100 plain bytes, binding included, 164 with box and client token."""
+"""84 bytes of bits: a report has 100 plain bytes with the binding, and 164 bytes with box and client token."""
 SKETCH = Setting("gcms", None, 4.0, {"k": 1024, "m": 1024})
 DISCOVERY = Setting(None, ITEMS)
 LIBSODIUM = "libsodium"
@@ -54,24 +54,24 @@ _VALUES, _ITEMS, _REPORTS = "values.txt", "items.npy", "reports.npy"
 
 
 Make = Callable[[Path, int, int], None]
-"""Writes the input of a stage into a directory: so many reports over so many items."""
+"""Takes a directory, a number of reports and a number of items, and writes a stage's input into the directory."""
 Measure = Callable[[Path, Path, int], Run]
-"""Measures a stage on the input in a directory, of so many reports; what it writes goes to the other."""
+"""Takes a directory with input, a directory for output and the number of reports, and measures a stage."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Something to measure.
+    """A stage to measure.
 
     Attributes:
         name: for the command line.
-        what: for people.
-        reports: how many, where nothing else is asked for.
-        make: makes its input, in a process of its own.
-        run: measures it.
-        target: what it is to reach, for people.
-        items: of the dictionary, or how many values there are.
-        engine: what HUSHCOUNT_OPENING says; empty where the number of boxes chooses.
+        what: a description for people.
+        reports: default number of reports.
+        make: makes the input, in its own process.
+        run: measures the stage.
+        target: the goal for the stage, for people.
+        items: size of the dictionary, or number of values.
+        engine: the value of HUSHCOUNT_OPENING; empty if the number of boxes decides the engine.
     """
 
     name: str
@@ -93,7 +93,7 @@ def _make_values(directory: Path, reports: int, items: int) -> None:
 
 
 def _make_unknown_values(directory: Path, reports: int, items: int) -> None:
-    """All different, because a client that seals many at once seals equal ones once within."""
+    """Write different values, because a client that seals many values at once makes one inner box for equal values."""
     make_place(_place(directory).directory, DISCOVERY.over(items))
     with (directory / _VALUES).open("w") as stream:
         stream.writelines(f"new{number}\n" for number in range(reports))
@@ -132,7 +132,7 @@ def _make_shuffled(setting: Setting) -> Make:
     def make(directory: Path, reports: int, items: int) -> None:
         place = make_place(_place(directory).directory, setting.over(items))
         boxes = sealed(place, "reports", drawn(names(items - 1), min(reports, _OPENED_AFRESH)))
-        # Opening a box costs the same each time, and nothing here looks for copies.
+        # Opening a box costs the same each time, and this stage does not search for copies.
         as_shuffled(place, "reports", (boxes[:count] for count in counts(reports, _OPENED_AFRESH)))
 
     return make
@@ -153,7 +153,7 @@ def _make_pairs(directory: Path, reports: int, items: int) -> None:
 
 
 def _discover(directory: Path, out: Path, reports: int) -> Run:
-    """The limit is one box a report: the inner ones are opened for the bins that are kept, once each."""
+    """Measure discovery; its limit is one box for each report, as inner boxes are opened once for each kept bin."""
     place, found = _place(directory), str(out / "found")
     run = between(
         lambda: run_job(plan_discover(place.campaign_path, place.shuffled, place.keys, found)),
@@ -162,7 +162,7 @@ def _discover(directory: Path, out: Path, reports: int) -> Run:
     )
     bins = storage.read_json(storage.join(found, SUMMARY))["bins"]["found"]
     if not bins:
-        raise HushcountError(f"nothing was revealed of {reports:,} reports, so that half of the stage was not run")
+        raise HushcountError(f"no value of {reports:,} reports was revealed, so half of the stage was not measured")
     return replace(run, bins=bins)
 
 
@@ -172,7 +172,7 @@ def _make_encoded(directory: Path, reports: int, items: int) -> None:
 
 
 def _end_to_end(directory: Path, out: Path, reports: int) -> Run:
-    """From what a collector stored to estimates.csv."""
+    """Measure the whole way from a collector's files to estimates."""
     place = _place(directory)
 
     def both() -> None:
@@ -196,7 +196,7 @@ def _make_reports(setting: Setting) -> Make:
 
 
 def _decode(directory: Path, _: Path, reports: int) -> Run:
-    """From reports in memory to the estimates of all items; loading the compiled loops is part of it."""
+    """Measure the way from reports in memory to estimates of all items, including the loading of compiled loops."""
     mechanism = _place(directory).campaign.require_frequency()
     wanted, made = np.load(directory / _ITEMS), np.load(directory / _REPORTS)
     columns = tally_items(mechanism, wanted)
@@ -219,7 +219,7 @@ def _plain(place: Place) -> int:
 
 
 def _both_engines(stage: Stage) -> tuple[Stage, Stage]:
-    """Return a stage that opens or seals as it comes, and once more by libsodium alone."""
+    """Return a stage with the default choice of the engine, and the same stage with libsodium alone."""
     return stage, replace(stage, name=f"{stage.name}-libsodium", what="the same", target="", engine=LIBSODIUM)
 
 
@@ -291,6 +291,6 @@ _STAGES = (
     ),
 )
 STAGES = {stage.name: stage for stage in _STAGES}
-"""All that a record may hold, whatever machine it was made on."""
+"""All stages that a record may have, on any machine."""
 BY_DEFAULT = tuple(name for name, stage in STAGES.items() if has_ifma() or stage.engine != LIBSODIUM)
-"""Where a processor has no lanes, libsodium does every box, and no stage is measured twice."""
+"""On a processor without lanes, libsodium opens every box anyway, so no stage is measured twice."""

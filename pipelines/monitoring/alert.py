@@ -50,7 +50,7 @@ class Alert:
 
     @cached_property
     def told(self) -> Told:
-        """The log entry of an alert that was accepted: it has digests instead of names, which clients may have chosen."""
+        """The log entry of an accepted alert: it has digests instead of names, which clients may have chosen."""
         return Told(window=self.window, up={about(one): one.difference > 0.0 for one in self.changes})
 
     @property

@@ -162,7 +162,7 @@ def test_a_key_of_the_other_role_is_no_key(tmp_path: Path, public: PublicFile, m
 
 def test_who_signs_opens_nothing_and_who_opens_signs_nothing(tmp_path: Path, public: PublicFile) -> None:
     keys = tmp_path / "keys"
-    with pytest.raises(UsageError, match="of the operator"):
+    with pytest.raises(UsageError, match="role operator"):
         key_reference(keys, "operator").read()
     with pytest.raises(UsageError, match="of the analyzer"):
         key_reference(keys, "analyzer").read_signing()
