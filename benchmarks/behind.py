@@ -49,7 +49,7 @@ def make_deployment(folder: Path, grace: str) -> Deployment:
 
 
 def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: int) -> None:
-    """Write the files of a collector that received so many reports in each window."""
+    """Write the files of a collector that received `reports` reports in each window."""
     client = ManyClients(campaign)
     rows = np.zeros(reports, dtype=envelope_dtype(campaign.sealed_bytes("reports")))
     for number in range(windows):
@@ -72,7 +72,7 @@ def collect(deployment: Deployment, campaign: Campaign, windows: int, reports: i
 
 
 def catch_up(windows: int, reports: int, grace: str) -> float:
-    """Return the CPU seconds for each window of a run that is so many windows behind."""
+    """Return the CPU seconds for each window of a run that is `windows` windows behind."""
     with tempfile.TemporaryDirectory(prefix="hushcount-behind-") as made:
         deployment = make_deployment(Path(made), grace)
         collect(deployment, Campaign.read(deployment.campaigns / "words" / "epoch-000001.json"), windows, reports)

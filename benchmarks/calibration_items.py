@@ -94,7 +94,7 @@ def clopper_pearson(item: Item, supports: FloatArray, p: float, q: float) -> Flo
 def covered(item: Item, factor: float = 1.0) -> Iterator[tuple[float, float]]:
     """Yield coverage and relative width, first of the intervals in use, then of Clopper and Pearson's intervals.
 
-    The width is relative to the ideal width. With a factor, the intervals are wider by it.
+    The width is relative to the ideal width. A factor above 1 makes all intervals wider.
     """
     parameters = plan(item.oracle, item.epsilon, item.domain, {}, Objective(), ANY_SEED)
     mechanism = build(item.oracle, item.epsilon, item.domain, parameters)

@@ -1,4 +1,4 @@
-"""The two processes of a stage: one makes the input, so that this does not count as memory of the other, the stage.
+"""The two processes of a stage: the first one makes the input, so that its memory does not count as the stage's.
 
 `python -m benchmarks.child make STAGE REPORTS ITEMS DIRECTORY` writes the input; `run STAGE REPORTS DIRECTORY OUT`
 measures with this input, writes to another directory, and prints one line of JSON.

@@ -1,4 +1,4 @@
-"""Send posts to a collector at a fixed rate, and time each post. A light process, because both share the cores.
+"""Send posts to a collector at a fixed rate, and time each post. The process is light: the collector shares its cores.
 
 A request's time begins when the request was due. So if the collector stalls, all requests that waited count as slow.
 """

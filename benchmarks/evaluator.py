@@ -1,6 +1,6 @@
 """How many evaluations an evaluator answers, beside the library alone: `python -m benchmarks.evaluator --seconds 20`.
 
-The real command runs in its own process, and gets requests over HTTP on one connection: of several elements and of one.
+The real command runs in its own process, and gets requests over HTTP on one connection, with many elements or with one.
 Before and after, the library answers the same requests in this process. All rates are for a second of CPU time, so that
 they hold on a busy machine too; an evaluator uses one core.
 """

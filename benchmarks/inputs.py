@@ -107,12 +107,12 @@ def make_place(directory: Path, setting: Setting, cap: int = 1) -> Place:
 
 
 def names(count: int) -> list[str]:
-    """Return so many different values."""
+    """Return `count` different values."""
     return [f"item{number}" for number in range(count)]
 
 
 def drawn(values: list[str], count: int) -> list[str]:
-    """Return so many values, each drawn uniformly."""
+    """Return `count` values, each drawn uniformly."""
     return [values[index] for index in uniform(len(values), count, SystemWords()).tolist()]
 
 
@@ -131,7 +131,7 @@ def zipf(values: int, count: int) -> npt.NDArray[np.intp]:
 
 
 def sealed(place: Place, stream: Stream, values: list[str]) -> Octets:
-    """Return uint8[n, L]: the sealed reports of so many clients."""
+    """Return uint8[n, L]: the sealed reports of clients with these values, one for each value."""
     client = ManyClients(place.campaign, seal_rows=sealing_for(len(values)))
     make = client.reports if stream == "reports" else client.discovery_reports
     return make(values, available_threads())

@@ -68,7 +68,7 @@ def in_store(deployment: Deployment) -> Deployment:
 
 
 def make(folder: Path, campaigns: int, windows: int) -> None:
-    """Write a deployment with so many windows of each campaign; the last window ended at least an hour ago."""
+    """Write a deployment with `windows` windows of each campaign; the last one ended at least an hour ago."""
     first, copies = folder / "first", folder / "copies"
     first.mkdir(parents=True)
     copies.mkdir()

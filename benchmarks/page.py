@@ -158,10 +158,10 @@ def _peers(peers: Sequence[PeerRow]) -> str:
         "ns a report and item", "mean squared error", "spread", "mended",
     )  # fmt: skip
     return (
-        f"## Beside others\n\nAll libraries get the same values, epsilon {peers[0].epsilon:g}, the same machine and "
-        "run. Client time is CPU time to privatise a report: in one call for all reports if the library can do that, "
-        "and in a call for each report (alone). Server time is CPU time to aggregate and estimate all items, for each "
-        "report. The error is listed to show that no library is fast because it is wrong. All figures are "
+        f"## Beside others\n\nAll libraries get the same values and epsilon {peers[0].epsilon:g}, in one run on one "
+        "machine. Client time is CPU time to privatise a report: in one call for all reports if the library can do "
+        "that, and in a call for each report (alone). Server time is CPU time to aggregate and estimate all items, for "
+        "each report. The error is listed to show that no library is fast because it is wrong. All figures are "
         "medians.\n\n" + table(heads, rows)
     )
 

@@ -149,7 +149,7 @@ def _pure_hr(items: int, epsilon: float) -> Oracle:
 def _multi(name: str) -> Callable[[int, float], Oracle]:
     """Return a maker of oracles of multi-freq-ldpy, which clips estimates at 0 and scales them to a sum of 1.
 
-    Clipping and scaling make the estimates biased. Both are timed, but errors are computed from the estimates before.
+    Clipping and scaling make the estimates biased. Their time is counted, but errors are of the estimates before them.
     """
 
     def make(items: int, epsilon: float) -> Oracle:

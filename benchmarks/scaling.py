@@ -80,11 +80,11 @@ class Way:
         return MEMORY_GIB * _GIB / CORES / self.place_bytes(1)
 
     def place_bytes(self, reports: int) -> float:
-        """Memory in bytes for one place of the shuffler, if the batch and each earlier batch has so many reports."""
+        """Memory in bytes for one place of the shuffler, if the batch and each earlier batch have `reports` reports."""
         return COPIES * reports * self.sealed_bytes / MOST_PLACES
 
     def core_hours(self, measured: dict[str, Figures], reports: int) -> float:
-        """CPU time of so many reports, including the reading of earlier batches."""
+        """CPU hours for `reports` reports, including the reading of earlier batches."""
         shuffled = measured["shuffle"].cpu_us_per_report * (1 + EARLIER * EARLIER_SHARE)
         return reports * (shuffled + measured[self.then].cpu_us_per_report) / 3.6e9
 

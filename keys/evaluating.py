@@ -36,7 +36,7 @@ class EvaluatorKey(Guarded):
         try:
             elements = [read(blinded[start : start + ELEMENT_BYTES]) for start in range(0, len(blinded), ELEMENT_BYTES)]
         except ValueError:
-            raise ValueError("a blinded element is no element of ristretto255") from None
+            raise ValueError("a blinded element is not a valid element of ristretto255") from None
         # The library puts the proof first.
         made = bytes(self.__evaluator.evaluate_batch(elements).serialize())
         return made[PROOF_BYTES:] + made[:PROOF_BYTES]

@@ -57,7 +57,7 @@ class OpeningEngine:
     attempt: Callable[[Octets, bytes, bytes], tuple[Octets, BoolArray]]
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> Opened:
-        """Open every row of uint8[n, L + 48]. libsodium tries what another engine does not open."""
+        """Open every row of uint8[n, L + 48]. libsodium tries the rows that another engine does not open."""
         plain, opened = self.attempt(sealed, public_key, secret)
         if self.name == LIBSODIUM.name or opened.all():
             return Opened(plain, opened, 0)

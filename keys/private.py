@@ -90,7 +90,7 @@ class PrivateKey(Guarded):
         return hashlib.blake2b(context, key=secret, digest_size=SECRET_BYTES, person=b"hushcount draw").digest()
 
     def open(self, sealed: bytes) -> bytes | None:
-        """Return the content of a sealed box, or None for every failure: the caller never learns the failed step."""
+        """Return the content of a sealed box, or None for every failure: a caller never learns which step failed."""
         plain, opened, _ = self.open_rows(np.frombuffer(sealed, dtype=np.uint8)[np.newaxis])
         return plain.tobytes() if opened[0] else None
 

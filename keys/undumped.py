@@ -15,9 +15,9 @@ _PR_SET_DUMPABLE = 4
 def keep_out_of_dumps() -> None:
     """Prevent core dumps of this process and its children, and keep other users' debuggers out of them.
 
-    Forks inherit both settings, the size limit of 0 and, on Linux only, PR_SET_DUMPABLE. The second one also prevents
-    dumps that the system pipes to a program, which the limit does not. It ends when a process executes another program:
-    that program must call this function itself.
+    Forks inherit both settings, the size limit of 0 and, on Linux only, PR_SET_DUMPABLE. PR_SET_DUMPABLE also prevents
+    dumps that the system pipes to a program, which the limit does not. The setting ends when a process executes another
+    program: that program must call this function itself.
 
     Raises:
         OSError: the system forbids it.

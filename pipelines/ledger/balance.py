@@ -117,14 +117,14 @@ def require_room(limit: Limit | None, charges: Iterable[Charge], wanted: Charge,
     done = committed(living)
     counting, renews = counted(limit, living, now), limit.period(now)[1]
     renewal = "it does not renew" if renews is None else f"it renews on {stamp(renews)}"
-    # Joint composition is valid only if no parameter depends on results; those of a second file may.
+    # Joint composition is valid only if no parameter depends on results; parameters of a second file may.
     if limit.composition == "joint" and not files_of(counting) <= {wanted.fingerprint}:
         raise OverLimit(
             f"the limit of campaign {limit.campaign} was set with --fixed-parameters, which allows one campaign file "
             f"in a period, and earlier releases of this period used another file: nothing was released or charged; "
             f"{renewal}; or set the limit without --fixed-parameters"
         )
-    # A reservation may be dropped, and a batch linked to it has another loss then: so both cases must fit.
+    # A reservation may be dropped, which changes the loss of a batch linked to it: so the release must fit either way.
     if all(
         spent(limit, [*counted(limit, others, now), wanted], [*others, wanted]).epsilon <= limit.epsilon
         for others in (done, living)

@@ -1,6 +1,6 @@
 """How far the clock is ahead of everything else that tells the time. No run acts finally by a clock that is far ahead.
 
-A store of objects has a clock of its own, which decides: the present is the earlier of both times. On a disk, time
+A store of objects has a clock of its own, which decides: the present is the earlier of both clocks. On a disk, time
 stamps of the deployment tell the time: those of log entries and manifests, and the ledger's time. Each stamp proves
 that its moment has passed, if the clock that wrote it was right. No stamp is believed alone: from the newest entry on,
 which was put at a trusted moment, stamps must follow each other without a gap longer than the bound. Stamps after such

@@ -82,7 +82,7 @@ class Fold:
         """Return the batch of a name in the log; raises HushcountError if the name is not valid."""
         batch = Batch.named(self.campaign, name)
         if batch is None:
-            raise HushcountError(f"the log of {self.campaign} has no valid name of a batch, {name}: restore the log")
+            raise HushcountError(f"the log of {self.campaign} names batch {name}, an invalid name: restore the log")
         return batch
 
     def hops_of(self, batch: str) -> Mapping[HopName, Hopped]:

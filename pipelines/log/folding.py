@@ -44,7 +44,7 @@ class Effects:
     """The parts of a fold, as values that can change."""
 
     def __init__(self, fold: Fold) -> None:
-        # The collections in it stay as they were; only its single values are replaced.
+        # Its collections stay as they were; only its single values are replaced.
         self._fold = fold
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)

@@ -1,4 +1,4 @@
-"""Check that the ledger is the one that the log names, and that it has all charges in the log.
+"""Check that the log names this ledger, and that the ledger has all charges of the log.
 
 A `done` entry repeats the charge of its release. So a ledger that was restored or lost gets its charges back from the
 logs of the parties here, before each release of the campaign. A limit belongs to one campaign, so that charges of other
@@ -79,7 +79,7 @@ def lacking(deployment: Deployment, epochs: Epochs, fold: Fold) -> Lacking:
 
 
 def require_named(deployment: Deployment, fold: Fold) -> None:
-    """Raise HushcountError if the log of a party names another ledger than the deployment, or one that is lost."""
+    """Raise HushcountError if the log of a party names another ledger than the deployment, or a missing ledger."""
     if fold.ledger is None:
         return
     if deployment.ledger is None:
@@ -163,7 +163,7 @@ def charge_lacking(deployment: Deployment, epochs: Epochs, fold: Fold, clock: Cl
 
 
 def _of_limit(had: Limit | None, then: Limit | None) -> str:
-    """Return words on the limit in the ledger, if another limit was in force at the newest release."""
+    """Return an addition to a sentence on the ledger's limit, if the newest release had another limit."""
     if then is None or (had is not None and _terms(had) == _terms(then)):
         return ""
     if had is None:

@@ -169,7 +169,7 @@ class Log:
         try:
             storage.put_absent(path, written.data)
         except StorageError as error:
-            # Perhaps only the answer was lost: the id of the entry that is there now shows whose entry it is.
+            # Perhaps only the answer was lost: the id of the entry that is there now shows who put it.
             failure = error
         entry = self._read_at(path)
         if entry is None:
@@ -217,7 +217,7 @@ class Log:
         A generation states where the one before it ended, and begins there.
 
         Args:
-            most: number of the last entry that counts.
+            most: number of the last entry to use.
         """
         with suppress(ValidationError, KeyError, FormatError, OSError):
             fold = _FOLD.validate_json(storage.read_bytes(self._checkpoint_path(generation), TABLE_BYTES))

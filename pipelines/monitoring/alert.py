@@ -129,7 +129,7 @@ def _factor(one: Change) -> float:
 
 
 def _is_news(one: Change, windows: Sequence[str], told: Mapping[str, Mapping[str, bool]]) -> bool:
-    """Return whether the last alert on this item or group in these windows told another direction, or there is none."""
+    """Return whether these windows have no alert on this item or group, or the last one told another direction."""
     last = [told[window][about(one)] for window in windows if about(one) in told.get(window, {})]
     return last[-1:] != [one.difference > 0.0]
 

@@ -128,7 +128,7 @@ def _of_log(found: Numbers, view: View) -> None:
 
 
 def _undone(view: View) -> set[datetime]:
-    """Return the ends of windows that have ended and are not closed, or have a batch with a hop left here."""
+    """Return the ends of windows that have ended and are not closed, or have a batch that a hop here has not passed."""
     fold, length = view.fold, view.deployment.windows.length
     ends = {one.window.end for one in view.intake.listed if one.window.end <= view.now}
     batches = fold.made_batches

@@ -86,7 +86,7 @@ def _labelled(deployment: Deployment, families: Sequence[Metric]) -> list[Metric
 
 
 def _of_look(done: Done, now: datetime, known: Mapping[str, Metric]) -> list[Metric]:
-    """Return the metrics of the look itself, and of earlier looks: the last good look, and the times of hops."""
+    """Return the metrics of this look, and of earlier looks: the time of the last good look, and the times of hops."""
     good = GaugeMetricFamily(_LAST_GOOD, "When hushcount run last ended without a problem.")
     if not done.problems:
         good.add_metric([], now.timestamp())

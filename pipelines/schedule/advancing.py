@@ -56,7 +56,7 @@ def advance_all(work: Work, epochs: Epochs, stated: Stated, failed: set[str]) ->
 
 
 def _batches(work: Work, epochs: Epochs, stated: Stated) -> list[Batch]:
-    """Return a campaign's batches with a hop left here, oldest first: made here, or stated by a shuffler elsewhere."""
+    """Return a campaign's batches that a hop here has not passed, oldest first; also those of a shuffler elsewhere."""
     # The log is not read again if nothing is left to do. Otherwise another run may have done it since.
     return _undone(work, epochs, stated, work.logs.known(epochs.campaign)) and _undone(
         work, epochs, stated, work.logs.read(epochs.campaign)
@@ -218,7 +218,7 @@ def _is_output(work: Work, one: Attempt, made: Outcome, before: Mapping[int, Att
         return _finished(finished, fold) if hop != "shuffle" or _is_compared(one.task, compared, fold) else None
 
     if log.decide(wanted, work.now) is None:
-        # Another run finished this batch first, or one that this batch must be compared with: then it is tried again.
+        # Another run finished this batch first, or finished a batch to compare with: in that case it is tried again.
         return False
     if hop in CHARGING:
         follow_logs(work.deployment, work.logs, batch.campaign)

@@ -23,7 +23,7 @@ Stated = Mapping[tuple[str, str], Statement]
 
 
 def stated_elsewhere(deployment: Deployment, epochs: Epochs, fold: Fold) -> tuple[Stated, list[str]]:
-    """Return statements on batches with a hop left here, and a sentence for each statement that is not believed."""
+    """Return statements on batches that a hop here has not passed, and a sentence for each disbelieved statement."""
     parties, campaigns = deployment.file.parties, epochs.campaigns
 
     def wanted(name: str, _: str) -> bool:

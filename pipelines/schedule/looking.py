@@ -34,7 +34,7 @@ from pipelines.windows.stored import Stored, stored_files
 def looked(
     deployment: Deployment, logs: Logs, campaigns: Sequence[Epochs], done: Done
 ) -> tuple[list[Epochs], dict[str, tuple[Listed, ...]], Stored]:
-    """Read the logs and list the segments. Return campaigns where both succeeded, new manifests, and stored files."""
+    """Read the logs and list the segments. Return campaigns without an error, their new manifests, and all files."""
     folds: dict[str, Fold] = {}
     listed: dict[str, tuple[Listed, ...]] = {}
     for campaign in (epochs.campaign for epochs in campaigns):
@@ -89,7 +89,7 @@ def whole(
 def replace_log(
     deployment: Deployment, log: Log, missing: Missing, listed: Sequence[Listed], now: datetime
 ) -> str | None:
-    """Begin a new log in place of one that lacks entries. Return a sentence on it, or None if another run began one.
+    """Replace a log that lacks entries by a new log. Return a sentence on the new log, or None if another run made it.
 
     No other run may be at work, because it would continue with the old log.
 

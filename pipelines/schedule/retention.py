@@ -40,7 +40,7 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class _Old:
-    """Outputs of a hop for some batches that nobody needs any more.
+    """Outputs of a hop that nobody needs any more, for some batches.
 
     Attributes:
         what: FOLDER, or FOLDER/dead_letter.
@@ -120,7 +120,7 @@ def _old(deployment: Deployment, epochs: Epochs, fold: Fold, listed: datetime | 
 
 
 def _has_left(fold: Fold, hop: Hop, what: str, name: str) -> bool:
-    """Return whether a hop wrote an output of a batch or, if `what` is its dead letters, whether it may hold some."""
+    """Return whether a hop wrote an output of a batch; if `what` names dead letters, whether it may have some."""
     done = fold.hops_of(name).get(hop.name)
     if done is None or done.folder is None:
         return False

@@ -185,8 +185,8 @@ def overdue(
     ]
     return unreceived + [
         f"{fold.campaign}/{one.batch}: {one.party} stated {one.hop} at {shown(one.at)}, and no {reader.name} has read "
-        f"it here since: check that hand_on of {one.party} is at work; an output that {one.party} deletes before that "
-        "is counted by nobody"
+        f"it here since: check that hand_on of {one.party} is at work; if {one.party} has deleted the output, nobody "
+        "counts it"
         for one in sorted(stated, key=lambda one: (one.batch, one.hop))
         for reader in _unread_by(deployment, fold, one)
         if one.at < before and one.summary is not None

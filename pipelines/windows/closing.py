@@ -163,8 +163,8 @@ def _batches(
 ) -> dict[File, dict[Stream, tuple[Segment, ...]]]:
     """Return the batches that reach their minimum.
 
-    Each stream takes its oldest segments first, and the largest first among those of one window. A batch lists at most
-    MOST_SEGMENTS, so that the segments left over hold few reports.
+    A batch takes the oldest segments of a stream first, and of one window the largest first. It lists at most
+    MOST_SEGMENTS, so the segments left over hold few reports.
     """
     ready: dict[tuple[File, Stream], list[Segment]] = defaultdict(list)
     for segment in segments:

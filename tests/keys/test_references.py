@@ -164,7 +164,7 @@ def test_who_signs_opens_nothing_and_who_opens_signs_nothing(tmp_path: Path, pub
     keys = tmp_path / "keys"
     with pytest.raises(UsageError, match="role operator"):
         key_reference(keys, "operator").read()
-    with pytest.raises(UsageError, match="of the analyzer"):
+    with pytest.raises(UsageError, match="role analyzer"):
         key_reference(keys, "analyzer").read_signing()
 
 
