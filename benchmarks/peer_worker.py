@@ -22,7 +22,7 @@ import numpy.typing as npt
 FLH_FUNCTIONS = 1000
 """Hash functions of pure-ldp's fast local hashing."""
 SKETCH_ROWS, SKETCH_CELLS = 128, 1024
-"""Hash functions and cells of the Count Mean Sketches: Apple's 65,536 functions are a gibibyte in pure-ldp's sketch."""
+"""Hash functions and cells of the Count Mean Sketches: with Apple's 65,536 functions, pure-ldp needs a gibibyte."""
 
 
 @dataclass(frozen=True)

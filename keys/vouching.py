@@ -55,7 +55,7 @@ def restart(operator: KeyReference, campaign: Campaign, serial: int) -> Restart:
 def sign_campaign(
     signer: KeyReference, campaign: Campaign, delegation: Delegation | None = None, restart: Restart | None = None
 ) -> CampaignSignature:
-    """Sign a campaign file: as the operator without a delegation, as a publisher with one. A restart is attached.
+    """Sign a campaign file: without a delegation as the operator, with one as a publisher. A restart is included.
 
     Raises:
         SignatureError: the delegation is not for this campaign and key, or the restart is for another campaign. Clients

@@ -247,7 +247,7 @@ def _is_alike(charge: Charge, wanted: Charge) -> bool:
 
 
 def _reserve(path: Path, wanted: Charge, manifest: str, most: Loss, clock: LedgerClock) -> Charge:
-    """Reserve a release, even if another run has reserved it, and return it; return the charge of a charged release."""
+    """Reserve a release and return it, even if another run has reserved it; if it is charged already, return that."""
     with opened(path) as connection, writing(connection):
         charges = {charge.key: charge for charge in read_charges(connection, wanted.campaign)}
         # The auxiliary server names the release; another release under a charged name is charged separately.

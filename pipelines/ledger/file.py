@@ -118,7 +118,7 @@ def _require_one_name(path: Path) -> None:
     """Refuse a file with a second hard link: SQLite names its journal, which undoes a killed write, after the file."""
     if path.stat().st_nlink < 2:
         return
-    # A process that was killed while it made the ledger left its temporary name.
+    # A process that was killed while it made the ledger may have left the temporary name.
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         with suppress(FileNotFoundError):
             if left.samefile(path):
@@ -175,7 +175,7 @@ def read_limit(connection: sqlite3.Connection, campaign: str) -> Limit | None:
 
 
 def read_charges(connection: sqlite3.Connection, campaign: str | None = None) -> list[Charge]:
-    """Return the charges and reservations of a campaign, or of all: oldest first, and in one second as written.
+    """Return the charges and reservations of a campaign, or of all, oldest first; within a second in order of writing.
 
     Raises:
         FormatError: a row was altered.

@@ -171,7 +171,7 @@ def _carry_out(work: Work, epochs: Epochs, failed: set[str], attempts: Sequence[
                 # If `_is_output` raised, the log may already name the attempt as the output: then it stays.
                 storage.remove_directory(one.directory)
             if hop == "shuffle" and outcome.failure is not None:
-                # The later attempts were compared with its input, and dropped copies in its favour.
+                # The later attempts were compared with its input, and dropped reports that it has too.
                 alone = names
                 break
     for one in attempts[tried:]:

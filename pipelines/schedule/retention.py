@@ -1,4 +1,4 @@
-"""Retention: delete files that are older than the deployment keeps them; the numbers stay in the log.
+"""Retention: delete files after the time for which the deployment keeps them; their numbers stay in the log.
 
 A batch's files are deleted only after the batch has passed every hop that runs here, and when no later batch can need a
 comparison with them. Files that parties elsewhere read also wait for receipts, at most as long as the deployment says.

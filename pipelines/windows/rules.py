@@ -32,7 +32,7 @@ def rule_of(deployment: Deployment, epochs: Epochs, fold: Fold) -> Rule:
 
 
 def changed(deployment: Deployment, fold: Fold, now: datetime) -> Settings | None:
-    """Return the entry that sets windows as the deployment file states, or None if they are or will be so.
+    """Return the entry that sets windows as the deployment file states, or None if the log sets them so already.
 
     The new settings begin where the running window ends. Until then they can be taken back once.
 
