@@ -62,5 +62,5 @@ def _ask(name: str, method: str, wanted: str, **fields: Any) -> bytes:
         failed = cloud.refusal(_SERVICE, host, status, error.response["Error"].get("Code"))
     except Exception as error:
         failed = cloud.failure(_SERVICE, host, error)
-    # Raised outside the handlers: the library's error holds request and answer, and must not become our context.
+    # Raised outside the handlers, without the library's error as context, because that holds request and answer.
     raise failed

@@ -131,7 +131,7 @@ def _ask(service: _Service, client_class: Any, method: str, request: dict[str, A
         failed = cloud.refusal(service.name, host, int(error.code), _status_in(error.response))
     except Exception as error:
         failed = cloud.failure(service.name, host, error)
-    # Raised outside the handlers: the library's error holds request and answer, and must not become our context.
+    # Raised outside the handlers, without the library's error as context, because that holds request and answer.
     raise failed
 
 

@@ -44,7 +44,7 @@ class Effects:
     """The parts of a fold, as values that can change."""
 
     def __init__(self, fold: Fold) -> None:
-        # Its collections stay as they were; only its single values are replaced.
+        # Entries replace only single values of this fold; collections change in the copies below.
         self._fold = fold
         self._windows, self._waiting, self._aside = dict(fold.windows), dict(fold.waiting), dict(fold.aside)
         self._dropped, self._batches = dict(fold.dropped), dict(fold.batches)

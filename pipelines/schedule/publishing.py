@@ -1,7 +1,7 @@
 """Move an attempt to its output after its `done` entry is in the log; any run can continue where another one stopped.
 
-An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done` its table of estimates moves to the data
-set (docs/adr/0047) and its other files to `OUTPUT/FOLDER`, its own summary last. Then the output's summary.json is
+An attempt lies in `attempts/PARTY/CAMPAIGN/BATCH.HOP/FOLDER`. After `done`, its table of estimates moves to the data
+set (docs/adr/0047), and its other files move to `OUTPUT/FOLDER`, the summary last. Then the output's summary.json is
 written, which names the entry: readers know by this file that the output is complete.
 """
 

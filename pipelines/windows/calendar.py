@@ -56,8 +56,8 @@ class Calendar:
     def compared_until(self, end: datetime) -> datetime:
         """Return until when late reports may be compared with the reports of a window that ended at `end`.
 
-        A report may come late by a grace, and its copy may be in a window that ended a grace earlier. The report may also
-        belong to the last window with an earlier, longer grace.
+        A report may come late by a grace, and its copy may be in a window that ended a grace earlier. The report may
+        also belong to the last window with an earlier, longer grace.
         """
         last = [min(end, one.begins or end) for one in self.times[1:]]
         return max(ends + 2 * one.grace + one.length for one, ends in zip(self.times, [*last, end], strict=True))
