@@ -206,7 +206,7 @@ def parse(text: str, work: Work, repeats: int) -> Told:
         estimates = np.array(told.estimates, dtype=np.float64)
         seconds = np.array([told.client_seconds, told.server_seconds], dtype=np.float64)
     except (IndexError, TypeError, ValueError) as error:
-        raise HushcountError(f"the worker printed {text[-80:]!r}, must be a measurement in JSON") from error
+        raise HushcountError(f"the worker printed no measurement but {text[-80:]!r}") from error
     if estimates.shape != (repeats, work.items) or seconds.shape != (2, repeats):
         raise HushcountError(
             f"the worker printed {estimates.shape} estimates and {seconds.shape} times, "

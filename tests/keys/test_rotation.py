@@ -116,7 +116,7 @@ def test_a_directory_whose_keys_have_all_ended_can_be_rotated(keys: Path) -> Non
 def test_dates_that_cannot_be_meant_are_refused_and_nothing_changes(subtests: pytest.Subtests, keys: Path) -> None:
     for arguments, now, says in (
         ({"begins": day(9)}, 10, "before now"),
-        ({"begins": day(31)}, 10, "no key"),
+        ({"begins": day(31)}, 10, "no valid key"),
         ({"overlap": timedelta(0)}, 10, "overlap is 0:00:00.* 1s"),
         ({"days": 0}, 10, "days is 0"),
         ({"days": 10**7}, 10, "year 10000"),

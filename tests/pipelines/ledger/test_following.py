@@ -96,7 +96,7 @@ def test_the_second_deployment_with_a_ledger_of_its_own_is_refused(site: Site) -
     assert released(site) == [site.batch(0)]
     (finding,) = [one for one in examine(other.deployment, at(2.2)) if one.name == "charges of words"]
     assert finding.verdict == "bad"
-    assert "name that ledger" in finding.says
+    assert "name the first ledger" in finding.says
     assert go(site, 2.3).problems == []
     assert released(site) == [site.batch(0), site.batch(1)]
 

@@ -103,7 +103,7 @@ def test_doctor_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(stores.PUTS, "stub", Gateway(lambda first: True).put)
     (found,) = puts(view)
     assert found.verdict == "bad"
-    assert "stub://b/log/aux-server: 16 put one file at once" in found.says
+    assert "stub://b/log/aux-server: 16 writers put one file at once" in found.says
     assert found.says.endswith("put the store on another file system or service")
 
 

@@ -77,7 +77,7 @@ def test_a_batch_takes_as_many_segments_as_its_file_lists_and_the_rest_waits(
     # The largest were taken.
     assert site.result(0)["streams"]["reports"]["accepted"] == 2 * FLOOR + 3
     assert f"{FLOOR + 1:,} reports wait" in waits
-    assert "or takes what a batch of 2 segments left" in waits
+    assert "that a batch of 2 segments left" in waits
     collect(site.store, site.campaign, ["nobody"] * 7, day=1, collector="one", streams=("reports",))
     (waits,) = site.run(2.1).waiting
     assert site.result(1)["streams"]["reports"]["accepted"] == FLOOR + 1
