@@ -22,7 +22,7 @@ def reduce(values: npt.NDArray[np.uint64]) -> UInt64Array:
 def multiply(left: UInt64Array, right: UInt64Array) -> UInt64Array:
     """Return `left * right mod (2**61 - 1)` for operands below the prime.
 
-    The operands are cut into 30 and 31 bits. `2**62 = 2` and `2**61 = 1` in this field, so that the four partial
+    Each operand is cut into its high 30 and low 31 bits. `2**62 = 2` and `2**61 = 1` in this field, so the four partial
     products add up to less than `2**64`.
     """
     left_high, left_low = left >> np.uint64(31), left & _LOW31

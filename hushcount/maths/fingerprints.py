@@ -1,4 +1,4 @@
-"""Strings to points of the field: one BLAKE2b a string, after which every hash is arithmetic."""
+"""Map strings to elements of the field by one BLAKE2b hash each; all later hashing is field arithmetic."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ OTHER = PRIME - 1
 def fingerprints(strings: Iterable[str]) -> UInt64Array:
     """Return uint64[n], each in 0..2**61-3: BLAKE2b, 128 bits, little-endian, of the UTF-8 bytes, modulo 2**61-2.
 
-    Two strings of a million share a fingerprint with probability about 2e-7. The hash is cryptographic: whoever finds a
-    string with the fingerprint of a popular one gets all its reports counted for their own; to hit any of T items takes
-    2**61/T hashes. Two colliding strings of the same person (2**31 hashes) are one item and harm nobody else.
+    Among a million strings any two share a fingerprint with probability about 2e-7. The hash is cryptographic, because
+    a string with the fingerprint of a popular string is counted with all reports of the popular one. To hit any of T
+    items takes 2**61/T hashes. Two colliding strings that one person makes (2**31 hashes) count as one item and harm
+    nobody else.
     """
     hashes = (hashlib.blake2b(string.encode(), digest_size=16, person=b"fingerprint").digest() for string in strings)
     return np.fromiter((int.from_bytes(hashed, "little") % OTHER for hashed in hashes), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The variance of the number of items of a group that one report supports: exact, or exact on average over groups."""
+"""The variance of the number of a group's items that one report supports: exact, or exact on average over groups."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hushcount.maths.variance import SupportLaw
 
 @dataclass(frozen=True)
 class Supported:
-    """One way in which a report supports cells: with this chance the client's own, or not, and `others` more.
+    """One case of the cells that a report can support.
 
     Attributes:
-        chance: of this way.
+        chance: the probability of this case.
         own: whether the client's own cell is supported.
-        others: how many other cells are, any set of them as likely.
+        others: how many other cells are supported; all sets of this size are equally likely.
     """
 
     chance: float
@@ -26,14 +26,14 @@ class Supported:
 
 
 def spreads(sizes: FloatArray, ways: tuple[Supported, ...], others: float) -> tuple[FloatArray, FloatArray]:
-    """Return (inside, outside), float64[g] each: the variance of T if the client holds an item of the group, or none.
+    """Return (inside, outside), float64[g] each: the variance of T if the client's item is in the group, and if not.
 
-    T is the number of the group's items that a report supports. Given the way, those other than the client's own are a
-    hypergeometric number: t of N other cells are supported, and the group has g-1 or g of these N.
+    T is the number of the group's items that a report supports. In each case, the number of supported items other than
+    the client's own is hypergeometric: t of N other cells are supported, and the group has g-1 or g of these N.
 
     Args:
         sizes: float64[g], items of each group.
-        ways: their chances add up to 1.
+        ways: the cases; their chances add up to 1.
         others: N, the number of cells other than the client's own.
     """
     inside = _variance(
@@ -44,20 +44,20 @@ def spreads(sizes: FloatArray, ways: tuple[Supported, ...], others: float) -> tu
 
 
 def independent(law: SupportLaw, sizes: FloatArray) -> SupportLaw:
-    """Return the law of the sum of so many scores that are uncorrelated given the client's item."""
+    """Return the law of the sum of `sizes` item scores that are uncorrelated once the client's item is fixed."""
     far = sizes * np.asarray(law.far_spread)
     own = np.asarray(law.own_spread) + (sizes - 1.0) * np.asarray(law.far_spread)
     return of_groups(law, sizes, own, far)
 
 
 def of_groups(law: SupportLaw, sizes: FloatArray, inside: FloatArray, outside: FloatArray) -> SupportLaw:
-    """Return the law of a group's score from that of an item: its mean is g times as large, its gain the same."""
+    """Return the law of a group's score: its mean without gain is g times that of an item, its gain that of an item."""
     other = sizes * np.asarray(law.other)
     return SupportLaw(other + law.gain, other, inside, outside, outside)
 
 
 def _hypergeometric(drawn: FloatArray, marked: float, cells: float) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of the marked cells among those drawn, of all cells, without replacement."""
+    """Return mean and variance of the number of marked cells among `drawn` cells, drawn without replacement."""
     share = drawn / cells
     if cells <= 1.0:
         return share * marked, np.zeros_like(share)

@@ -20,13 +20,13 @@ _SCANNED = 1 << 20
 
 @dataclass(frozen=True)
 class Objective:
-    """What is to be small.
+    """The quantity that planning minimises.
 
     Attributes:
-        name: "l2", the sum of the variances of all items; "mse", the variance of the worst share up to `largest`;
-            "target", the variance of an item of the given share.
+        name: "l2", the sum of the variances of all items; "mse", the largest variance at any share up to `largest`;
+            "target", the variance of an item with the share `share`.
         share: the target share, in [0, 1]; only for "target".
-        largest: an upper bound on the share of an item of interest, in (0, 1], known before; only for "mse". [P25]
+        largest: an upper bound on the share of an item of interest, in (0, 1], known in advance; only for "mse". [P25]
             section 3.4 calls it the prior f*.
     """
 
@@ -43,10 +43,11 @@ class Objective:
             raise ValueError(f"f is {self.largest}, must be in (0, 1]")
 
     def loss(self, law: SupportLaw, domain: int | None, n: float = 1.0) -> FloatArray:
-        """Return the objective's variance of an item's count of n reports, for each candidate law, in users squared.
+        """Return the variance of an item's count that the objective names, for each candidate law, in users squared.
 
-        The variance is linear in the share: the l2 loss is d times that of share 1/d, the worst is at one of the two
-        ends. Collisions in a pool are left out: they do not depend on s. In an open domain (None) every item is rare.
+        The count is of n reports. The variance is linear in the share, so the l2 loss is d times the variance at share
+        1/d, and the largest variance is at one of the two ends. Collisions in a pool are left out, because they do not
+        depend on s. In an open domain (None), "l2" takes the variance at share 0.
         """
         if self.name == "mse":
             return np.maximum(law.noise(n, 0.0), law.noise(n, self.largest))
@@ -58,7 +59,7 @@ SizedLaw = Callable[[FloatArray, FloatArray], SupportLaw]
 
 
 def best_size(epsilon: float, width: int, domain: int | None, objective: Objective, law: SizedLaw = supporting) -> int:
-    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells; without collisions."""
+    """Return the s in 1..width-1 of least loss for a responder that reports s of `width` cells, collisions left out."""
 
     def loss(sizes: npt.NDArray[np.int64]) -> FloatArray:
         p = spending_probability(epsilon, width, sizes)
@@ -70,7 +71,7 @@ def best_size(epsilon: float, width: int, domain: int | None, objective: Objecti
 def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Objective) -> int:
     """Return the B in 2..prime of least loss for randomised response over residues folded into B buckets.
 
-    The exact collision probability ripples with `prime mod B`, so the loss may have several valleys: all are scanned.
+    The exact collision probability rises and falls with `prime mod B`, so the loss may have several local minima.
     """
 
     def loss(buckets: npt.NDArray[np.int64]) -> FloatArray:
@@ -85,14 +86,15 @@ def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Obje
 def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
     """Return the integer of least loss, the smallest on a tie.
 
-    Up to a million candidates: all. Of more, a logarithmic grid, then finer linear ones around its best point.
+    Up to a million candidates are all tried. Of more, a logarithmic grid is tried, then finer linear grids around the
+    best point.
     """
     spaced: Callable[[int, int, int], FloatArray] = np.geomspace
     while True:
         every = high - low < _SCANNED
         points = np.arange(low, high + 1) if every else np.unique(spaced(low, high, _SCANNED // 8).astype(np.int64))
         losses = loss(points)
-        # If p and q are equal in floating point there is no estimate, and the loss is no number.
+        # If p and q are equal in floating point, there is no estimate, and the loss is infinite or NaN.
         best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
         if every:
             return int(points[best])

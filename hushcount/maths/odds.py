@@ -1,14 +1,14 @@
-"""How far odds change at most, except with a stated chance: what (epsilon, delta) does not say by itself.
+"""The largest change of odds, except with a stated chance; epsilon and delta are not themselves these two figures.
 
-Let L be the log-likelihood ratio of everything seen, for a client's value against another one: seeing it multiplies the
-odds between the two by `exp(L)`. The divergence of the two laws is `delta(s) = E[(1 - exp(s-L))_+]`,
-so that `delta(s) >= (1 - exp(s-t)) Pr[L > t]` for every s below t; and `Pr[L < -t]` is at most `exp(-t)` times what
-`Pr[-L > t]` is under the other value. Together
+Let L be the log-likelihood ratio of the whole observation between a client's value and another value: the observation
+multiplies the odds between the two values by `exp(L)`. The divergence of the two laws is
+`delta(s) = E[(1 - exp(s-L))_+]`, so `delta(s) >= (1 - exp(s-t)) Pr[L > t]` for every s below t. And `Pr[L < -t]` is at
+most `exp(-t)` times the probability of the same event under the other value. Together
 
     Pr[|L| > t] <= (1 + exp(-t)) delta(s) / (1 - exp(s-t))        for every s < t,
 
-for any two values, and for anything computed from what is seen. `Pr[|L| > epsilon] <= delta` does not follow, and is
-false: for randomised response by a factor of a thousand.
+for any two values, and for anything computed from the observation. `Pr[|L| > epsilon] <= delta` does not follow and is
+false: the reference has examples at 89 and 300 times delta.
 
 Reference: docs/mathematics.md section 7.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 Curve = Callable[[float], float]
-"""Delta at an epsilon: of both directions, never below the true one."""
+"""From epsilon to a delta that holds in both directions and is never below the true one."""
 Point = tuple[float, float]
 """A guarantee (epsilon, delta) of a curve; delta in [0, 1]."""
 
@@ -38,10 +38,10 @@ class Odds:
 
 
 def loss_at(epsilon: float, delta: float, chance: float) -> float:
-    """Return the least t for which the bound above, with `s = epsilon` and `delta(s) = delta`, is at most the chance.
+    """Return the least t at which the module's bound, with `s = epsilon` and `delta(s) = delta`, is at most the chance.
 
     `(1 + u) delta / (1 - u exp(s)) <= chance` is linear in `u = exp(-t)`. Infinity if the chance, in (0, 1), is not
-    above delta: then the point says nothing.
+    above delta: then the point gives no bound.
     """
     if delta >= chance:
         return math.inf
@@ -49,10 +49,10 @@ def loss_at(epsilon: float, delta: float, chance: float) -> float:
 
 
 def odds_of_pair(epsilon: float, delta: float) -> Odds:
-    """Return what one guarantee (epsilon, delta) says about odds, at a chance of ten times delta.
+    """Return the bound on odds that one guarantee (epsilon, delta) gives, at a chance of ten times delta.
 
-    At the chance delta it says nothing; at twice delta, a factor of `2 exp(epsilon) + 1`; at ten times, a ninth more
-    than `exp(epsilon)`.
+    At the chance delta it gives no bound; at twice delta, a factor of `2 exp(epsilon) + 1`; at ten times delta,
+    `(10 exp(epsilon) + 1) / 9`.
     """
     if delta == 0.0:
         return Odds(epsilon, 0.0)
@@ -60,15 +60,15 @@ def odds_of_pair(epsilon: float, delta: float) -> Odds:
 
 
 def odds_of_points(points: Iterable[Point], chance: float) -> Odds:
-    """Return the least change of odds, at a chance in (0, 1), that the points of a curve of guarantees allow."""
+    """Return the smallest bound on odds, at a chance in (0, 1), that any point of a curve of guarantees gives."""
     return Odds(min(loss_at(epsilon, delta, chance) for epsilon, delta in points), chance)
 
 
 def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple[Point, ...]:
-    """Return points of a curve, about a dozen, close to the one that says most about odds at a chance in (0, 1).
+    """Return about a dozen points of a curve, close to the point that bounds odds best at a chance in (0, 1).
 
-    Every point is valid by itself, so that a search that misses the best one claims less. `start` is an epsilon near
-    the least one at which the curve is below the chance; at `end` the curve is least.
+    Every point is valid by itself, so a search that misses the best point only claims less. `start` is near the least
+    epsilon at which the curve is below the chance; at `end` the curve has its least delta.
     """
     tried: dict[float, float] = {}
 
@@ -92,14 +92,14 @@ def points_about(curve: Curve, chance: float, start: float, end: float) -> tuple
 
 
 def of_group(curve: Curve, size: int) -> Curve:
-    """Return the curve of `size` reports of one client: (l e, d (1 + exp(e) + ... + exp((l-1) e))) at every e."""
+    """Return the curve of l = `size` reports of one client: (l e, d (1 + exp(e) + ... + exp((l-1) e))) at every e."""
 
     def grouped(epsilon: float) -> float:
         one = epsilon / size
         delta = curve(one)
         if delta <= 0.0:
             return 0.0
-        # The logarithm first: exp of the last step may overflow.
+        # The logarithm is checked first, because exp of the last step may overflow.
         log = math.log(delta) + (size - 1) * one
         return 1.0 if log >= 0.0 else min(1.0, delta * sum(math.exp(step * one) for step in range(size)))
 

@@ -1,7 +1,8 @@
 """Probabilities as integer thresholds out of 2**64, and the epsilon that they spend.
 
-A client decides with `word < threshold`, so the true probability is `threshold / 2**64`. Thresholds are
-rounded down, toward less loss, and every stated epsilon is that of the rounded probability, itself rounded up.
+A client decides with `word < threshold`, so the true probability is `threshold / 2**64`. A threshold that spends an
+epsilon is rounded toward less loss: p down, q up. Every stated epsilon is computed from the rounded probability, and is
+itself rounded up.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ LARGEST_EPSILON = 40.0
 
 
 def require_epsilon(epsilon: float, name: str = "epsilon") -> None:
-    """Raise ValueError unless epsilon is in [0.0001, 40]: what 64-bit thresholds can tell from nothing and all."""
+    """Raise ValueError unless epsilon is in [0.0001, 40]; outside, 64-bit thresholds are too coarse."""
     if not (math.isfinite(epsilon) and LEAST_EPSILON <= epsilon <= LARGEST_EPSILON):
         raise ValueError(f"{name} is {epsilon}, must be a finite number in [{LEAST_EPSILON}, {LARGEST_EPSILON}]")
 
 
 def spending_threshold(epsilon: float, width: int, size: int) -> int:
-    """Return the threshold of `p = e*s / (e*s + m - s)`: a report of `s` of `m` cells (width) that spends `epsilon`.
+    """Return the threshold of `p = e*s / (e*s + m - s)`: a report of s (size) of m (width) cells then spends epsilon.
 
-    Rounded down, so that the loss of the result never exceeds epsilon.
+    The threshold is rounded down, so that its loss never exceeds epsilon.
 
     Reference: docs/mathematics.md section 3, subset; [J] Theorem 2 solved for p.
     """
@@ -47,7 +48,7 @@ def _spending(epsilon: Decimal, width: int, size: int) -> int:
 
 
 def spending_probability(epsilon: float, width: Numbers, size: Numbers) -> FloatArray:
-    """Return the same p in floating point, broadcast over widths and sizes: for planning, never for a client."""
+    """Return the p of `spending_threshold` as floats, broadcast over widths and sizes; for planning, never a client."""
     weight = math.exp(epsilon) * size
     return np.asarray(weight / (weight + (width - size)), dtype=np.float64)
 
@@ -60,16 +61,16 @@ def probability_threshold(probability: float, name: str = "probability") -> int:
 
 
 def symmetric_threshold(epsilon: float) -> int:
-    """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`, with which a bit is kept, else turned.
+    """Return the threshold of `p = e^(epsilon/2) / (e^(epsilon/2) + 1)`, the probability to keep a bit and not flip it.
 
-    Two items differ in two bits, so that their losses add up to epsilon; rounded down, toward less.
+    Two items differ in two bits, so the losses of the two bits add up to epsilon. Rounded down, toward less loss.
     """
     require_epsilon(epsilon)
     return _spending(Decimal(epsilon) / 2, 2, 1)
 
 
 def spending_flip(epsilon: float, keep: int) -> int:
-    """Return the least threshold of q with odds of at least those of p, `keep`, over `e`: spends epsilon at most."""
+    """Return the least threshold of q with odds of at least those of p (`keep`) over `e`; it spends epsilon at most."""
     require_epsilon(epsilon)
     if not 0 < keep < WORD_VALUES:
         raise ValueError(f"p is {keep / WORD_VALUES:.6g}, must be above 0 and below 1")

@@ -1,4 +1,4 @@
-"""Where a function falls through 0, in few evaluations."""
+"""Find where a function falls below 0, in few evaluations."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import math
 from collections.abc import Callable
 
 Point = tuple[float, float]
-"""A place and the function's value there."""
+"""An argument, and the function's value there."""
 _PULL = 0.2
 _MORE = 4
 
 
 def crossing(function: Callable[[float], float], low: Point, high: Point, width: float) -> tuple[float, float]:
-    """Return two places at most `width` apart: at the first the function was found above 0, at the second not.
+    """Return two arguments at most `width` apart: at the first the function is above 0, at the second it is not.
 
-    So are its values at `low` and `high`. It is asked at most 5 times more than in a bisection, and of smooth functions
-    half as often.
+    `low` must be above 0, and `high` must not. The search takes at most 5 evaluations more than a bisection, and for
+    smooth functions half as many.
 
     Reference: Oliveira, Takahashi 2020, "An enhancement of the bisection method average performance preserving minmax
     optimality", algorithm 1 with kappa_2 = 2.
     """
     (left, above), (right, below) = low, high
     pull = _PULL / (right - left)
-    # Half of the longest bracket that a bisection could still make short enough in the evaluations that are left.
+    # Half of the longest bracket that a bisection can still shorten to `width` in the evaluations that are left.
     longest = width / 2.0 * 2.0 ** (max(0, math.ceil(math.log2((right - left) / width))) + _MORE)
     while right - left > width:
         middle, secant = (left + right) / 2.0, (below * left - above * right) / (below - above)

@@ -1,8 +1,9 @@
-"""Limits for how many clients hold something, from a count of supports: the law of the count, inverted.
+"""Limits for the number of clients that hold an item of a group, by inverting the law of the count of supports.
 
-Reports of the F clients that hold it support `T` of what was asked for with one law, those of the others with another.
-K, the sum over all reports, is then a sum of two binomial numbers, whose tails rise and fall with F. So each limit is
-the F at which a tail has the stated probability, by bisection, for all rows at once.
+F clients hold an item of the group; a single item is a group of one. T, the number of the group's items that a report
+supports, has one law for the reports of these F clients, and another law for all other reports. K, the sum of T over
+all reports, is treated as a sum of two binomial numbers. The tails of K rise and fall with F. So each limit is the F at
+which a tail has the stated probability; a bracketed root search finds it for all rows at once.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ import numpy as np
 from hushcount.arrays import BoolArray, FloatArray, IntArray
 
 EXACT_BELOW = 100.0
-"""Of T that is 0 or 1, tails are summed exactly if K, or its variance at the estimate, is below this.
+"""If T is 0 or 1, tails are summed exactly where K, or the variance of K at the estimate, is below this.
 
-Above, the saddle point errs by 0.3 % of a tail at most.
+Above, the saddle-point approximation errs by 0.3 % of a tail at most.
 """
 LEAST_CHANCE = 1e-9
 _STEPS = 120
 _CLOSE = 1e-6
-"""In standard deviations of K, how close limits are to the stated tail."""
+"""The tolerance of a limit, in standard deviations of K."""
 _REACH = 10.0
-"""Standard deviations to either side, of the number that spreads less, which the exact sum goes over; and 12 more."""
+"""The exact sum goes over the binomial number that varies less: so many standard deviations to either side, plus 12."""
 _AT_ONCE = 1 << 20
 _LEAST = 1e-300
 _WHOLE = 1e-9
-"""What rounding may add to a whole number."""
+"""The most by which rounding may move a whole number."""
 _Tails = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool], FloatArray]
 
 
@@ -37,14 +38,16 @@ _Tails = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, b
 class SupportCounts:
     """The law of K, row by row; every field is float64[g].
 
-    T of one report has mean and variance `own` and `own_spread` if its client holds the item, else `other` and
-    `other_spread`. A number of that mean m and variance v is taken for binomial, of chance `1 - v/m`: exact where T is
-    0 or 1. If a variance exceeds its mean, K is counted in units of `each`, their largest ratio.
+    T of one report has mean `own` and variance `own_spread` if its client holds an item of the group, else mean `other`
+    and variance `other_spread`. A sum of such T, with mean m and variance v, is treated as binomial with chance
+    `1 - v/m`; this is exact if T is 0 or 1. If a variance exceeds its mean, K is counted in units of `each`, the
+    largest ratio of a variance to its mean.
 
     Attributes:
         reports: n.
-        drawn: whether clients are a sample, of a population of which a share holds the item: then K is one binomial
-            number, of the mean and variance that a client drawn at random gives. Else the limits are of these clients.
+        drawn: whether the clients are a random sample of a population. If so, K is one binomial number with the mean
+            and variance that a client drawn at random gives, and the limits are n times those of the population's
+            share. If not, the limits are for these clients.
     """
 
     reports: FloatArray
@@ -56,13 +59,13 @@ class SupportCounts:
 
     @classmethod
     def of_items(cls, reports: float, own: float, other: float) -> SupportCounts:
-        """Return the one law, for any number of rows, of reports that support an item or do not."""
+        """Return the law of reports that support an item or do not: one row, which serves any number of rows."""
         n, p, q = (np.array([value], dtype=np.float64) for value in (reports, own, other))
         return cls(n, p, q, p * (1.0 - p), q * (1.0 - q))
 
     @property
     def gain(self) -> FloatArray:
-        """By how much more a report of the item supports it: `p* - q*`."""
+        """By how much the mean of T is larger if the client holds an item of the group: `p* - q*`."""
         return self.own - self.other
 
     @property
@@ -78,22 +81,24 @@ class SupportCounts:
         return np.asarray(np.maximum.reduce([np.ones_like(self.own), *ratios]))
 
     def mixed(self, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of T, float64[g] each, if each client holds the item with this probability."""
+        """Return mean and variance of T, float64[g] each, if clients hold one of the items with this probability."""
         spread = share * self.own_spread + (1.0 - share) * self.other_spread
         return self.other + share * self.gain, spread + share * (1.0 - share) * self.gain**2
 
     def limits(self, supports: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high), float64[g] each, in clients: F is below low with probability `tail`, as above high.
+        """Return (low, high), float64[g] each, in clients: each misses F with probability `tail`.
 
-        The estimate `(K - n q*)/(p* - q*)` is between them, and may lie outside 0..n. There the law is that of fewer
-        reports, none with the item, or of more, all with it.
+        Low misses F if it is above F, and high if it is below F. Where K has the law stated above, the probability is
+        `tail` at most, up to the error at `EXACT_BELOW`. The estimate `(K - n q*)/(p* - q*)` is between low and high.
+        All three may lie outside 0..n: below 0, the law is that of fewer reports, all without the item; above n, that
+        of more reports, all with the item.
         """
         each = self.each
         moments = self.own / each, self.other / each, self.own_spread / each**2, self.other_spread / each**2
         asked = np.stack(np.broadcast_arrays(supports / each, self.reports, *moments))
         (k, n, *means), places = np.unique(asked, axis=1, return_inverse=True)
         law = SupportCounts(n, *means, drawn=self.drawn)
-        # Equal answers, and supports in units of `each`, need not be whole: outwards to the next ones that are.
+        # If clients repeat answers, or `each` is not 1, K need not be whole. It is rounded outward for each limit.
         whole = np.floor(k + _WHOLE), np.ceil(k - _WHOLE)
         found = [law._limit(seen, tail, above) for seen, above in zip(whole, (True, False), strict=True)]
         low, high = (((side - n * law.other) / law.gain)[places.reshape(-1)] for side in found)
@@ -101,7 +106,7 @@ class SupportCounts:
 
     def _limit(self, k: FloatArray, tail: float, above: bool) -> FloatArray:
         """Return the mean at which K is k or more (`above`), or k or less, with probability `tail`."""
-        # Chernoff's bounds of both tails; a binomial number is no larger than its trials.
+        # The root lies between k and Chernoff's bound. A binomial number is no larger than its number of trials.
         log, most = -math.log(tail), np.where(self.binary, self.reports, np.inf)
         k = np.minimum(k, most)
         near, far = k.copy(), k - np.sqrt(2.0 * k * log) if above else k + log + np.sqrt(log**2 + 2.0 * k * log)
@@ -116,10 +121,10 @@ class SupportCounts:
     def _root(
         self, tails: _Tails, k: FloatArray, near: FloatArray, far: FloatArray, tail: float, above: bool
     ) -> FloatArray:
-        """Return the mean with this tail, which is larger at `near` and smaller at `far`.
+        """Return the mean of K with this tail; the tail is larger at `near` and smaller at `far`.
 
-        By Newton's steps in normal quantiles of the tail, whose slope is about K's standard deviation; every third step
-        halves what is left.
+        Newton's steps take the tail as a normal quantile, which changes by about 1 for each standard deviation of K.
+        Every third step halves the bracket instead.
         """
         from scipy.special import ndtri
 
@@ -138,7 +143,7 @@ class SupportCounts:
         return mean
 
     def _variance(self, mean: FloatArray) -> FloatArray:
-        """Return the variance of K, of this mean."""
+        """Return the variance of K if K has this mean."""
         trials, chance, others, other = self._parts(mean)
         return trials * chance * (1.0 - chance) + others * other * (1.0 - other)
 
@@ -169,14 +174,14 @@ def _chance(mean: FloatArray, spread: FloatArray) -> FloatArray:
 def _one(
     k: FloatArray, trials: FloatArray, chance: FloatArray, _none: FloatArray, _chance: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the tail of the first number alone."""
+    """Return the tail of the first binomial number alone."""
     return (at_least if above else _at_most)(k, trials, chance)
 
 
 def _whole(
     k: FloatArray, trials: FloatArray, chance: FloatArray, others: FloatArray, other: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the tail, exactly at whole numbers of clients that hold the item, and on straight lines between them."""
+    """Return the tail: exact at whole numbers of clients that hold the item, and interpolated linearly between them."""
     part = np.where(others > 0.0, trials % 1.0, 0.0)
     more = np.minimum(1.0 - part, others)
     low = _summed(k, trials - part, chance, others + part, other, above)
@@ -187,7 +192,7 @@ def _whole(
 def _summed(
     k: FloatArray, trials: FloatArray, chance: FloatArray, others: FloatArray, other: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the probability of k or more (`above`), or of k or less, summed over the number that spreads less."""
+    """Return the probability of k or more (`above`), or of k or less, summed over the binomial that varies less."""
     swap = trials * chance * (1.0 - chance) > others * other * (1.0 - other)
     fewer, more = np.where(swap, [others, trials], [trials, others])
     least, most = np.where(swap, [other, chance], [chance, other])
@@ -226,13 +231,13 @@ def at_least(k: FloatArray, trials: FloatArray, chance: FloatArray | float) -> F
 def _saddle_point(
     k: FloatArray, trials: FloatArray, chance: FloatArray, others: FloatArray, other: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the same by the saddle point of whole numbers, which two binomial numbers have in closed form.
+    """Return the same by a saddle-point approximation for whole numbers; two binomials have it in closed form.
 
     Reference: Lugannani and Rice 1980, with Daniels' first continuity correction (1987).
     """
     from scipy.special import ndtr
 
-    # K'(s) = k is a quadratic equation in exp(s).
+    # The equation of the saddle point s is quadratic in exp(s).
     seen, k = k, np.maximum(k, 0.5)
     room = np.maximum(trials + others - k, 1e-9)
     a, c = chance * other * room, k * (1.0 - chance) * (1.0 - other)
@@ -250,7 +255,7 @@ def _saddle_point(
     w = sign * np.sign(s) * np.sqrt(2.0 * np.maximum(log, 0.0))
     flat = np.abs(s) < 1e-5
     u = -np.expm1(-sign * s) * np.sqrt(variance)
-    # At the mean both are 0, and only their difference is not.
+    # At the mean u and w are both 0, while the difference of their reciprocals stays finite.
     u, safe = (np.where(flat, 1.0, value) for value in (u, w))
     correction = np.where(flat, 0.5 / np.sqrt(variance), 1.0 / u - 1.0 / safe)
     found = ndtr(-w) + np.exp(-(w**2) / 2.0) / math.sqrt(2.0 * math.pi) * correction

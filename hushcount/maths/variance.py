@@ -1,4 +1,4 @@
-"""The exact variance of an estimated count, in plain arithmetic that broadcasts: one formula for results and plans."""
+"""The exact variance of an estimated count, in arithmetic that broadcasts: one formula for results and for plans."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ class SupportLaw:
 
     @property
     def gain(self) -> FloatArray:
-        """By how much more a report of the item adds to its score than another report: `p* - q*`."""
+        """How much more a report of the item adds to the item's score than any other report: `p* - q*`."""
         return np.asarray(np.subtract(self.own, self.other), dtype=np.float64)
 
     def noise(self, n: float, share: Numbers, near: Numbers | None = None) -> FloatArray:
-        """Return the variance of an estimated count by randomisation, in users squared, exact.
+        """Return the exact variance of an estimated count that randomisation causes, in users squared.
 
         `[F p*(1-p*) + (n-F) q*(1-q*)] / (p*-q*)^2 - (n-F) clash` with `F = n share`.
 
         Args:
             n: reports.
             share: of the item, in [0, 1].
-            near: with blocks, share of the users of the other items in its block; all others, the worst case, if not
-                given.
+            near: with blocks, the share of users that hold another item of the same block; None stands for all users
+                of other items, which is the worst case.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
-        `p^2/k` and `alpha1^2/k` forget that a client answers in only one row, and overstate the variance (simulated
-        in the tests).
+        `p^2/k` and `alpha1^2/k` ignore that a client answers in only one row, and overstate the variance (the tests
+        simulate it).
         """
         held = np.multiply(n, share)
         close = n - held if near is None else np.multiply(n, near)
         spread = held * self.own_spread + close * self.near_spread + (n - held - close) * self.far_spread
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A candidate without gain has no estimate: a plan should see infinity, or no number.
+            # A candidate without gain has no estimate: its variance is infinite or NaN, and planning skips it.
             return np.asarray(spread / self.gain**2 - (n - held) * self.clash, dtype=np.float64)
 
 
@@ -72,8 +72,8 @@ def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 
 
     Args:
         p: the probability that a report supports its own cell.
-        q: the probability that it supports another given cell.
-        collision: c, the probability that two items share a cell, over the function; `q* = c p + (1-c) q`.
+        q: the probability that it supports a fixed other cell.
+        collision: c, the probability over the hash function that two items share a cell; `q* = c p + (1-c) q`.
         clash: of a pool, see `SupportLaw`.
     """
     other = np.asarray(np.multiply(collision, p) + np.multiply(1.0 - np.asarray(collision), q), dtype=np.float64)
@@ -84,8 +84,8 @@ def supporting(p: Numbers, q: Numbers, collision: Numbers = 0.0, clash: float = 
 def opposing(p: Numbers, q: Numbers) -> SupportLaw:
     """Return the law of scores +1, -1 or 0: randomised response over a pair of opposite cells for each block.
 
-    The other items of a block fall on either cell of its pair equally often, so their reports cancel in the mean; they
-    add noise (`p + q`), more than those of other blocks (`2 q`). Derived here; enumerated in the tests.
+    The other items of a block fall on either cell of its pair equally often, so their reports cancel in the mean. They
+    add noise of variance `p + q`, items of other blocks only `2 q`. Derived here; the tests verify it by enumeration.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     return SupportLaw(p - q, np.zeros_like(p), p + q - (p - q) ** 2, p + q, 2.0 * q, least=-1.0)
