@@ -1,4 +1,4 @@
-"""Amplification by shuffling: what epsilon n shuffled reports have, and back from it to the local epsilon."""
+"""Amplification by shuffling: the epsilon of n shuffled reports, and the local epsilon that reaches a wanted one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bound = Literal["general", "blanket"]
 LEAST_GAIN = 0.01
 """A gain by shuffling below 1 % of the local epsilon is not claimed."""
 LEAST_DELTA = 1e-200
-"""At a smaller delta only the closed form's gain is claimed: floats end at 1e-308."""
+"""At a smaller delta only the closed form's gain is claimed, because floats end at 1e-308."""
 _CUT = 1e-8
 _PRECISION = 1e-6
 _LOCAL_PRECISION = math.log1p(1e-4)
@@ -29,16 +29,16 @@ _FIRST_STEP = 1.01
 
 @dataclass(frozen=True)
 class Amplified:
-    """What shuffling makes of a local epsilon: (epsilon, delta) of one report, replace-one.
+    """The gain by shuffling: (epsilon, delta) of one report after shuffling, replace-one.
 
     Attributes:
         local: the local epsilon.
-        general: the epsilon that any mechanism has.
-        blanket: that of the mechanism itself, None if it is not known.
-        law: the mechanism's own, None if it is not known.
+        general: the shuffled epsilon that holds for any mechanism with this local epsilon.
+        blanket: the shuffled epsilon of this mechanism itself; None if it is not known.
+        law: the blanket law of this mechanism; None if it is not known.
 
-    Privacy: against whoever sees only the shuffled reports, if these are of n different honest clients; the other
-    clients may hold anything.
+    Privacy: against whoever sees only the shuffled reports, if n different honest clients sent these; the other clients
+    may hold any values.
     """
 
     local: float
@@ -50,7 +50,7 @@ class Amplified:
 
     @property
     def bound(self) -> Bound | None:
-        """The name of the smaller epsilon; None if neither gains at least 1 %."""
+        """The name of the smaller epsilon; None if neither is at least 1 % below the local epsilon."""
         if min(self.general, self.local if self.blanket is None else self.blanket) > (1.0 - LEAST_GAIN) * self.local:
             return None
         return "general" if self.blanket is None or self.general <= self.blanket else "blanket"
@@ -63,16 +63,16 @@ class Amplified:
         return self.general if self.blanket is None else min(self.general, self.blanket)
 
     def points(self, group: int = 1) -> tuple[Point, ...]:
-        """Return guarantees of `group` reports of one client that say most about odds at the chance delta."""
+        """Return guarantees for `group` reports of one client, near the best one for odds at the chance delta."""
         law = self.law if self.bound == "blanket" else None
         return _points(law or general_law(self.local), self.reports, self.delta, group)
 
 
 def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
-    """Return what shuffling n reports of a mechanism gains, in well below a second.
+    """Return the gain by shuffling n reports of a mechanism; this takes well below a second.
 
-    The mechanism's own bound exceeds the general one by rounding at most: binary randomised response is the worst
-    case. ValueError if reports or delta is out of range.
+    The mechanism's own bound exceeds the general one by rounding at most, because the general bound is that of the
+    worst mechanism, binary randomised response. ValueError if reports or delta is out of range.
     """
     local, law = mechanism.epsilon, blanket_law(mechanism)
     general = shuffled_epsilon(general_law(local), reports, delta)
@@ -80,7 +80,7 @@ def amplify(mechanism: Mechanism, reports: int, delta: float) -> Amplified:
 
 
 def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
-    """Return what shuffling n reports of any mechanism of this local epsilon gains; raises as `amplify`."""
+    """Return the gain by shuffling n reports of any mechanism with this local epsilon; raises as `amplify`."""
     return Amplified(epsilon, reports, delta, shuffled_epsilon(general_law(epsilon), reports, delta), None)
 
 
@@ -88,10 +88,11 @@ def amplify_any(epsilon: float, reports: int, delta: float) -> Amplified:
 def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     """Return an epsilon such that n shuffled reports are (epsilon, delta)-private; at most the local one.
 
-    It is exact to 1e-6 of itself: the end of a bracket, checked to need no more than delta. A job with a ledger asks
-    before it reads reports and again when it has counted them, hence the cache.
+    It is exact to 1e-6 of itself: the upper end of a bracket, where the divergence was checked to be at most delta. The
+    cache serves a job with a ledger, which asks before it reads reports and again after it has counted them.
 
-    The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. More than 10**10 reports count as that.
+    The law is `general_law(epsilon)`, for any mechanism, or the mechanism's own. More than 10**10 reports count as
+    10**10.
 
     Reference: docs/mathematics.md section 7.
     """
@@ -112,7 +113,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
 
 
 def _over(found: float, delta: float) -> float:
-    """Return the logarithm of found / delta, between those of what is cut and of the least delta; above 0: too much."""
+    """Return the logarithm of found / delta, clipped to finite bounds: it is above 0 if `found` exceeds delta."""
     return math.log1p(min(max((found - delta) / delta, _CUT - 1.0), 1.0 / LEAST_DELTA))
 
 
@@ -130,7 +131,7 @@ def _points(law: BlanketLaw, reports: int, delta: float, group: int) -> tuple[Po
     return points_about(of_group(found.delta, group), delta, start, group * law.epsilon)
 
 
-# The arrays of a mechanism's two laws are some ten megabytes each; those of the next mechanism take their place.
+# The arrays of a law take some ten megabytes. The cache has room for the two laws of one mechanism.
 _divergence = lru_cache(maxsize=2)(divergence)
 
 
@@ -141,10 +142,10 @@ def largest_local_epsilon(
     law_at: Callable[[float], BlanketLaw | None] = general_law,
     near: float = LARGEST_EPSILON,
 ) -> float:
-    """Return the largest local epsilon, to 1e-4 of itself, that shuffling n reports makes `wanted` or less.
+    """Return the largest local epsilon, to 1e-4 of itself, at which n shuffled reports have at most epsilon `wanted`.
 
-    `law_at` gives the mechanism's law at a local epsilon; None stands for the general one. The search is short if the
-    answer is a little above `near`.
+    `law_at` returns the mechanism's law at a local epsilon, or None for the general law. The search is short if the
+    result is a little above `near`.
 
     Raises:
         ValueError: even a local epsilon of 0.0001 is too much, or an argument is out of range.
@@ -152,7 +153,7 @@ def largest_local_epsilon(
     if not (math.isfinite(wanted) and wanted > 0.0):
         raise ValueError(f"shuffled_epsilon is {wanted}, must be above 0 and finite")
     _require(reports, delta)
-    # Smaller than `wanted` by more than the precision of `shuffled_epsilon`, which then returns `wanted` at most.
+    # The goal is below `wanted` by more than the precision of `shuffled_epsilon`, which then returns at most `wanted`.
     goal = wanted * (1.0 - 2.0 * _PRECISION)
 
     def room(epsilon: float) -> float:
@@ -162,8 +163,11 @@ def largest_local_epsilon(
     low = min(max(wanted, LEAST_EPSILON), LARGEST_EPSILON)
     left = room(low)
     if left <= 0.0:
-        raise ValueError(f"shuffled_epsilon is {wanted:g}: {reports} reports do not reach it at delta {delta:g}")
-    # `near` may be `wanted` itself: where not every mechanism gains, this one still may.
+        raise ValueError(
+            f"shuffled_epsilon is {wanted:g}, out of reach of {reports} reports at delta {delta:g} even at the least "
+            "local epsilon: raise shuffled_epsilon or delta"
+        )
+    # `near` may be `wanted` itself, if the general bound gains nothing. This mechanism may still gain.
     high, step = min(max(near, low * _FIRST_STEP), LARGEST_EPSILON), _FIRST_STEP
     while high > low and (over := room(high)) > 0.0:
         low, left = high, over
@@ -175,10 +179,10 @@ def largest_local_epsilon(
 
 
 def closed_form_epsilon(epsilon: float, reports: int, delta: float) -> float | None:
-    """Return the shuffled epsilon of one report by a closed formula, or None where its theorem does not apply.
+    """Return the shuffled epsilon of one report by a closed formula, or None if its theorem does not apply.
 
     `ln(1 + (e-1)(4 sqrt(2 ln(4/delta)) / sqrt((e+1) n) + 4/n))`, valid for `epsilon <= ln(n / (8 ln(2/delta)) - 1)`.
-    For comparison: the bounds above are about four times tighter.
+    For comparison, and for deltas below 1e-200. The bound of `shuffled_epsilon` is about four times tighter.
 
     Reference: [J] Theorem 1, eq. (1) and (2), after Feldman, McMillan, Talwar 2023.
     """

@@ -1,4 +1,4 @@
-"""The privacy blanket: the part of a report that does not depend on its client's value, and so hides other clients."""
+"""The privacy blanket: the part of a report's law that is the same for every value, and so hides other clients."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _ROUNDING = 2.0**-50
 
 @dataclass(frozen=True)
 class BlanketLaw:
-    """The law of an extremal mechanism: every report has probability `base * (e or 1)`.
+    """The law of an extremal mechanism: a report has probability `base * e` if it supports the item, else `base`.
 
-    e if the report supports the item, else 1; base does not depend on the item. So a report of any client is, with
-    probability `gamma`, the sum of all bases, drawn from the base law.
+    e is exp(epsilon), and base does not depend on the item. So with probability `gamma`, the sum of all bases, the
+    report of any client is drawn from the base law.
 
     Args:
         epsilon: above 0, at most 40; no less than the true local loss.
-        single: probability that a report of the base law supports a given item, in (0, 1).
-        pair: that it supports two given items, for the worst two. Less is worse: moving mass from both and neither to
-            one of the two widens the law of W (`divergence.Divergence`) in the convex order.
-        excess: added to delta, for a mechanism that is extremal only up to rounding.
+        single: the probability that a report of the base law supports a fixed item, in (0, 1).
+        pair: the probability that it supports both of two fixed items, for the worst two. A smaller pair is worse:
+            moving mass from "both" and "neither" to one of the two items widens the law of W (`divergence.Divergence`)
+            in the convex order.
+        excess: what is added to delta, for a mechanism that is extremal only up to rounding.
 
     Reference: Balle, Bell, Gascon, Nissim 2019, section 5; docs/mathematics.md section 7.
     """
@@ -71,10 +72,11 @@ class BlanketLaw:
 def general_law(epsilon: float) -> BlanketLaw:
     """Return the law whose divergence bounds that of every local randomiser: binary randomised response.
 
-    Every randomiser is a function of an extremal one, because the cone `v_x <= e v_y` is spanned by the vectors of 1
-    and e. The law of W is linear in (one, both, neither), which `(e+1) one + e both + neither = 1` binds: a mixture of
-    one = 1/(e+1), both = 1/e and neither = 1. The last has W constant; W of the second takes two values between which
-    W of the first takes none; and all have the mean 1 - E. So the first is the widest in the convex order, as are sums.
+    Every randomiser is a function of an extremal one, because the vectors with entries 1 and e span the cone
+    `v_x <= e v_y`. The law of W is linear in (one, both, neither), and `(e+1) one + e both + neither = 1`. So it is a
+    mixture of three laws: one = 1/(e+1), both = 1/e, and neither = 1. In the third law W is constant. In the second W
+    takes two values, and W of the first takes no value between these. All three have the mean 1 - E. So the first is
+    the widest in the convex order, and its sums are too.
 
     Reference: the bound is that of Feldman, McMillan, Talwar 2023; this proof is ours.
     """
@@ -84,11 +86,12 @@ def general_law(epsilon: float) -> BlanketLaw:
 def blanket_law(mechanism: Mechanism) -> BlanketLaw:
     """Return the law of a mechanism for the two items that it hides worst.
 
-    Privacy: epsilon is the stated one, of the rounded probabilities. A pool's rows are public, so two items that share
-    no cell in any row are the worst: sharing one makes a report support both or neither more often.
+    Privacy: epsilon is the stated one, computed from the rounded probabilities. A pool's rows are public, so the worst
+    two items are those that share no cell in any row: if they share a cell, a report supports both or neither more
+    often.
     """
     base, clash = mechanism.responder.base_law(mechanism.encoder.scatters), mechanism.encoder.least_collision
     single = float(base.single)
     pair = clash * base.single + (1 - clash) * base.apart
-    # The pair is lowered by more than both may be rounded.
+    # `pair` is lowered by more than the rounding error of `single` and `pair`.
     return BlanketLaw(mechanism.epsilon, single, max(0.0, float(pair) - _ROUNDING * single), base.excess)

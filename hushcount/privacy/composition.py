@@ -1,4 +1,4 @@
-"""Composition: what several releases about the same client come to together."""
+"""Composition: the guarantee of several releases about the same client together."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class Composed:
-    """The guarantee of several releases together; epsilon is infinite if they have none at this delta.
+    """The guarantee of several releases together; epsilon is infinite if no finite one is proved at this delta.
 
-    The bound is "basic", sums; or "joint", by the privacy loss distributions of all releases (`privacy.joint`).
+    The bound is "basic", by sums; or "joint", by the privacy loss distributions of all releases (`privacy.joint`).
     """
 
     epsilon: float
@@ -39,11 +39,11 @@ class Composed:
 
 
 def compose(losses: Iterable[Loss], delta: float | None = None) -> Composed:
-    """Return what all releases come to by sums, for one client that is in each of them.
+    """Return the guarantee of all releases together by sums, for one client that is in each of them.
 
-    `delta`, in [0, 1), is where to state epsilon, infinite if the deltas come to more; None for the sum of the deltas.
-    If losses may depend on what earlier releases told, only sums hold, and these only if they keep within limits fixed
-    beforehand (Rogers, Roth, Ullman, Vadhan 2016).
+    `delta`, in [0, 1), is the delta at which epsilon is stated; epsilon is infinite if the deltas add up to more. None
+    stands for the sum of the deltas. If losses may depend on results of earlier releases, only sums hold, and only if
+    they stay within limits that were fixed beforehand (Rogers, Roth, Ullman, Vadhan 2016).
     """
     if delta is not None and not 0.0 <= delta < 1.0:
         raise ValueError(f"delta is {delta}, must be in [0, 1)")
@@ -65,7 +65,7 @@ def basic(losses: Iterable[Loss]) -> Composed:
 
 
 def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
-    """Return the largest loss that can join others within a limit by basic composition, rounded down; 0 if none can."""
+    """Return the largest loss that fits beside others within a limit by basic composition, rounded down; 0 if none."""
     epsilon, delta = _sums(losses)
     if float(epsilon) > limit.epsilon or float(delta) > limit.delta:
         return Loss(0.0, 0.0)
@@ -73,7 +73,7 @@ def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
 
 
 def grown(before: Iterable[Loss], after: Iterable[Loss]) -> Loss:
-    """Return by how much the sums grew, rounded down; 0 for one that did not."""
+    """Return by how much the sums grew, rounded down; 0 for a sum that did not grow."""
     old, new = _sums(before), basic(after)
     return Loss(_less(new.epsilon, old[0]), _less(new.delta, old[1]))
 

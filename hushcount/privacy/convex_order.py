@@ -1,10 +1,11 @@
 """Binomial laws cut to the window that matters, and laws on few points that bound the mean of a convex function.
 
-A binomial probability is a product of ratios of its neighbours, divided by their sum, with a relative error below
-`3 * 2**-53` for each step from the mode; it is never below the true one, and the cut mass is bounded.
+Binomial probabilities are products of the ratios of neighbours, divided by the sum of all in the window. Their relative
+error is below `3 * 2**-53` for each step from the mode. Apart from that error, no probability is below the true one.
+The cut mass is bounded.
 
-A law is wider than another of the same mean if no convex function has a lesser mean under it. Moving mass from a point
-to two neighbours, the mean kept, makes it wider; so does adding an independent term of mean 0.
+A law is wider than another law of the same mean if no convex function has a smaller mean under it. A law becomes wider
+if mass moves from a point to two neighbours so that the mean is kept, or if an independent term of mean 0 is added.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class Window:
 
 
 def binomial_window(count: int, chance: float, other: float, tail: float) -> Window:
-    """Return the law of `Bin(count, chance)` without at most `tail` on either side, for count >= 1.
+    """Return the law of `Bin(count, chance)`, count >= 1, with at most `tail` cut off on either side.
 
-    The window fits `1 + Bin(count - 1, chance)` as well. `other` is `1 - chance`, whose difference would lose digits.
+    The window also fits `1 + Bin(count - 1, chance)`. `other` is `1 - chance`, an argument because the subtraction
+    would lose digits.
     """
     mean = count * chance
     deviation = reach(mean * other, 1.0, tail)
@@ -73,7 +75,7 @@ class FairTails:
 
 
 def fair_tails(count: int, tail: float) -> FairTails:
-    """Return the upper half of `Bin(count, 1/2)` up to where at most `tail` is left.
+    """Return the upper half of `Bin(count, 1/2)` up to a point beyond which at most `tail` is left.
 
     The moment telescopes: `(2x - m) C(m, x) = m (C(m-1, x-1) - C(m-1, x))`.
     """
@@ -83,7 +85,7 @@ def fair_tails(count: int, tail: float) -> FairTails:
     weights = np.concatenate([[1.0], np.cumprod((count - steps) / (steps + 1.0))])
     if count == 0:
         weights[:] = 0.0
-    # The other half mirrors this one; an even count has a middle besides.
+    # The lower half mirrors the upper one; an even count also has a middle point.
     middle = first / (first - 1.0) if count % 2 == 0 and count else 0.0
     whole = 2.0 * weights.sum() + middle if count else 1.0
     tails = np.cumsum(weights[::-1])[::-1] / whole
@@ -98,9 +100,9 @@ _EXACT = 32
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A law on float64[k] points: no convex, falling function has a lesser mean under it than under the true law.
+    """A law on float64[k] points: no convex, falling function has a smaller mean under it than under the true law.
 
-    Its weights add up to 1, or to a little more for what was cut.
+    Its weights add up to 1, or to a little more where a bound of the cut mass was added.
     """
 
     points: FloatArray
@@ -111,8 +113,8 @@ class Spread:
 class Others:
     """What a report that supports both items or neither adds to U, see `divergence.Divergence`.
 
-    `value`, e, if it supports both; 1 if neither; 0 if it is not drawn from the base law (nothing). The other fields
-    are the probabilities of these cases, up to a common factor.
+    It adds `value`, which is e, if it supports both; 1 if it supports neither; 0 if it is not drawn from the base law
+    (`nothing`). The other fields are the probabilities of these cases, up to a common factor.
     """
 
     value: float
@@ -127,9 +129,9 @@ class Others:
     def total(self, count: int, cut: float) -> Spread:
         """Return the law of the sum of `count` independent reports, points at least 0.
 
-        Beside B reports of both, those of neither are binomial among count - B: less their mean no wider than among
-        all of `count`, independent of B. The law of up to 32 reports is exact. Mass of at most `cut` in the tails of
-        either number is moved to where it is worst.
+        If B reports support both, the number of reports that support neither is binomial among count - B. Minus its
+        mean, it is no wider than a number among all `count`, independent of B. Up to 32 reports the law is exact, but
+        in either number a tail of at most `cut` is moved to where it is worst.
         """
         rest = self.neither + self.nothing
         both = _number(count, self.both, rest, cut)
@@ -137,10 +139,10 @@ class Others:
             law = self._joint(count, both, cut)
         else:
             other = _number(count, self.neither, self.nothing, cut)
-            # The mean of those of neither falls by their share with every one of both.
+            # Each report of both lowers the mean number of reports of neither by `neither / rest`.
             points = np.add.outer((self.value - self.neither / rest) * both.points, other.points).reshape(-1)
             law = _on_grid(Spread(points, np.multiply.outer(both.weights, other.weights).reshape(-1)))
-        # Below its window a number is moved to 0, and the sum with it.
+        # The mass below the window of either number counts at a sum of 0.
         return Spread(np.append(law.points, 0.0), np.append(law.weights, 2.0 * cut))
 
     def _joint(self, count: int, both: Spread, cut: float) -> Spread:
@@ -152,7 +154,7 @@ class Others:
 
 
 def _number(count: int, chance: float, other: float, cut: float) -> Spread:
-    """Return the law of how many of `count` trials succeed, at odds chance : other, without the lower tail."""
+    """Return the law of the successes among `count` trials, at odds chance : other, without the lower tail."""
     if count == 0 or chance == 0.0:
         return Spread(np.zeros(1), np.ones(1))
     whole = chance + other
@@ -163,7 +165,7 @@ def _number(count: int, chance: float, other: float, cut: float) -> Spread:
 
 
 def _on_grid(law: Spread) -> Spread:
-    """Return a law on few points: each point's mass goes to its neighbours on an even grid, the mean kept."""
+    """Return a law on few points: each point's mass goes to its neighbours on an even grid so that the mean is kept."""
     if len(law.points) <= _POINTS:
         return law
     grid = np.linspace(law.points.min(), law.points.max(), _POINTS)

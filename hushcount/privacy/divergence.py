@@ -14,7 +14,7 @@ from hushcount.privacy.blanket import BlanketLaw
 from hushcount.privacy.convex_order import FairTails, Others, Spread, binomial_window, fair_tails, reach
 
 LARGEST_REPORTS = 10**10
-"""More reports than that hide one no worse; they count as that many."""
+"""More reports hide one report no worse; they count as this many."""
 _BLOCK = 1e-4
 _LEVEL = 1e-2
 _UNIT = 2.0**-53
@@ -23,34 +23,35 @@ _SLACK = 2.0**-44
 
 @dataclass(frozen=True, eq=False)
 class Divergence:
-    """The divergence of n shuffled reports whose first client holds one of two items, from above, for any epsilon.
+    """An upper bound, at any epsilon, of the divergence of n shuffled reports between two items of the first client.
 
     With E = exp(epsilon) and W independent for each report, `delta = E[(W_1 + ... + W_n)_+] / n`, where
 
         W   e - E    1 - E e    e (1 - E)   1 - E     0
             one      one        both        neither   else
 
-    Let M be the reports that support one of the two items only, D = those of the first less those of the second, and
-    U the sum of e for those of both and of 1 for those of neither:
+    Let M be the number of reports that support exactly one of the two items, D the number that support only the first
+    minus the number that support only the second, and U the sum of e for each report that supports both and of 1 for
+    each that supports neither (cases of the table, so without "else"):
 
         sum W = (e-1)(E+1)/2 D - (E-1) G,   G = (e+1)/2 M + U,
 
-    and D is fair given M: a sum over (M, U) of binomial tails. For large n, neighbouring M share a block and U a grid,
-    both wider in the convex order, so that delta can only grow. What is cut or rounded is added. No field depends on
-    epsilon.
+    Given M, D is a sum of M fair signs, so delta is a sum over (M, U) of binomial tails. For large n, neighbouring M
+    share a block and U is put on a grid. Both make the law wider in the convex order, so delta can only grow. Cut mass
+    and rounding errors are added to delta. No field depends on epsilon.
 
     Attributes:
-        cut: `Pr[M outside its window]` at most, for the first report as well.
+        cut: a bound of `Pr[M outside its window]`, also given that the first report supports exactly one item.
         weights: float64[k], the probability of each term.
-        coins: float64[k], M of each term, of the largest in its block.
+        coins: float64[k], M of each term: the largest M of its block.
         sums: float64[k], G of each term.
-        starts: int64[k], where the tails of Bin(M, 1/2) begin in `moments` and `tails`, and
-        room: float64[k], how many there are after the first.
-        moments, tails: float64, of `convex_order.FairTails`, all M one after the other.
-        error: relative to each of the two parts of a term, more than rounding can make of them.
+        starts: int64[k], where the tails of Bin(M, 1/2) begin in `moments` and `tails`.
+        room: float64[k], how many tails follow the first one.
+        moments, tails: float64, those of `convex_order.FairTails` for all M, one M after the other.
+        error: a bound of the rounding error of each of the two parts of a term, relative to that part.
 
     Reference: Balle, Bell, Gascon, Nissim 2019, section 5: `delta = E[(gamma/N) (V_1 + ... + V_N)_+]` with N - 1 ~
-    Bin(n-1, gamma) is the same, N the number of W that are not "else"; docs/mathematics.md section 7.
+    Bin(n-1, gamma) is the same; N is the number of W that are not "else". docs/mathematics.md section 7.
     """
 
     law: BlanketLaw
@@ -85,9 +86,9 @@ class Divergence:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Neighbouring M. D takes the largest, `coins`; G the one or two ends, with weights that keep the mean of M.
+    """A block of neighbouring M. D uses the largest, `coins`; G uses the one or two ends, weighted to keep M's mean.
 
-    U is the sum of `rest` reports, at least n - M.
+    U is the sum over `rest` reports; `rest` is at least n - M.
     """
 
     coins: int
@@ -97,9 +98,9 @@ class _Block:
 
 
 def divergence(law: BlanketLaw, reports: int, cut: float) -> Divergence:
-    """Return the divergence of n shuffled reports of one campaign; the other clients may hold anything.
+    """Return the divergence of n shuffled reports of one campaign; the other clients may hold any values.
 
-    What is cut adds about `cut`, in (0, 1), to delta; time grows with its logarithm.
+    Cut mass adds about `cut`, in (0, 1), to delta. The time grows with the logarithm of 1/cut.
     """
     if reports < 1:
         raise ValueError(f"reports is {reports}, must be at least 1")
@@ -146,8 +147,8 @@ def _blocks(law: BlanketLaw, reports: int, cut: float) -> Iterator[_Block]:
 
 def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of the terms of a block, and their G."""
-    # U less its mean is no wider than the sum of `rest` reports less its own. Every figure moves by more than its
-    # rounding error to a lower G, and so to a greater delta.
+    # U minus its mean is no wider than the sum over `rest` reports minus its mean. Every figure is moved by more than
+    # its rounding error toward a lower G, and so toward a larger delta.
     surplus = others.mean * (block.rest - (reports - block.ends))
     means = (others.value + 1.0) / 2.0 * block.ends * (1.0 - _SLACK) - surplus * (1.0 + _SLACK)
     sums = np.add.outer(means, spread.points * (1.0 - _SLACK))
@@ -155,9 +156,9 @@ def _terms(others: Others, reports: int, block: _Block, spread: Spread) -> tuple
 
 
 def _error(blocks: list[_Block], tails: list[FairTails], longest: float, terms: int) -> float:
-    """Return more than the relative rounding error of a sum of terms, with windows of at most `longest` counts.
+    """Return a bound of the relative rounding error of a sum of terms, with windows of at most `longest` counts.
 
-    A step from a mode makes below 3 units, an addition 1.
+    A step from a mode adds less than 3 units of rounding, an addition 1.
     """
     steps = max(len(part.tails) for part in tails) + blocks[-1].coins - blocks[0].coins + longest
     return _UNIT * (8.0 * (steps + 2.0**12) + terms)

@@ -50,7 +50,7 @@ class Local(Guarantee):
 
 @dataclass(frozen=True, kw_only=True)
 class Released(Guarantee):
-    """What the analyzer can learn from what it receives; `odds` says it for people."""
+    """What the analyzer can learn from the reports or values that it receives; `odds` puts it in words for people."""
 
     odds: Odds
 
@@ -67,11 +67,11 @@ class Shuffled(Released):
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery(Released):
-    """What the revealed values tell, by the keep rule, and how many clients it takes to reveal one.
+    """What the revealed values tell under the keep rule, and how many clients it takes to reveal a value.
 
     Attributes:
         names: how clients name values, which decides who can test a guess.
-        count_deviation: standard deviation of the counts that values are revealed with; None: they have no counts.
+        count_deviation: standard deviation of the noise of revealed counts; None if values have no counts.
     """
 
     rule: str
@@ -104,7 +104,7 @@ class Statement:
     sentences: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Return the statement as summaries hold it."""
+        """Return the statement as JSON data, as summaries contain it."""
         head = {"unit": self.unit, "per": self.per, KEY: self.authentication, "relation": "replace-one"}
         counts = {} if self.local is None else {"local": _data(self.local), "shuffled": _data(self.shuffled)}
         found = {"discovery": self.discovery, "total": self.total}

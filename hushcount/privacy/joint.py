@@ -1,14 +1,14 @@
-"""Joint composition: what several releases come to together, from the whole curve of each and not from one pair.
+"""Joint composition: the guarantee of several releases together, from the whole curve of each, not from one pair.
 
-A release has a curve: for every epsilon at least 0 a delta, the same for both orders of two neighbours. Such a curve
-fixes a pair of laws that is at least as easy to tell apart as the release on any neighbours (`loss_sums`). The
-product of the pairs dominates all releases together, also if what clients hold, and who the others are, is chosen by
-whoever saw the earlier results. It holds if
+The curve of a release is a delta for every epsilon at least 0, the same for both orders of two neighbours. A curve
+fixes a pair of laws that are at least as easy to tell apart as the release on any neighbours (`loss_sums`). The
+product of the pairs dominates all releases together, even if an adversary who saw the earlier results chooses the
+values and the other clients. It holds if
 
 - each release is drawn afresh: no client repeats an answer;
-- the curves, and how many there are, do not depend on results: fixed parameters, fixed numbers of reports.
+- the curves and their number do not depend on results: parameters and numbers of reports are fixed.
 
-The losses of independent pairs add up: the law of their sum is a product of Fourier transforms.
+The losses of independent pairs add up: the Fourier transform of the law of their sum is a product of transforms.
 
 Reference: Zhu, Dong, Wang 2022, Theorem 10; docs/mathematics.md section 7; docs/adr/0039-joint-composition.md.
 """
@@ -33,25 +33,25 @@ from hushcount.privacy.divergence import divergence
 from hushcount.privacy.loss_sums import ABOVE, Total, dominating_pair
 
 LEAST_DELTA = 1e-30
-"""Nothing is composed at a smaller delta."""
+"""Nothing is composed jointly at a smaller delta."""
 MOST_PARTS = 100_000
 _STEPS = 128
-"""Of the grid, for the root mean square of what a release loses at most."""
+"""Steps of the grid in the root mean square of the largest losses of the releases."""
 _MOST_POINTS = 1 << 19
 _POINTS = 64
-"""Of a window's curve; between them it is bounded by chords."""
+"""Intervals of a window's curve; within each, a chord bounds the curve."""
 _TAIL = 1e-3
 _CUT = 1e-4
 
 
 @dataclass(frozen=True)
 class Window:
-    """The mixed reports of one window, of which one client has a few.
+    """The mixed reports of one window; one client sent `of_client` of them.
 
     Args:
         law: of their mechanism, as `amplification.amplify` uses it.
-        reports: honest ones, each by another client but for those of the one; fewer hide no better.
-        of_client: how many of them the client has, drawn independently, at least 1.
+        reports: honest reports, each of another client except for those of the one client; fewer hide no better.
+        of_client: how many reports the client sent, drawn independently, at least 1.
     """
 
     law: BlanketLaw
@@ -64,17 +64,17 @@ class Window:
         return self.of_client * self.law.epsilon
 
     def curve(self, cut: float) -> Curve:
-        """Return a delta for each epsilon, replace-one, `cut` larger than needed at most."""
+        """Return the curve, replace-one; the mass that is cut adds about `cut` to the delta of one report."""
         found = divergence(self.law, self.reports, cut)
         return of_group(found.delta, self.of_client)
 
 
 Part: TypeAlias = Window | Loss
-"""A release: mixed reports, or any with one pair (epsilon, delta), whatever the rest of its curve is."""
+"""A release: mixed reports, or a release known by one pair (epsilon, delta) only, with any curve through it."""
 
 
 def part_of(gained: Amplified, of_client: int = 1) -> Part:
-    """Return the release of a batch that shuffling gains this for, with so many reports of one client."""
+    """Return the release of a batch with this gain by shuffling and `of_client` reports of one client."""
     if gained.bound is None:
         return Loss(of_client * gained.local, 0.0)
     blanket = gained.law if gained.bound == "blanket" else None
@@ -84,9 +84,9 @@ def part_of(gained: Amplified, of_client: int = 1) -> Part:
 def joint_epsilon(parts: Iterable[Part], delta: float) -> float:
     """Return an epsilon such that all releases together are (epsilon, delta)-private for one client; or infinity.
 
-    For the conditions see the module. The number is not below the true one: curves are rounded up to a grid; what lies
-    beyond it is added to delta, a thousandth of delta at most where curves fall so far; the transforms are long enough
-    that nothing wraps around; and their rounding error is added, see `loss_sums.Total`.
+    The conditions are those of the module. The epsilon is not below the true one. Curves are rounded up to a grid. Mass
+    beyond the grid is added to delta; it is at most a thousandth of delta if the curves fall that far. The transforms
+    are long enough that nothing wraps around, and their rounding error is added, see `loss_sums.Total`.
 
     Raises:
         ValueError: delta is not in [1e-30, 1), or there are more than 100,000 releases.
@@ -100,7 +100,7 @@ def joint_epsilon(parts: Iterable[Part], delta: float) -> float:
 
 
 def smaller(other: Composed, parts: Iterable[Part]) -> Composed:
-    """Return the joint bound at another's delta if it is smaller, else the other."""
+    """Return the joint bound at the delta of `other` if its epsilon is smaller, else `other`."""
     listed = list(parts)
     if other.delta < LEAST_DELTA or len(listed) > MOST_PARTS:
         return other
@@ -112,7 +112,7 @@ def smaller(other: Composed, parts: Iterable[Part]) -> Composed:
 def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
     if not counted:
         return 0.0
-    # One order, so that sums do not depend on that of the releases.
+    # Sorted, so that sums do not depend on the order of the releases.
     ordered = sorted(counted, key=repr)
     tail = _TAIL * delta / sum(times for _, times in ordered)
     curves = {part: _curve(part, tail) for part, _ in ordered}
@@ -130,10 +130,10 @@ def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
 
 
 def _curve(part: Part, tail: float) -> tuple[Curve, float]:
-    """Return the curve of a release, and an epsilon where it is at most `tail`, or as low as it comes."""
+    """Return the curve of a release, and an epsilon where it is at most `tail`, or near its least delta."""
     if isinstance(part, Loss):
         return _of_loss(part), part.epsilon
-    # Of windows that come one by one, each is computed once.
+    # The tail is rounded down to a power of 1000, so the cached curve of a window still serves when others are added.
     places, deltas = _sampled(part, 1000.0 ** math.floor(math.log(tail, 1000.0)))
     end = float(places[-1])
 
@@ -150,7 +150,7 @@ def _curve(part: Part, tail: float) -> tuple[Curve, float]:
 
 @lru_cache(maxsize=512)
 def _sampled(window: Window, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Return epsilons from 0 on, and the curve of a window there; the last is at most `tail`, or as low as it comes."""
+    """Return epsilons from 0 on, and a window's curve there; it ends at most at `tail`, or near its least delta."""
     curve, high = window.curve(_CUT * tail), window.most
     least = max(tail, 2.0 * curve(high * (1.0 - 1e-9)))
     low = 1e-9 * high
@@ -162,7 +162,7 @@ def _sampled(window: Window, tail: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _of_loss(loss: Loss) -> Curve:
-    """Return the largest curve of what is (epsilon, delta)-private: Kairouz, Oh, Viswanath 2017, Theorem 3.2."""
+    """Return the largest curve of any (epsilon, delta)-private release: Kairouz, Oh, Viswanath 2017, Theorem 3.2."""
 
     def curve(epsilon: float) -> float:
         if epsilon >= loss.epsilon:

@@ -16,13 +16,13 @@ from hushcount.arrays import FloatArray
 from hushcount.maths.odds import Curve
 
 ABOVE = 2.0**-40
-"""More than rounding can take from a curve, relative."""
+"""A relative margin, larger than the rounding error of a curve."""
 _UNIT = 2.0**-53
 _ROUNDS = 32
 _TILT_ROUNDS = 20
 _LARGEST_EXPONENT = 300.0
 _LARGEST_TILT = 2.5
-"""Times ln(1/delta), over the longest loss: what is normal has its best tilt below."""
+"""The search for a tilt ends at this times 1 + ln(1/delta) over the longest loss; a normal law's best tilt is below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,12 @@ class Pair:
 def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
     """Return a pair on the grid that dominates every release with this curve.
 
-    The divergence of any two laws is a convex function of exp(epsilon). So between two points of the grid it lies below
-    their chord; beyond `most` below its value there. The pair's is a function with corners on the grid only, that is
-    nowhere below the curve at its points: from the largest down, each mass is the least that reaches the curve at the
-    next point. Every sum has terms of one sign, so that rounding is relative, and less than what is added to the curve.
-    The other half of the pair is its mirror image, P exchanged with Q: it bounds the other order of the neighbours.
+    The divergence of any two laws is a convex function of exp(epsilon). So between two grid points it lies below their
+    chord, and beyond `most` below its value there. The divergence of the pair has corners only at grid points, and
+    there it is nowhere below the curve: from the largest loss down, each mass is the least that reaches the curve at
+    the next point. Every sum has terms of one sign, so the rounding error is relative, and smaller than the margin of
+    the curve. The negative losses mirror the positive ones, with P and Q exchanged: they bound the other order of the
+    neighbours.
 
     Args:
         curve: a delta for each epsilon at least 0, never below the true one in either order.
@@ -72,7 +73,7 @@ def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
     shrink, gain = math.exp(-step), -math.expm1(-step)
     upper, reached, slope = np.zeros(reach + 1), wanted[reach], 0.0
     for place in range(reach, 0, -1):
-        # Of the masses above: `reached` is their divergence here, `slope` its fall with exp(epsilon), times that.
+        # `reached` is the divergence of the masses above, here; `slope` its fall with exp(epsilon), times exp(epsilon).
         upper[place] = max(0.0, (wanted[place - 1] - reached) / gain - slope)
         slope += upper[place]
         reached += gain * slope
@@ -85,12 +86,13 @@ def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """The law of the sum of all losses, tilted by exp(tilt loss) so that what matters for delta is not small.
+    """The law of the sum of all losses, tilted by exp(tilt loss) so that masses that matter for delta are not small.
 
-    The tilted law y is right to `error` in its 2-norm. For a transform of N = 2^b points the relative error is 8 b
-    units at most (Higham 2002, Theorem 24.2); a factor of absolute value at most 1 carries it on unchanged; so with
-    z_t the tilted law of the t-th kind of release, of k_t, the error is at most `2 u (sum k_t (8 b + 4) |z_t| + 8 b max
-    |z_t|)`. What that can change in delta is at most `error` times the 2-norm of the weights, and is added.
+    The computed tilted law differs from the true one by at most `error` in the 2-norm. A transform of N = 2^b points
+    has a relative error of 8 b units at most (Higham 2002, Theorem 24.2). A factor of absolute value at most 1 does not
+    enlarge the error. Let z_t be the tilted law of the t-th kind of release, and k_t the number of these releases. The
+    error is at most `2 u (sum k_t (8 b + 4) |z_t| + 8 b max |z_t|)`. It changes delta by at most `error` times the
+    2-norm of the weights, which is added.
 
     Attributes:
         losses: float64[m + 1], those of 0 and more.
@@ -98,7 +100,7 @@ class Total:
         tilt: at least 0.
         scale: logarithm of what the masses were divided by.
         lost: mass of an infinite loss.
-        relative: bounds the rounding of masses and weights, relative to delta.
+        relative: a bound of the rounding error of masses and weights, relative to delta.
     """
 
     losses: FloatArray

@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
-    """Return what shuffling gains, for one report, replace-one; below the minimum batch, `floor`, nothing."""
+    """Return the gain by shuffling for one report, replace-one; no gain below the minimum batch, `floor`."""
     claimed = gained.reports >= floor and gained.bound is not None
     return {
         "local_epsilon": gained.local,
@@ -30,7 +30,7 @@ def shuffled_answer(gained: Amplified, floor: int = 1) -> Answer:
 
 
 def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | None = None) -> Iterator[str]:
-    """Yield what limits an answer: `epoch_epsilon` is that of clients that repeat their answers, None of others."""
+    """Yield notes on the limits of an answer; `epoch_epsilon` is None if clients do not repeat their answers."""
     yield from delta_notes(gained.delta, gained.reports)
     if gained.reports < floor:
         yield (
@@ -44,13 +44,13 @@ def shuffled_notes(gained: Amplified, floor: int = 1, epoch_epsilon: float | Non
         )
     if epoch_epsilon is not None:
         yield (
-            "clients repeat their answers: the shuffled epsilon is that of the only batch of an epoch; with a second "
-            f"batch, all together have the local epsilon {epoch_epsilon:g}"
+            "clients repeat their answers: the shuffled epsilon holds for the only batch of an epoch; with a second "
+            f"batch, all batches together have the local epsilon {epoch_epsilon:g}"
         )
 
 
 def delta_notes(delta: float, reports: int) -> Iterator[str]:
-    """Yield what a large delta allows."""
+    """Yield a note on a delta that is too large."""
     if delta >= 1.0 / reports:
         yield (
             f"delta is {delta:g}, not below 1/reports, {1.0 / reports:.3g}: it allows that one whole report is revealed"
@@ -58,9 +58,9 @@ def delta_notes(delta: float, reports: int) -> Iterator[str]:
 
 
 def windows_answer(gained: Amplified, windows: int) -> Answer:
-    """Return what one report in each of several windows comes to: by sums, and jointly at the same delta.
+    """Return the guarantee of one report in each of several windows: by sums, and jointly at the same delta.
 
-    Where nothing composes jointly, as at a delta below 1e-30, both are the sum.
+    If the joint bound gains nothing or cannot be computed, as at a delta below 1e-30, both are the sum.
 
     Raises:
         ValueError: the sum of the deltas is not below 1.
@@ -68,7 +68,7 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
     total = basic([Loss(gained.epsilon, gained.delta)] * windows)
     if total.delta >= 1.0:
         raise ValueError(
-            f"windows is {windows}: their deltas come to {total.delta:g}, must be below 1: give a smaller one"
+            f"windows is {windows}: the sum of their deltas is {total.delta:g}, must be below 1: give a smaller delta"
         )
     return {
         "windows": windows,
@@ -82,9 +82,9 @@ def windows_answer(gained: Amplified, windows: int) -> Answer:
 def windows_notes(windows: int) -> Iterator[str]:
     """Yield when the two bounds on several windows hold."""
     yield (
-        f"the sum and the joint epsilon are for one client with one report in each of {windows:,} windows, its values "
-        "against any others, if the shuffler is honest in all of them and every window has as many honest reports; the "
-        "sum holds whatever the parameters of a window follow from"
+        f"the sum and the joint epsilon are for one client with one report in each of {windows:,} windows, and bound "
+        "how well any two sequences of its values are told apart, if the shuffler is honest in all windows and every "
+        "window has as many honest reports; the sum holds even if parameters of a window follow from earlier results"
     )
     yield (
         "the joint epsilon holds if each report is drawn afresh (clients without a memory), and if no parameter, no "
@@ -94,7 +94,7 @@ def windows_notes(windows: int) -> Iterator[str]:
 
 
 def discovery_answer(rule: KeepRule) -> Answer:
-    """Return what a keep rule guarantees to one client, and how many clients it takes to find an item."""
+    """Return what a keep rule guarantees to one client, and how many clients it takes to reveal a value."""
     noisy, law = rule.name == "laplace", rule.count_law if rule.counts else None
     return {
         "rule": rule.name,

@@ -26,19 +26,20 @@ def statement(
 
     Args:
         campaign: what clients were told.
-        reports: frequency reports that were opened and accepted. None before that is known: then no gain by shuffling
-            is stated, because a report that was only forwarded may be anything.
-        senders: how they were told apart, and how many times a client gets the cap. If clients cannot be told apart,
-            the cap binds nobody, and every guarantee is for one report.
-        streams: what the run read, and the statement is about; all that the campaign carries if None.
+        reports: the number of frequency reports that were opened and accepted; None before it is known. Without it no
+            gain by shuffling is stated, because a report that was only forwarded may be anything.
+        senders: how senders were told apart, and how many times a client gets the cap. If clients cannot be told
+            apart, the cap binds nobody, and every guarantee is for one report.
+        streams: the streams that the run read, and that the statement is about; None for all streams of the campaign.
 
-    If no keep rule has the campaign's epsilon and delta for so many reports, the statement has no guarantee of
-    discovery, and `hushcount job discover` refuses the batch.
+    If no keep rule has the campaign's epsilon and delta for all reports that one client may have in the batch, the
+    statement has no guarantee of discovery, and `hushcount job discover` refuses the batch.
 
-    Privacy: epsilons compose by addition; a client with l reports by group privacy, `(l e, d (1 + exp(e) + ...))`. The
-    shuffled epsilon of one report is `amplification.amplify`'s, on the reports that arrived. Clients that remember
-    repeat their answers, which link their reports: a gain is then stated for the only batch of an epoch and one report
-    a client, and all reports of an epoch have the local epsilon `epoch_epsilon` (docs/adr/0010).
+    Privacy: epsilons compose by addition; the guarantee of a client with l reports follows by group privacy,
+    `(l e, d (1 + exp(e) + ...))`. The shuffled epsilon of one report is that of `amplification.amplify`, for the number
+    of reports that arrived. Clients with a memory repeat their answers, and equal answers link their reports. A gain is
+    then stated only for the only batch of an epoch and for one report of each client, and all reports of an epoch have
+    the local epsilon `epoch_epsilon` (docs/adr/0010).
     """
     covered = campaign.streams if streams is None else streams
     units = Units(unit_of(campaign, senders, "reports"), unit_of(campaign, senders, "discovery"))
@@ -61,10 +62,10 @@ def statement(
 
 
 def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:
-    """Return what joint composition needs of a batch of counts; None where only its epsilon and delta compose.
+    """Return what joint composition needs of a batch of counts; None if only its epsilon and delta can be composed.
 
-    That is so if clients remember, which links their batches; if they are not told apart; or if the statement claims
-    no gain. A few per cent of the reports are not counted, so that batches of nearly one size are alike.
+    It is None if clients have a memory, which links their batches; if clients are not told apart; or if the statement
+    claims no gain. The number of reports is rounded down by a few per cent, so that batches of similar size are equal.
     """
     if reports is None or campaign.memory or not senders.told_apart:
         return None
@@ -89,10 +90,10 @@ def _local(campaign: Campaign, unit: Unit) -> Local:
 
 
 def _gained(campaign: Campaign, senders: Senders, unit: Unit, reports: int) -> Amplified | None:
-    """Return what shuffling gains; None below the minimum batch, below 1 %, and if a client's reports have delta 1.
+    """Return the gain by shuffling; None below the minimum batch, below 1 %, or if a client's reports have delta 1.
 
-    None also where several reports of a client may be one answer, which links them: a client that remembers, and
-    whose cap nobody enforces, may repeat its answer as often as it likes.
+    None also if several reports of a client may repeat one answer, because equal answers link them. A client with a
+    memory may repeat its answer any number of times if nobody enforces the cap.
     """
     links = campaign.memory and (repeats_of(campaign, senders) > 1 or not senders.told_apart)
     if links or not campaign.reaches_minimum(reports):
@@ -140,7 +141,8 @@ def _total(
 ) -> Released:
     """Return what the analyzer learns from both streams of one client, under replace-one.
 
-    A frequency report and a discovery report of one client are drawn independently, so the points of both curves add.
+    A frequency report and a discovery report of one client are drawn independently, so the epsilons and the deltas of
+    both curves add up point by point.
     """
     lasting, counts = local.epoch_epsilon, shuffled or local
     counted, lost = (lasting, 0.0) if lasting else (counts.epsilon, counts.delta)

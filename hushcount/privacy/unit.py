@@ -1,4 +1,4 @@
-"""Whose reports a statement bounds, and how many: the one place that says it, in figures and in words."""
+"""The unit of a statement: one client or one report, and how many reports it covers, in figures and in words."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Unit:
 
     Attributes:
         cap: reports in one collector window: a window at one collector, which has a key of client tokens of its own.
-        answers: how many answers its frequency reports are at most: fewer than reports if it repeats them.
-        per: "client", or "report": nothing then enforces the cap.
-        allotments: in how many collector windows, at least 1.
+        answers: the most separate answers among its frequency reports: fewer than `reports` if it repeats answers.
+        per: "client", or "report" if nothing enforces the cap.
+        allotments: the number of collector windows, at least 1.
     """
 
     cap: int
@@ -42,12 +42,12 @@ class Unit:
 
     @property
     def counted(self) -> str:
-        """What a plain count of these reports counts."""
+        """The noun for a plain count of these reports: clients, or reports."""
         return "clients" if self.per == "client" and self.reports == 1 else "reports"
 
     @property
     def meaning(self) -> str:
-        """How many of these reports may be one client's, in a sentence."""
+        """A sentence that says how many of these reports one client may have sent."""
         if self.per == "report":
             return "Nothing limits how many reports one client sent."
         if self.reports == 1:
@@ -98,9 +98,9 @@ def unit_of(campaign: Campaign, senders: Senders, stream: Stream) -> Unit:
 
 
 def repeats_of(campaign: Campaign, senders: Senders) -> int:
-    """Return how many reports of a batch may be one answer that a client repeats; 1 if each is drawn afresh.
+    """Return the most reports of a batch that may repeat one answer of a client; 1 if each report is drawn afresh.
 
-    Clients keep to the cap by themselves, also where nobody enforces it.
+    Clients keep to the cap by themselves, also if nobody enforces it.
     """
     return campaign.shuffle.cap * senders.reports if campaign.memory else 1
 
@@ -108,7 +108,7 @@ def repeats_of(campaign: Campaign, senders: Senders) -> int:
 def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
     """Return the keep rule of a batch, with the campaign's epsilon and delta for all reports that a client has in it.
 
-    UsageError if there is none: no discovery reports, or too many of one client.
+    UsageError if the campaign has no discovery, or if no keep rule fits so many reports of one client.
     """
     rule, unit = campaign.require_keep_rule(), unit_of(campaign, senders, "discovery")
     if unit.reports <= rule.cap:
@@ -117,8 +117,8 @@ def rule_of(campaign: Campaign, senders: Senders) -> KeepRule:
         return replace(rule, cap=unit.reports)
     except ValueError as error:
         raise UsageError(
-            f"no value of this batch can be revealed: a client has up to {unit.reports:,} reports in it, the cap of "
+            f"no value of this batch can be revealed: a client may have {unit.reports:,} reports in it, the cap of "
             f"{unit.cap:,} in each of {unit.allotments:,} collector windows, and no keep rule has epsilon "
             f"{rule.epsilon:g} and delta {rule.delta:g} for so many ({error}); let fewer windows share a batch (grace "
-            "under [windows]), have fewer collectors, or publish an epoch with a larger discovery epsilon"
+            "under [windows]), run fewer collectors, or publish an epoch with a larger discovery epsilon"
         ) from None

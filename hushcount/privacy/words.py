@@ -15,17 +15,17 @@ _ROLES = "as long as the parties keep to their roles"
 _KEYED = "the auxiliary server can test a value that it guesses"
 _OBLIVIOUS = (
     "the auxiliary server can test a value that it guesses only together with the evaluator, or by an "
-    "evaluation for each guess, and once the evaluator's key is destroyed it can test none that was not asked about "
-    "before"
+    "evaluation for each guess; once the evaluator's key is destroyed, it can test only guesses that somebody had "
+    "evaluated before"
 )
 _EXACT = " How many reports there were is published exactly, and shows that a client was added or removed."
 
 
 def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
-    """Yield what the figures of a statement tell about one person; each sentence holds by itself.
+    """Yield plain sentences about what results tell about one person; each sentence holds by itself.
 
-    The same figures give the same sentences, so that two jobs say the same of the same clients. The odds between any
-    two values that a person may have sent are what `odds.Odds` bounds. All figures are rounded up.
+    The same figures give the same sentences, so two jobs say the same about the same clients. `odds.Odds` bounds the
+    odds between any two values that a person may have sent. All figures are rounded up.
     """
     local, counts, found, both = result.local, result.shuffled, result.discovery, result.total
     lasting = None if local is None else local.epoch_epsilon
@@ -71,7 +71,7 @@ def plain_sentences(result: Statement, units: Units) -> Iterator[str]:
 
 
 def exact_sentences(result: Statement, units: Units, covered: Collection[Stream], reports: int | None) -> Iterator[str]:
-    """Yield the statement for engineers; `covered` are its streams, `reports` how many frequency reports counted."""
+    """Yield the statement for engineers; `covered` are its streams, `reports` is the number of frequency reports."""
     yield from _of_whom(result, units, covered)
     local, shuffled, found, total = result.local, result.shuffled, result.discovery, result.total
     if local is not None:

@@ -164,7 +164,7 @@ def test_who_can_test_a_guess_is_said_by_how_values_are_named() -> None:
         assert ("can test a value that it guesses;" in sentence.replace(".", ";")) == (campaign is KEYED)
         assert ("only together with the evaluator, or by an evaluation" in sentence) == (campaign is OBLIVIOUS)
         # Who asked about a value keeps the answer when the key is gone.
-        assert ("it can test none that was not asked about before." in sentence) == (campaign is OBLIVIOUS)
+        assert ("it can test only guesses that somebody had evaluated before." in sentence) == (campaign is OBLIVIOUS)
 
 
 def test_no_sentence_claims_more_than_its_figure(keys: PublicFile) -> None:
