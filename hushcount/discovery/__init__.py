@@ -1,1 +1,1 @@
-"""Discovery: sealed pairs, and the rule that keeps a bin."""
+"""Discovery: sealed pairs of hash and value, and the keep rule for bins."""

@@ -1,4 +1,4 @@
-"""The noise of counts that are released with discovered values: exact integers, cut on the right."""
+"""The noise of counts that are released with discovered values: exact integers with an upper limit."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _FARTHEST = 1 << 62
 
 @dataclass(frozen=True)
 class CountLaw:
-    """The law of Z, where a bin of c reports shows c + Z if that is above B, and is dropped otherwise.
+    """The law of the noise Z: a bin of c reports shows c + Z if c + Z is above B, and is dropped otherwise.
 
     `f(z)` is proportional to `a^z` for 0 <= z <= B, to `b^-z` for z < 0, and 0 for z > B. So one draw decides both
-    whether a bin is kept and which count it shows, and a bin of no report is never kept.
+    whether a bin is kept and which count it shows. A bin without reports is never kept.
 
-    A bin that loses t reports: `f(z) <= a^-t f(z + t)` but for the t values z > B - t, and a drop is no likelier than
-    before: (-t ln a, Pr[Z > B - t]). One that gains t: `f(z) <= b^-t f(z - t)`, and so is the sum of them up to any z,
-    a drop: (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion to t up to t = B + 1, so that l reports in
-    several independent bins cost no more than in one.
+    If a bin loses t reports, `f(z) <= a^-t f(z + t)` except at the t values z > B - t, and a drop is at least as likely
+    as before: this costs (-t ln a, Pr[Z > B - t]). If a bin gains t reports, `f(z) <= b^-t f(z - t)`, and the same
+    holds for the sum of f up to any z, a drop: this costs (-t ln b, 0). `Pr[Z > B - t]` grows faster than in proportion
+    to t up to t = B + 1, so l reports in several independent bins cost no more than in one bin.
 
     Attributes:
         right: a in units of 2**-64, `e^-R` rounded up.
         left: b in units of 2**-64, `e^-S` rounded up.
-        most: B, the greatest value.
+        most: B, the greatest value of Z.
     """
 
     right: int
@@ -65,12 +65,12 @@ class CountLaw:
 
     @property
     def mean(self) -> float:
-        """E[Z], to be taken from a count that is shown."""
+        """E[Z], which analysts subtract from a shown count."""
         return self._all[1] / self._all[0]
 
     @property
     def standard_deviation(self) -> float:
-        """Of Z, and so of the count that a bin shows, if it is as good as certain to be kept."""
+        """The standard deviation of Z, and so of the shown count of a bin that is almost certain to be kept."""
         mass, first, second = self._all
         return math.sqrt(second / mass - (first / mass) ** 2)
 
@@ -82,20 +82,20 @@ class CountLaw:
         return bisect_left(range(lowest, self.most), probability, key=self.at_most) + lowest
 
     def bias(self, count: int) -> float:
-        """Return by how much `shown - mean` is too high on average, for a bin of `count` reports that was kept."""
+        """Return by how much `shown - mean` is too high on average, among kept bins of `count` reports."""
         if count < 1:
             raise ValueError(f"count is {count}, must be at least 1")
         mass, first, _ = self._sums(self.threshold - count)
         return first / mass - self.mean
 
     def interval(self, shown: int, confidence: float) -> tuple[int, int]:
-        """Return the least and the greatest count that a kept bin which shows `shown` may have.
+        """Return the limits of a confidence interval for the true count of a kept bin that shows `shown`.
 
-        It holds the true count of a bin with the confidence at least, given that the bin was kept: both limits are of
-        the law of what a kept bin shows, which grows with the count (f is log-concave).
+        Given that the bin was kept, the interval contains its true count with at least this confidence. Both limits
+        follow from the law of the count that a kept bin shows, which grows with the true count (f is log-concave).
 
         Raises:
-            ValueError: no bin shows `shown`, or the limits are beyond 2**62.
+            ValueError: `shown` is below the threshold, so no bin shows it, or the limits are beyond 2**62.
         """
         if shown < self.threshold:
             raise ValueError(f"a count of {shown} is shown, must be at least {self.threshold}")
@@ -122,7 +122,7 @@ class CountLaw:
 
     @cached_property
     def _all(self) -> tuple[float, float, float]:
-        # What lies further to the left weighs 0.0.
+        # Below this, weights are 0.0.
         return self._sums(-_FARTHEST)
 
     def _sums(self, least: int) -> tuple[float, float, float]:
@@ -152,8 +152,8 @@ def count_law(loss: Decimal, gain: Decimal, delta: Fraction, cap: int) -> CountL
     """Return the law of the least B >= cap - 1 with `f(B) <= delta`.
 
     Args:
-        loss: R, what one of a client's reports may cost in a bin that loses it.
-        gain: S, the same in a bin that gains it.
+        loss: R, the most epsilon that one report may cost in a bin that loses it.
+        gain: S, the most epsilon that one report may cost in a bin that gains it.
         delta: of one report. `cap` reports that leave one bin then cost delta times the sum of `e^(i R)` over i < cap.
         cap: l, reports of one client.
     """

@@ -1,7 +1,7 @@
-"""What the noisy count of a discovered value says of the true count: estimate, interval, and bias near the threshold.
+"""Estimate, interval, and bias near the threshold for the true count of a discovered value, from its noisy count.
 
-The auxiliary server shows `c + Z` of a bin of c reports, and keeps the bin only if that is at least a threshold. The
-law of Z is public and depends on no report, so every error here is exact (hushcount/discovery/count_laws.py).
+For a bin of c reports the auxiliary server draws `c + Z`. It keeps the bin, and shows the sum, only if the sum reaches
+a threshold. The law of Z is public and depends on no report, so every error here is exact (discovery/count_laws.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class CountEstimates:
     Attributes:
         count: float64[v], the shown count less the mean of Z. Unbiased over all draws, also those that drop the bin.
         standard_error: float64[v], the standard deviation of Z, the same for every value.
-        low, high: int64[v], the interval: of the draws that show a value, whatever its true count, at least the stated
-            share show it with an interval that holds that count. Near the threshold low is far down: there a value is
-            shown by luck, and its count tells little.
-        bias: float64[v], by how much values with this true count that are kept are shown too large on average. Near 0
-            where every such value is kept. It says nothing of values with fewer clients: a bin of c far below
-            the threshold is shown too large by `threshold - c` and more. Only `low` tells that.
+        low, high: int64[v], the interval. For any true count of a value: among the draws that show the value, at least
+            the stated share give an interval that contains the true count. Near the threshold low is far below the
+            count, because a value with few reports may be shown by chance.
+        bias: float64[v], by how much kept values with this true count are shown too large on average; near 0 if almost
+            every such value is kept. It is no bound for values with fewer reports: a bin of c reports far below the
+            threshold is shown too large by `threshold - c` or more. Only `low` shows this.
     """
 
     count: FloatArray
@@ -37,9 +37,9 @@ class CountEstimates:
 
 
 def kept_bias(law: CountLaw, counts: IntArray) -> FloatArray:
-    """Return float64[v], `E[Z | Z >= threshold - c] - E[Z]`: how much too large kept bins of c reports are shown."""
+    """Return float64[v], `E[Z | Z >= threshold - c] - E[Z]`: the mean excess that kept bins of c reports show."""
     different, places = np.unique(np.maximum(counts, 1), return_inverse=True)
-    # Never below 0, which rounding would give far above the threshold.
+    # Far above the threshold, rounding could make the bias negative.
     bias = np.array([max(0.0, law.bias(int(count))) for count in different])
     return np.asarray(bias[places.reshape(-1)], dtype=np.float64)
 
@@ -53,9 +53,9 @@ def unbiased_from(law: CountLaw) -> int:
 
 
 def count_estimates(law: CountLaw, shown: IntArray, confidence: float = 0.95) -> CountEstimates:
-    """Return what shown counts, int64[v], say of the true ones.
+    """Return estimates of the true counts from the shown counts, int64[v].
 
-    The bias is that of the estimate itself taken as the true count.
+    The bias is computed as if the estimate were the true count.
     """
     count = shown.astype(np.float64) - law.mean
     different, places = np.unique(shown, return_inverse=True)
@@ -72,14 +72,14 @@ def combine(
 
         combined = w x1 + (1 - w) x2      w = v2/(v1 + v2)      variance = v1 v2/(v1 + v2)
 
-    The noisy count x1 has variance v1, that of Z. The frequency estimate x2 has variance v2, of its clients'
-    randomisation and, with a pool of hash functions, of the items that share its cells: both parts must be in
-    `estimate_errors`, or the weights are wrong and the error too small. The two are independent given the true count:
-    Z is drawn by the auxiliary server, the other by clients for another report. No other weight has less variance.
+    The noisy count x1 has variance v1, that of Z. The frequency estimate x2 has variance v2, from its clients'
+    randomisation and, with a pool of hash functions, from items that share its cells. Both parts must be in
+    `estimate_errors`, or the weights are wrong and the error is too small. x1 and x2 are independent given the true
+    count: the auxiliary server draws Z, and clients randomise another report. No other weight has less variance.
 
-    Both must count the same reports. Where the frequency stream lost a report that the discovery stream has, or the
-    other way round, the two differ by it. The bias of a kept count near the threshold enters with the weight w, and the
-    error says nothing of it: combine only counts whose interval begins at `unbiased_from` or above.
+    Both must count the same reports: a report that only one stream has makes the true counts differ by 1. The bias of a
+    kept count near the threshold enters with weight w, and the standard error does not include it. So combine only
+    counts with an interval that begins at `unbiased_from` or above.
 
     Args:
         counts, count_errors: float64[v], of the noisy counts.
@@ -89,7 +89,7 @@ def combine(
         ValueError: an error is not above 0.
     """
     if (count_errors <= 0.0).any() or (estimate_errors <= 0.0).any():
-        raise ValueError("a standard error is 0 or below: the estimates cannot be weighed")
+        raise ValueError("a standard error is 0 or below, must be above 0 to weigh the estimates")
     first, second = count_errors**2, estimate_errors**2
     weight = second / (first + second)
     return weight * counts + (1.0 - weight) * estimates, np.sqrt(first * weight)

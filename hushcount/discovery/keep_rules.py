@@ -19,9 +19,9 @@ _DIGITS = 60
 _BITS = 160
 """Fractional bits of e^R and e^S, rounded down."""
 _LOSS_SHARE = Fraction(3, 4)
-"""The share of epsilon for bins that lose reports, under replace-one: the least counts for an even chance."""
+"""The share of epsilon for bins that lose reports, under replace-one: an even chance then takes the fewest clients."""
 _LOSS_SHARE_WITH_COUNTS = Fraction(3, 5)
-"""The same with counts: more of it would reveal values of fewer clients, and show counts with more noise."""
+"""The same with counts: a larger share would reveal values of fewer clients, but show counts with more noise."""
 _LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 MOST_CAP = 1000
 
@@ -30,31 +30,32 @@ MOST_CAP = 1000
 class KeepRule:
     """Keep or drop each bin by its count alone, so that the set of kept bins is (epsilon, delta)-private.
 
-    A bin that loses a report is told apart by being kept, one that gains a report by being dropped: a rule bounds
-    `pi(c) <= e^R pi(c-1) + d` and `1 - pi(c-1) <= e^S (1 - pi(c)) + d`. A client sends at most `cap` reports, so that
-    bins lose cap reports at most and gain as many. All t steps in one bin are `(t R, d (1 + e^R + ... + e^((t-1) R)))`;
-    in several independent bins, less. An added or removed client makes bins gain or lose, never both. A replaced
-    one does both, so that R and S add up; the optimal rule then spends all of delta where a bin loses.
+    pi(c) is the probability to keep a bin of c reports. A lost report shows if the bin is kept, a gained report if it
+    is dropped. So a rule obeys `pi(c) <= e^R pi(c-1) + d` and `1 - pi(c-1) <= e^S (1 - pi(c)) + d`. A client sends at
+    most `cap` reports, so bins lose at most cap reports and gain at most cap. t steps in one bin cost
+    `(t R, d (1 + e^R + ... + e^((t-1) R)))`; in several independent bins they cost less. If a client is added or
+    removed, bins only gain or only lose. If a client is replaced, bins do both, so R and S add up; the optimal rule
+    then spends all of delta on bins that lose.
 
         add-remove            R = S = epsilon / cap                             d = delta / sum over i < cap of e^(i R)
-        replace-one, optimal  R = 3/4 epsilon / cap, S = 1/4 epsilon / cap      likewise; none for a bin that gains
+        replace-one, optimal  R = 3/4 epsilon / cap, S = 1/4 epsilon / cap      likewise; 0 for a bin that gains
         replace-one, laplace  R = S = epsilon / (2 cap)                         half of that, for each of the two
         replace-one, counts   R = 3/5 epsilon / cap, S = 2/5 epsilon / cap      as optimal
 
-    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`), within the same
-    bounds for every set of counts shown.
+    With counts one draw decides both whether a bin is kept and the count that it shows (`CountLaw`). The same bounds
+    then hold for every set of shown counts.
 
     Attributes:
-        name: "optimal", the greatest keep probability that these bounds allow at every count; "laplace", the count with
-            discrete Laplace noise against a threshold.
+        name: "optimal", the greatest keep probability that these bounds allow at every count; "laplace", keep a bin if
+            its count plus discrete Laplace noise reaches a threshold.
         epsilon: in [0.0001, 40].
         delta: in (0, 1).
         relation: which data sets are neighbours; the unit is one client.
-        cap: l, reports of one client, in 1..MOST_CAP.
+        cap: l, the most reports of one client, in 1..MOST_CAP.
         counts: whether kept bins show their count with noise; with rule "optimal" only.
 
-    Reference: Desfontaines, Voss, Gipson 2020 (optimal, R = S); [J] Algorithm 6 and Theorem 4 (laplace), whose
-    (epsilon, delta) holds for add-remove and one report only (docs/mathematics.md sections 6 and 8).
+    Reference: Desfontaines, Voss, Gipson 2020 (optimal, R = S); [J] Algorithm 6 and Theorem 4 (laplace). The (epsilon,
+    delta) of the theorem holds for add-remove and one report only (docs/mathematics.md sections 6 and 8).
     """
 
     name: RuleName
@@ -71,7 +72,7 @@ class KeepRule:
         if not 1 <= self.cap <= MOST_CAP:
             raise ValueError(f"cap is {self.cap}, must be in 1..{MOST_CAP}")
         if self.counts and self.name != "optimal":
-            raise ValueError(f"rule is {self.name}, must be optimal where counts are released")
+            raise ValueError(f"rule is {self.name}, must be optimal if counts are released")
         if int(self.step_delta * WORD_VALUES) < 1:
             raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
         if self._loss(Fraction(1, self._sides)) < Decimal("1e-4"):
@@ -79,12 +80,12 @@ class KeepRule:
 
     @cached_property
     def loss_epsilon(self) -> Decimal:
-        """R, by how much a report may raise the probability of a bin to be kept."""
+        """R: one report may raise the keep probability of a bin by a factor e^R, apart from d."""
         return self._loss(self._shares[0])
 
     @cached_property
     def gain_epsilon(self) -> Decimal:
-        """S, by how much a report may lower the probability of a bin to be dropped."""
+        """S: one report may lower the drop probability of a bin by a factor e^S, apart from d."""
         return self._loss(self._shares[1])
 
     @cached_property
@@ -92,14 +93,14 @@ class KeepRule:
         """d, the probability with which a bin of one report may be kept."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_CEILING
-            # Horner's rule with one exponential, which is slow; it is rounded to the nearest.
+            # Horner's rule needs only one slow exponential; exp rounds to the nearest, so the next number up is used.
             factor, growth = self.loss_epsilon.exp().next_plus(), Decimal(0)
             for _ in range(self.cap):
                 growth = growth * factor + 1
             return Fraction(self.delta) / (Fraction(growth) * (self._sides if self._symmetric else 1))
 
     def _loss(self, share: Fraction) -> Decimal:
-        """Return a share of epsilon, for one of the client's reports, rounded down."""
+        """Return a share of epsilon for one of the client's reports, rounded down."""
         with localcontext() as context:
             context.prec, context.rounding = _DIGITS, ROUND_FLOOR
             return Decimal(self.epsilon) * share.numerator / (share.denominator * self.cap)
@@ -122,12 +123,12 @@ class KeepRule:
 
     @property
     def replaced(self) -> tuple[float, float]:
-        """(epsilon, delta) of one client replaced."""
+        """(epsilon, delta) if one client is replaced."""
         return self.steps_replaced * self.epsilon, self.steps_replaced * self.delta
 
     @property
     def steps_replaced(self) -> int:
-        """How often one client replaced costs (epsilon, delta): a removal and an addition cost add-remove twice."""
+        """How often a replaced client costs (epsilon, delta): under add-remove twice, for a removal and an addition."""
         return 1 if self.relation == "replace-one" else 2
 
     @cached_property
@@ -160,11 +161,11 @@ class KeepRule:
 
     @cached_property
     def optimal_thresholds(self) -> tuple[int, ...]:
-        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first that is as great as the next.
+        """The optimal rule's `pi(c) 2**64` for counts c = 0, 1, ... up to the first count from which on it is constant.
 
-        `pi(0) = 0`, `pi(c) = min(e^R pi(c-1) + d, 1 - e^-S (1 - pi(c-1) - d), 1)`, where the second d is 0 under
-        replace-one; in integers, rounded so that both bounds hold for the rounded probabilities. Without the second d
-        no bin is certain: the chance of a drop ends at about 2**-64 / S.
+        `pi(0) = 0`, `pi(c) = min(e^R pi(c-1) + d, 1 - e^-S (1 - pi(c-1) - d), 1)`; the second d is 0 under replace-one.
+        Integers are rounded so that both bounds hold for the rounded probabilities. Without the second d no bin is
+        certain to be kept: the probability of a drop never falls below about 2**-64 / S.
         """
         rise, fall = _growth(self.loss_epsilon), _growth(self.gain_epsilon)
         step = int(self.step_delta * WORD_VALUES)
@@ -214,7 +215,7 @@ class KeepRule:
         return bisect_left(range(1 << 62), probability, key=self.keep_probability)
 
     def keep_table(self) -> dict[int, float]:
-        """Return keep probabilities by count: of one report, and where they pass 0.1 % to 99.9 %."""
+        """Return keep probabilities by count: of 1 report, and of the counts that first reach each of `_LEVELS`."""
         counts = {1, *(self.count_for(level) for level in _LEVELS)}
         return {count: self.keep_probability(count) for count in sorted(counts)}
 
@@ -222,5 +223,5 @@ class KeepRule:
 def _growth(loss: Decimal) -> int:
     with localcontext() as context:
         context.prec, context.rounding = _DIGITS, ROUND_FLOOR
-        # The last digits of exp are rounded to the nearest.
+        # exp rounds to the nearest, so the next number down is used.
         return int(loss.exp().next_minus() * (1 << _BITS))

@@ -1,4 +1,4 @@
-"""Discovery reports as a client makes them: the binding, the name, and the value sealed to the analyzer."""
+"""How a client makes discovery reports: the binding, the name, and the value sealed to the analyzer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hushcount.wire.sealing import SEAL_BYTES, Octets, Sealer
 
 @dataclass(frozen=True)
 class Making:
-    """What reports are made with: their form, the analyzer's sealer and the auxiliary server's."""
+    """Makes discovery reports: `inner` seals to the analyzer, `outer` to the auxiliary server."""
 
     form: DiscoveryFormat
     inner: Sealer
     outer: Sealer
 
     def reports(self, values: Sequence[str | None], names: Sequence[Name], threads: int = 1) -> Octets:
-        """Return uint8[n, L]: a sealed report of each value under its name."""
+        """Return uint8[n, L]: a sealed report of each value under the name at the same index."""
         return self.outer.seal_many(self._pairs(values, names, threads), threads)
 
     def keyed(self, values: Sequence[str | None], threads: int) -> Octets:
@@ -34,7 +34,7 @@ class Making:
     def asked(self, values: Sequence[str | None], ask: Ask, public_key: bytes, threads: int) -> Octets:
         """Return uint8[n, L]: a sealed report of each value, each named by one evaluation.
 
-        Where the evaluator does not answer, reports are blank. So their number tells nothing of that either.
+        If the evaluator does not answer, reports are blank. So the number of reports does not show whether it answered.
         """
         named: list[tuple[str | None, Name]] = []
         for start in range(0, len(values), MOST_EVALUATIONS):
@@ -52,7 +52,7 @@ class Making:
         return self.reports([value for value, _ in named], [name for _, name in named], threads)
 
     def pending(self, value: str | None, public_key: bytes) -> PendingDiscovery:
-        """Return a report whose evaluation is not asked yet."""
+        """Return a report that still needs an evaluation."""
         blank = self.reports([None], [blank_name()]).tobytes()
         return PendingDiscovery(blank, evaluations_of([_input(self.form, value)]), self, value, public_key)
 
@@ -66,10 +66,10 @@ class Making:
 
 @dataclass(frozen=True, eq=False)
 class PendingDiscovery:
-    """A discovery report, already counted and charged, whose name must still be asked for.
+    """A discovery report that is already counted and charged, but still needs a name from the evaluator.
 
     Attributes:
-        blank: a sealed report without a value: it goes if nobody answers.
+        blank: a sealed report without a value, to send if the evaluator does not answer.
     """
 
     blank: bytes = field(repr=False)
@@ -84,23 +84,23 @@ class PendingDiscovery:
         return self._evaluations.blinded
 
     def _named(self, output: bytes) -> bytes:
-        # Sealed anew without a value too: neither the time that it takes nor the queue's file then tells of one.
+        # Without a value a report is sealed anew too, so neither the time nor the queue's file shows if there is one.
         name = blank_name() if self._value is None else name_of(output)
         return self._making.reports([self._value], [name]).tobytes()
 
     def finish(self, answer: bytes) -> bytes:
-        """Return the sealed report by the evaluator's answer to this evaluation alone, of the length of `blank`.
+        """Return the sealed report, as long as `blank`, from the evaluator's answer to this evaluation alone.
 
         Raises:
-            Unanswered: the answer proves nothing; then send `blank`.
+            Unanswered: the answer has no valid proof; then send `blank`.
         """
         return finish_all([self], answer)[0]
 
 
 def finish_all(pending: Sequence[PendingDiscovery], answer: bytes) -> list[bytes]:
-    """Return the sealed report of each by one answer to all their evaluations, asked together in this order.
+    """Return the sealed report of each from one answer to all evaluations, which were asked together in this order.
 
-    All are of one campaign file. Raises as `PendingDiscovery.finish`.
+    All reports must be of one campaign file. Raises as `PendingDiscovery.finish`.
     """
     outputs = joined([one._evaluations for one in pending]).finish(answer, pending[0]._public_key)
     return [one._named(output) for one, output in zip(pending, outputs, strict=True)]
@@ -115,7 +115,7 @@ def _rows(parts: Iterable[bytes], length: int) -> Octets:
 
 
 def _each_once(values: Sequence[str | None]) -> tuple[list[str | None], npt.NDArray[np.intp]]:
-    """Return the different values, and the index of each; every None counts as another value."""
+    """Return the distinct values, and the index of each row's value in them; every None counts as distinct."""
     places: dict[str, int] = {}
     wanted: list[str | None] = []
     rows = np.empty(len(values), dtype=np.intp)

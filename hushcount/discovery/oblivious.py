@@ -1,7 +1,7 @@
 """Ask for the names of values: the client's side of a verifiable oblivious pseudorandom function (docs/adr/0034).
 
-The client blinds an input, the evaluator applies its key to what it cannot read, and proves that it was the key that
-the campaign names. RFC 9497, mode VOPRF, suite ristretto255-SHA512.
+The client blinds an input. The evaluator applies its key to the blinded input, which it cannot read, and proves that it
+used the key named in the campaign. RFC 9497, mode VOPRF, suite ristretto255-SHA512.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hushcount.randomness import SystemWords
 ELEMENT_BYTES = 32
 PROOF_BYTES = 64
 MOST_EVALUATIONS = 300
-"""In one exchange: one proof covers them all."""
+"""The most evaluations in one exchange; one proof covers all of them."""
 
 Ask = Callable[[bytes], bytes]
-"""Blinded elements in, 32 n bytes for n in 1..MOST_EVALUATIONS; evaluated elements and a proof out, 32 n + 64 bytes.
+"""Takes 32 n bytes of blinded elements, n in 1..MOST_EVALUATIONS; returns n evaluated elements and a 64-byte proof.
 
 Raises Unanswered if the evaluator cannot be reached or refuses.
 """
 
 
 class Unanswered(HushcountError):
-    """The evaluator did not answer, or its answer proves nothing."""
+    """The evaluator did not answer, or its answer has no valid proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,14 @@ class Evaluations:
     """Blinded inputs that wait for one answer.
 
     Attributes:
-        blinded: n x 32 bytes. Each element is uniform and fresh, whatever the input: it tells nothing.
+        blinded: n x 32 bytes. Each element is uniform and fresh for every input, so it tells nothing about the input.
     """
 
     blinded: bytes
     _asked: tuple[Any, ...] = field(repr=False)
 
     def finish(self, answer: bytes, public_key: bytes) -> list[bytes]:
-        """Return the 64-byte output of each input, if the proof shows that they were made with this public key.
+        """Return the 64-byte output of each input, if the proof shows that the key of this public key made them.
 
         Raises:
             Unanswered: the answer's length, an element in it, or the proof is wrong.
@@ -65,7 +65,7 @@ def _each(elements: bytes) -> list[bytes]:
 
 
 def evaluations_of(inputs: Sequence[bytes | None]) -> Evaluations:
-    """Blind 1..MOST_EVALUATIONS inputs for one exchange; None asks about random bytes, and looks like any other.
+    """Blind 1..MOST_EVALUATIONS inputs for one exchange; None stands for random bytes, and looks like any other input.
 
     Randomness: the operating system's, by the library.
     """
@@ -83,24 +83,24 @@ def joined(evaluations: Sequence[Evaluations]) -> Evaluations:
 
 
 def require_public_key(public_key: bytes) -> None:
-    """Raise UsageError if these 32 bytes are no evaluator's public key, or the library is not installed."""
+    """Raise UsageError if these 32 bytes are not a valid evaluator key, or if the library is not installed."""
     suite = library()
     try:
         suite.PublicKey.deserialize(public_key)
     except ValueError:
-        raise UsageError("the campaign's evaluator key is no public key: fetch the newest campaign") from None
+        raise UsageError("the campaign's evaluator key is not a valid public key: fetch the newest campaign") from None
 
 
 def library() -> Any:
-    """Return the implementation of the suite; UsageError if it is not installed.
+    """Return the library of the suite; UsageError if it is not installed.
 
-    It reads the beginning of what it is given and ignores the rest: check lengths first.
+    The library ignores bytes after the end of a value, so check lengths first.
     """
     try:
         from voprf import ristretto
     except ImportError:
         raise UsageError(
-            "the campaign's names are made with an evaluator, and voprf is not installed: "
-            "pip install 'hushcount[oblivious]'"
+            "the campaign's names come from an evaluator, and the package voprf is not installed: "
+            "run pip install 'hushcount[oblivious]'"
         ) from None
     return ristretto

@@ -1,13 +1,13 @@
-"""Discovery reports: the sealed pair of a value's hash and the value sealed once more (docs/mathematics.md 6).
+"""Discovery reports: a sealed pair of a value's hash and the separately sealed value (docs/mathematics.md 6).
 
     report = sealed to aux_server( binding | hash of the value | sealed to analyzer( binding | pad(value) ) )
 
-The auxiliary server counts equal pairs and cannot open the value; the analyzer sees a value only after it was kept.
-The inner box is a function of the value alone: all clients' copies are the same bytes, so that the release does not
-tell who sent the value, or how many did (docs/adr/0005).
+The auxiliary server counts equal pairs and cannot open the value. The analyzer sees a value only after its bin is kept.
+The inner box is a function of the value alone, so the copies of all clients are the same bytes. So the release does not
+tell who sent the value, or how many clients sent it (docs/adr/0005).
 
-The name of a value in a bin is its hash and the key of its inner box: equal values have equal names. What the auxiliary
-server releases of a bin is its pair, and in a campaign with counts the count that it shows.
+The name of a value is its hash and the key of its inner box: equal values have equal names. For a kept bin the
+auxiliary server releases the pair and, in a campaign with counts, the noisy count.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MAX_VALUE_BYTES = MOST_ITEM_BYTES
 
 @dataclass(frozen=True)
 class DiscoveryFormat:
-    """The layout of a campaign's discovery reports; every one has the same length, whatever the value.
+    """The layout of a campaign's discovery reports; all have the same length for every value.
 
     Args:
         binding: 16 bytes that bind a report to its campaign.
-        hash_key: 32 bytes, random for each campaign; empty where names are asked for, or withheld.
+        hash_key: 32 bytes, random for each campaign; empty if names come from an evaluator, or if it was redacted.
         max_value_bytes: the longest value, in UTF-8 bytes, 1..4096.
     """
 
@@ -48,22 +48,22 @@ class DiscoveryFormat:
     def hash(self, value: str) -> bytes:
         """Return the keyed hash of a value: BLAKE2b, 256 bits, of binding and value, keyed by the campaign.
 
-        Cryptographic, because a client that could make two strings collide would merge their bins.
+        The hash is cryptographic, because a client that makes two strings collide would merge their bins.
         """
         return hashlib.blake2b(self.input(value), digest_size=HASH_BYTES, key=self.hash_key).digest()
 
     def input(self, value: str) -> bytes:
-        """Return what the evaluator's pseudorandom function is applied to: the binding and the value."""
+        """Return the input of the evaluator's pseudorandom function: the binding and the value."""
         return self.binding + value.encode()
 
     def require_length(self, value: str | None) -> None:
-        """Raise UsageError if the value is too long; it names the length, not the value."""
+        """Raise UsageError if the value is too long; the message has the length, not the value."""
         length = 0 if value is None else len(value.encode())
         if length > self.max_value_bytes:
             raise UsageError(f"the value has {length} UTF-8 bytes, must have at most {self.max_value_bytes}")
 
     def pad(self, value: str | None) -> bytes:
-        """Return the value in one fixed length: length, bytes, zeros; None stands for "nothing to discover"."""
+        """Return the value padded to one length: its length, its bytes, zeros; None means "nothing to discover"."""
         self.require_length(value)
         raw = b"" if value is None else value.encode()
         return _LENGTH.pack(_NOTHING if value is None else len(raw)) + raw.ljust(self.max_value_bytes, b"\0")
@@ -108,7 +108,7 @@ def released_bytes(form: DiscoveryFormat, counts: bool) -> int:
 
 
 def join_released(pairs: Octets, shown: npt.NDArray[np.int64] | None) -> Octets:
-    """Return uint8[n, L], the released records of uint8[n] pairs and, in a campaign with counts, int64[n] counts."""
+    """Return uint8[n, L], the released records: uint8[n, P] pairs and, in a campaign with counts, int64[n] counts."""
     if shown is None:
         return pairs
     counts = np.ascontiguousarray(shown, dtype="<i8").view(np.uint8).reshape(len(shown), COUNT_BYTES)
@@ -116,10 +116,10 @@ def join_released(pairs: Octets, shown: npt.NDArray[np.int64] | None) -> Octets:
 
 
 def split_released(record: bytes, form: DiscoveryFormat, counts: bool) -> tuple[bytes, int | None]:
-    """Return a record's pair and the count that the bin shows, None in a campaign without counts.
+    """Return a record's pair and the shown count of the bin, which is None in a campaign without counts.
 
     Raises:
-        ValueError: the record is not as long as one of this campaign.
+        ValueError: the record does not have the length of this campaign's records.
     """
     if len(record) != released_bytes(form, counts):
         raise ValueError(f"the record has {len(record)} bytes, must have {released_bytes(form, counts)}")
@@ -132,10 +132,10 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class Name:
-    """What all clients with the same value derive alike.
+    """The hash and the key that all clients with the same value derive alike.
 
     Attributes:
-        hash: 32 bytes, by which the auxiliary server counts.
+        hash: 32 bytes, by which the auxiliary server counts the value.
         box_key: 32 bytes, the key of the inner box (`Sealer.seal_alike`).
     """
 
@@ -144,20 +144,20 @@ class Name:
 
 
 def keyed_name(form: DiscoveryFormat, value: str) -> Name:
-    """Return the name of a value under the campaign's hash key: whoever has a client's campaign file can make it."""
+    """Return the name of a value under the campaign's hash key; whoever has a client's campaign file can compute it."""
     return Name(form.hash(value), form.hash_key)
 
 
 def name_of(output: bytes) -> Name:
-    """Return the name of the value whose pseudorandom function has this output: nobody can make it without asking.
+    """Return the name from this output of the evaluator's function; nobody can compute it without an evaluation.
 
-    Both parts come from the output. If the box key were public, its box would test a guess as well as the hash does.
+    Both parts come from the output. If the box key were public, the inner box would test a guess as well as the hash.
     """
     return Name(*(_derived(output, part) for part in (b"bin hash", b"box key")))
 
 
 def blank_name() -> Name:
-    """Return a random name, which no other report has: "nothing to discover"."""
+    """Return a random name for "nothing to discover"; no other report has it."""
     fresh = SystemWords().words((HASH_BYTES + _KEY_BYTES) // 8).tobytes()
     return Name(fresh[:HASH_BYTES], fresh[HASH_BYTES:])
 

@@ -1,9 +1,9 @@
-"""Whether an evaluator's proof holds, by public values alone, before the library looks at it (docs/adr/0042).
+"""Check an evaluator's proof from public values alone, before the library checks it again (docs/adr/0042).
 
-At a wrong proof of several answers, voprf 0.2 panics, and Rust writes that to the standard error of the whole process.
-The library still checks each proof that holds here, so that nothing rests on this arithmetic.
+On a wrong proof of several answers voprf 0.2 panics, and Rust writes the panic to the standard error of the process.
+The library still checks each proof that passes here, so security does not depend on this arithmetic.
 
-Privacy: only what the evaluator sent or saw comes here, so that it need not be in constant time.
+Privacy: all inputs are known to the evaluator, so the code need not run in constant time.
 
 Reference: RFC 9497, 2.2.2 VerifyProof, suite ristretto255-SHA512; RFC 9496, 4.3; RFC 9380, 5.3.1.
 """
@@ -22,12 +22,12 @@ _SCALAR_BYTES = 32
 _WINDOW = 4
 
 Point = tuple[int, int, int, int]
-"""Of the curve -x^2 + y^2 = 1 + d x^2 y^2: X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z."""
+"""A point of the curve -x^2 + y^2 = 1 + d x^2 y^2: X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z."""
 _IDENTITY: Point = (0, 1, 1, 0)
 
 
 def holds(public_key: bytes, blinded: Sequence[bytes], evaluated: Sequence[bytes], proof: bytes) -> bool:
-    """Return whether one proof of 64 bytes shows that each element was evaluated by the key of this public key."""
+    """Return whether this proof of 64 bytes shows that the key of this public key evaluated each element."""
     c, s = int.from_bytes(proof[:_SCALAR_BYTES], "little"), int.from_bytes(proof[_SCALAR_BYTES:], "little")
     if max(c, s) >= _ORDER:
         return False
@@ -51,7 +51,7 @@ def _sized(octets: bytes) -> bytes:
 
 
 def _scalar(message: bytes) -> int:
-    """Return HashToScalar."""
+    """Return the RFC's HashToScalar of the message."""
     tag = b"HashToScalar-" + _CONTEXT
     tag += len(tag).to_bytes(1, "big")
     first = hashlib.sha512(bytes(128) + message + b"\0\x40\0" + tag).digest()
@@ -59,7 +59,7 @@ def _scalar(message: bytes) -> int:
 
 
 def _sum(points: Sequence[Point], scalars: Sequence[int]) -> Point:
-    """Return the sum of all products, four bits of every scalar at a time."""
+    """Return the sum of the products of points and scalars; each step handles four bits of every scalar."""
     total, tables = _IDENTITY, []
     for point in points:
         table = [_IDENTITY]
@@ -90,7 +90,7 @@ def _even(value: int) -> int:
 
 
 def _inverse_root(v: int) -> tuple[bool, int]:
-    """Return SQRT_RATIO_M1(1, v): whether v is a square, and the even root of 1/v or of its product with that of -1."""
+    """Return SQRT_RATIO_M1(1, v): whether v is a square, and the even root of 1/v, or of sqrt(-1)/v if it is not."""
     root = v**3 * pow(v**7 % _P, (_P - 5) // 8, _P) % _P
     check = v * root * root % _P
     flipped = check == _P - 1
@@ -100,7 +100,7 @@ def _inverse_root(v: int) -> tuple[bool, int]:
 
 
 def _decode(octets: bytes) -> Point:
-    """Return the element; ValueError if these bytes are none, or the identity, which RFC 9497 refuses."""
+    """Return the element; ValueError if these bytes encode no element, or the identity, which RFC 9497 refuses."""
     s = int.from_bytes(octets, "little")
     u1, u2 = (1 - s * s) % _P, (1 + s * s) % _P
     v = (-_D * u1 * u1 - u2 * u2) % _P
@@ -108,7 +108,7 @@ def _decode(octets: bytes) -> Point:
     x, y = _even(2 * s * inverse * u2), u1 * inverse * inverse * u2 * v % _P
     t = x * y % _P
     if len(octets) != 32 or s >= _P or s & 1 or not (square and s and y) or t & 1:
-        raise ValueError("no element of ristretto255")
+        raise ValueError("not an encoded element of ristretto255")
     return x, y, 1, t
 
 

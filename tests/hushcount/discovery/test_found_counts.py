@@ -155,7 +155,7 @@ def test_combined_counts_have_the_predicted_variance(subtests: pytest.Subtests) 
 
 def test_an_error_of_zero_cannot_be_weighed() -> None:
     one, zero = np.ones(1), np.zeros(1)
-    with pytest.raises(ValueError, match="cannot be weighed"):
+    with pytest.raises(ValueError, match="must be above 0"):
         combine(one, zero, one, one)
 
 
