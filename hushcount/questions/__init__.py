@@ -1,1 +1,1 @@
-"""Questions to counted results: what a group adds up to, what changed, what differs, and how sure that is."""
+"""Questions to counted results: the total of a group, changes, differences, and how certain they are."""

@@ -1,6 +1,6 @@
-"""What changed between two sides: windows of one campaign, or results of two; and whether noise explains it.
+"""Changes between two sides (windows of one campaign, or results of two), and whether noise alone explains them.
 
-Many groups give many p-values at once: two ways say which of them to believe.
+Many groups give many p-values at once: two methods adjust them for that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hushcount.questions.counted import Counted, Group
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
     """Return float64[m]: adjusted p-values; of those at most alpha, a share of alpha at most is expected to be false.
 
-    `min over j >= i of m p_(j) / j` for the i-th smallest. The rate of false discoveries holds for independent tests,
-    and for the weak dependence of items of one result (correlations of -1/(d-1)); simulated in the tests. Where a proof
-    for any dependence is wanted, multiply by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
+    The i-th smallest becomes `min over j >= i of m p_(j) / j`. The rate of false discoveries holds for independent
+    tests, and for the weak dependence of items of one result (correlations of -1/(d-1)); the tests simulate it. For a
+    proof under any dependence, multiply by `1 + 1/2 + ... + 1/m` (Benjamini and Yekutieli 2001).
 
     Args:
         p: float64[m], p-values.
@@ -37,7 +37,7 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
 
 
 def bonferroni(p: FloatArray) -> FloatArray:
-    """Return float64[m]: adjusted p-values; with probability alpha at most any of them is falsely at most alpha."""
+    """Return float64[m]: adjusted p-values; any of unchanged groups is at most alpha with probability alpha at most."""
     return np.asarray(np.minimum(len(p) * p, 1.0), dtype=np.float64)
 
 
@@ -56,12 +56,13 @@ class Changes:
         ratio: after / before; inf if before is not above 0.
         ratio_low, ratio_high: limits of the ratio, 0 and inf at the ends; inf where before may be 0.
         p_value: two-sided: the probability of so large a difference, or a larger one, if the share did not change.
-        adjusted: p-values for a list of all these groups: of those at most alpha, alpha are expected to be false
-            (Benjamini and Hochberg).
-        p_bonferroni: p-values with which not even one of all is false but with probability alpha.
-        exact: bool[g], p-values by Fisher's test; else by the normal law. It is exact for items, and for groups in
-            randomised response; for other groups, of few supports, the sum's law is matched to a binomial one.
-        both: what all this was computed from, for questions about power.
+        adjusted: p-values for a list of all these groups: of those at most alpha, a share of alpha is expected to be
+            false (Benjamini and Hochberg).
+        p_bonferroni: p-values for a list of all these groups: with probability alpha at most, any unchanged group has
+            one of alpha or less.
+        exact: bool[g], whether the p-value is by Fisher's test, else by the normal law. Fisher's test is exact for
+            items, and for groups in randomised response. For other groups a binomial law is matched to the sum's law.
+        both: the two sides that all figures were computed from, for questions about power.
     """
 
     names: tuple[str, ...]
@@ -89,18 +90,18 @@ def changes(
 ) -> Changes:
     """Return how the share of each group changed from one side to the other.
 
-    The results of a side are added up. Clients count as a sample of those to come: the question is whether a share
-    changed, not whether other people were asked.
+    The results of a side are added up. Clients count as a random sample of a population: the question is whether a
+    share of the population changed, not whether other clients reported.
 
-    - p-values: Fisher's exact test, two-sided by likelihood, where fewer than 1,000 reports of a side are expected to
-      support a group, or not to, and both sides have the same p* and q*. Else `z = difference / error`, the error at
-      the pooled share f-, at which both sides are if nothing changed.
-    - Pools of one seed share their bias, which cancels if nothing changed; what the rest's changes leave of it is
-      estimated from both sketches and added. Pools of different seeds add theirs.
-    - Clients that remember make windows of one epoch alike. Their errors are positively correlated, so the difference
-      has no more error than is stated here, and often less.
-    - Limits: of each side by itself (`Side.limits`), combined in squares (MOVER, Zou and Donner 2008); of the ratio,
-      the r for which `after - r before` may be 0 (Donner and Zou 2012).
+    - p-values: Fisher's exact test, two-sided by likelihood, if both sides have the same p* and q*, and fewer than
+      1,000 reports of a side are expected to support a group, or fewer than 1,000 not to support it. Else
+      `z = difference / error`; the error is that at the pooled share f-, which both sides have if nothing changed.
+    - Pools of one seed share their bias, which cancels if nothing changed. The part of the bias that changes of other
+      items leave is estimated from both sketches and added. Pools of different seeds each add their bias.
+    - If clients have a memory, windows of one epoch have positively correlated errors. So the error of the difference
+      is at most the error stated here, and often smaller.
+    - Limits: those of each side (`Side.limits`), combined in squares (MOVER, Zou and Donner 2008). The limits of the
+      ratio are the r for which `after - r before` may be 0 (Donner and Zou 2012).
 
     Args:
         before, after: results of each side, at least one each.
@@ -108,7 +109,7 @@ def changes(
         confidence: of each interval alone, in (0, 1).
 
     Raises:
-        UsageError: a side has no reports, or a result says nothing of an item.
+        UsageError: a side has no reports, or a result did not count an item.
 
     Reference: docs/mathematics.md section 11.
     """

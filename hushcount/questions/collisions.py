@@ -1,9 +1,9 @@
-"""What collisions in pools add to the error of sums and differences of results.
+"""The error that collisions in pools add to sums and differences of results.
 
-Collisions are a bias of the pool, the same in every result that uses its functions. A weighted sum of results,
-`sum of w_r F_r`, therefore has the bias of the weighted counts: what two results of one pool share cancels in a
-difference, and adds up in a total; different pools are independent. Only what all items' counts do matters,
-`S_w = sum over items of (sum of w_r F_rx)^2`, and it is estimated from the sketches, no dictionary needed.
+Collisions bias counts in the same way in every result that uses the functions of one pool. So a weighted sum of
+results, `sum of w_r F_r`, has the bias of the weighted counts: bias that two results of one pool share cancels in a
+difference, and adds up in a total. Different pools are independent. The bias depends on all items' counts through
+`S_w = sum over items of (sum of w_r F_rx)^2`, which is estimated from the sketches without a dictionary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Weighted = tuple[Counted, float]
 
 
 def pool_of(mechanism: Mechanism) -> Pool | None:
-    """Return the fixed functions that a mechanism's items collide under; None if it draws fresh ones."""
+    """Return the pool of fixed hash functions of a mechanism; None if it draws fresh functions or has none."""
     encoder = mechanism.encoder.pooled
     return None if encoder is None else encoder.pool
 
@@ -30,13 +30,14 @@ def pool_of(mechanism: Mechanism) -> Pool | None:
 def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], sizes: Sequence[FloatArray]) -> FloatArray:
     """Return float64[g]: the mean square, over pools, of the bias of `sum of w_r F_r` of each group.
 
-    `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))` for each pool, F_w the group's own weighted count; exact for single items,
-    and for a group whose items count alike; for other groups above the exact one. Zero without pools.
+    For each pool it is `(g S_w + (1 - 2/g) F_w^2) / (k (m-1))`, where F_w is the group's own weighted count. This is
+    exact for single items, and for groups of items with equal counts; for other groups it is too large. Zero without
+    pools.
 
     Args:
-        results: each with its weight; those of one pool need not have one responder.
-        counts: float64[g] users for each result, of what its cells counted: the groups, or all other items.
-        sizes: float64[g] for each result, how many items these are.
+        results: each with its weight; results of one pool may have different responders.
+        counts: float64[g] users for each result: of the groups, or of all other items if its cells counted these.
+        sizes: float64[g] for each result, the number of these items.
 
     Reference: docs/mathematics.md section 11.
     """
@@ -58,9 +59,10 @@ def pool_variance(results: Sequence[Weighted], counts: Sequence[FloatArray], siz
 def weighted_squares(results: Sequence[Weighted]) -> float:
     """Estimate `S_w`, the sum over all items of `(sum of w_r F_rx)^2`, of results of one pool; unbiased.
 
-    Squares by `sum_of_squares`. Products of two results by their sketches: with M the score that a cell adds, less the
-    mean of its row, `E[sum_jc M_jc M'_jc] = (1 - 1/m)/k * gain gain'/(1 - 1/m)^2 * sum of F_x F'_x`, because clients of
-    two results choose rows and answers independently.
+    `sum_of_squares` estimates the squares. The products of two results follow from their sketches. Let M be the score
+    that a cell adds minus the mean of its row. Then
+    `E[sum_jc M_jc M'_jc] = (1 - 1/m)/k * gain gain'/(1 - 1/m)^2 * sum of F_x F'_x`, because clients of two results
+    choose rows and answers independently.
     """
     total, scores, factor = 0.0, [], 0.0
     for result, weight in results:

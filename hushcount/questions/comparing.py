@@ -1,7 +1,7 @@
-"""Two sides held against each other: the error of the difference, and the probability of it if nothing changed.
+"""Two sides compared: the error of the difference, and its p-value, the probability of it if nothing changed.
 
-Of few reports that is Fisher's exact test of two proportions, two-sided by likelihood, for many pairs of counts at
-once.
+For few reports the p-value is by Fisher's exact test of two proportions, two-sided by likelihood; one call tests many
+pairs of counts.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from hushcount.questions.mover import Limited, difference_limits, ratio_limits
 from hushcount.questions.sides import Side, side_of
 
 _FAR = 40.0
-"""Standard deviations from the mean beyond which no outcome is counted: these have probability below 1e-300."""
+"""Outcomes more standard deviations from the mean are not counted: their probability is below 1e-300."""
 _ALIKE = 1e-9
-"""Outcomes whose probabilities differ by such a part are equally likely: rounding tells them apart, nothing else."""
+"""If the logarithms of two probabilities differ by at most this, only rounding tells the outcomes apart."""
 
 
 def fisher(before: IntArray, after: IntArray, n_before: IntArray, n_after: IntArray) -> FloatArray:
     """Return float64[g]: the p-value of each pair of counts if both come from trials of one probability.
 
-    Given the sum of both counts, the second one is hypergeometric, whatever the probability is. The p-value is the
-    probability of all outcomes that are no likelier than the one seen: exact, so that it is at most alpha with
-    probability alpha at most. The law is summed by the ratios of neighbouring outcomes, of which every one is exact to
-    a rounding; the logarithms of factorials of 10^12 reports would leave three digits.
+    Given the sum of both counts, the second count is hypergeometric for any such probability. The p-value is the
+    probability of all outcomes that are no likelier than the observed one. It is exact: if nothing changed, it is at
+    most alpha with probability alpha at most. The law is summed from ratios of neighbouring outcomes, and each ratio is
+    exact up to one rounding. Logarithms of factorials would leave only three digits at 10^12 reports.
 
     Args:
         before, after: int64[g], successes, in 0..n_before and 0..n_after.
@@ -58,7 +58,7 @@ def _p_value(before: int, after: int, n_before: int, n_after: int) -> float:
     if not low <= after <= high:
         return 0.0
     x = np.arange(low, high, dtype=np.float64)
-    # P(x+1)/P(x); subtracted first, so that no difference of large numbers loses digits.
+    # log P(x+1)/P(x). Whole numbers are subtracted first, so that no digits are lost.
     ratios = np.log((total - x) / (x + 1.0)) + np.log((n_after - x) / ((n_before - total) + x + 1.0))
     logs = np.concatenate([[0.0], np.cumsum(ratios)])
     logs -= logs.max()
@@ -67,9 +67,9 @@ def _p_value(before: int, after: int, n_before: int, n_after: int) -> float:
 
 
 FEW = 1000.0
-"""Expected supports below which a change is tested by Fisher's test, and not by the normal law."""
+"""Below this number of expected supports Fisher's test replaces the normal law."""
 _NOTHING = 1e-9
-"""A share below which is rounding: that of all items together is 1 without any error."""
+"""An error of a share below this is only rounding: the share of all items together is 1 without any error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,13 @@ class Compared:
 
     @cached_property
     def pooled(self) -> FloatArray:
-        """float64[g], in 0..1: f-, the share if both sides have one, each weighed by its variance."""
+        """float64[g], in 0..1: f-, the common share of both sides if nothing changed; weights are inverse variances."""
         first, second = (1.0 / np.maximum(side.variance(), _NOTHING**2) for side in (self.before, self.after))
         return np.clip((first * self.before.share + second * self.after.share) / (first + second), 0.0, 1.0)
 
     @cached_property
     def collisions(self) -> FloatArray:
-        """float64[g]: the variance of the difference by pools; of a shared pool, only what changed."""
+        """float64[g]: the variance of the difference from collisions; in a shared pool only changes of counts add."""
         weighted = [(one, sign / side.reports) for sign, side in self._signed for one in side.results]
         counts, sizes = zip(*self.before.counted, *self.after.counted, strict=True)
         return pool_variance(weighted, counts, sizes)
@@ -99,7 +99,7 @@ class Compared:
 
     @cached_property
     def null_error(self) -> FloatArray:
-        """float64[g]: the same if both sides have the pooled share."""
+        """float64[g]: the standard error of the difference if both sides have the pooled share."""
         variance = self.before.variance(self.pooled) + self.after.variance(self.pooled)
         both = self._spread * (1.0 / self.before.answers + 1.0 / self.after.answers)
         variance = np.where(self._alike, both, variance)
@@ -107,7 +107,7 @@ class Compared:
 
     @cached_property
     def exact(self) -> BoolArray:
-        """bool[g]: where few reports are expected to support a group, or not to, by the same law on both sides."""
+        """bool[g]: whether both sides have one law, and few reports are expected to support a group, or not to."""
         mean, each, trials = self._matching
         fewer = min(self.before.answers, self.after.answers)
         return self._alike & (fewer * np.minimum(mean / each, trials - mean / each) < FEW) & (self._spread > 0.0)
@@ -124,15 +124,16 @@ class Compared:
         if not few.any():
             return found
         exact = self._fisher(few)
-        # Fisher's test knows nothing of what the rest's changes do to a shared pool.
+        # Fisher's test ignores collisions, such as those from other items' changes in a shared pool.
         found[few] = np.where(self.collisions[few] > 0.0, np.maximum(exact, found[few]), exact)
         return found
 
     def largest_p_value(self) -> FloatArray:
-        """Return float64[g]: the larger of `p_value` and Fisher's, where it has a law, however many supports there are.
+        """Return float64[g]: the larger of `p_value` and Fisher's p-value, with any number of supports.
 
-        Far out in its tails the normal law says too little: at 1,000 expected supports, an event of 1.1e-7 has 1e-7. It
-        matters to whoever promises a rate of false alarms for many items. It takes about a millisecond a group.
+        Groups without a common law have `p_value`. Far out in the tails the normal law's p-value is too small: at 1,000
+        expected supports it is 1e-7 for an event of probability 1.1e-7. This matters to a promised rate of false alarms
+        for many items. It takes about a millisecond a group.
         """
         largest, chosen = self.p_value.copy(), self._alike & (self._spread > 0.0)
         if chosen.any():
@@ -140,7 +141,7 @@ class Compared:
         return largest
 
     def _fisher(self, chosen: BoolArray) -> FloatArray:
-        """Return Fisher's p-values of the groups that are chosen."""
+        """Return Fisher's p-values of the chosen groups."""
         _, each, trials = self._matching
         seen, tried = [], []
         for side in (self.before, self.after):
@@ -150,15 +151,15 @@ class Compared:
         return fisher(*seen, *tried)
 
     def difference(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high) of the difference, each passed with probability `tail`."""
+        """Return (low, high) of the difference; the difference passes each with probability `tail`."""
         before, after = (_limited(side, tail) for side in (self.before, self.after))
         return difference_limits(before, after.widened(quantile(tail) * np.sqrt(self.collisions)))
 
     def ratio(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) of the ratio.
 
-        Each side has all its collisions, also in a shared pool: they cancel in a difference, not in
-        `after - r before`; no r has more than both together.
+        Each side is widened by all its collisions, also in a shared pool: shared bias cancels in `after - before`, but
+        not in `after - r before`. For every r the collision error is at most that of both sides together.
         """
         z, limited = quantile(tail), []
         for side in (self.before, self.after):
@@ -173,7 +174,7 @@ class Compared:
 
     @cached_property
     def _alike(self) -> BoolArray:
-        """bool[g]: whether scores of both sides have one law: no pool, or one and the same."""
+        """bool[g]: whether scores of both sides have one law, and both sides have no pool or the same pool."""
         first, second = self.before.law, self.after.law
         results = (*self.before.results, *self.after.results)
         pools = {pool_of(one.campaign.require_frequency()) for one in results}
@@ -181,9 +182,9 @@ class Compared:
 
     @cached_property
     def _spread(self) -> FloatArray:
-        """float64[g]: the variance of one answer's part of a count if both sides have the pooled share.
+        """float64[g]: the variance that one answer adds to a count, if both sides have the pooled share.
 
-        Noise is linear in the share, so the mean of both sides is that of the pooled one.
+        Noise is linear in the share, so the mean noise of both sides is the noise at the pooled share.
         """
         sides = (self.before, self.after)
         parts = [side.reports * side.answers * side.variance(self.pooled) for side in sides]
@@ -197,7 +198,7 @@ class Compared:
 
 
 def compared(before: Sequence[Counted], after: Sequence[Counted], groups: Sequence[Group]) -> Compared:
-    """Return both sides with what they say of the groups; UsageError as `side_of`."""
+    """Return both sides with their estimates of the groups; UsageError as `side_of`."""
     return Compared(side_of(before, groups), side_of(after, groups))
 
 

@@ -1,4 +1,4 @@
-"""What every question is about: a result, and groups of items in it."""
+"""The subject of every question: a result, and groups of items in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """One result: a tally, the campaign file that it was made under, and the name of its window ("" without one)."""
+    """One result: a tally, its campaign file, and the name of its window ("" without a window)."""
 
     campaign: Campaign
     tally: Tally
@@ -50,7 +50,7 @@ class Counted:
         return self.campaign.read_dictionary()
 
     def lacks(self, items: Sequence[str]) -> tuple[str, ...]:
-        """Return the items that this result says nothing of: not in its dictionary, or without a column."""
+        """Return the items that this result did not count: not in its dictionary, or without a column."""
         dictionary = self.dictionary
         if dictionary is not None:
             return tuple(item for item in items if item not in dictionary)
@@ -60,7 +60,7 @@ class Counted:
         return tuple(item for item, counted in zip(items, there, strict=True) if not counted)
 
     def estimate(self, items: Sequence[str]) -> Estimate:
-        """Return the estimate of each item; UsageError or ValueError if the result lacks one."""
+        """Return the estimate of each item; UsageError or ValueError if the result lacks an item."""
         return estimated(self.campaign, self.tally, known_items(self._mechanism, self.dictionary, items))
 
     def sums(self, groups: Sequence[Group]) -> Estimate:

@@ -1,4 +1,4 @@
-"""The laws of scores that are counts of supporting reports: exact tests and limits are made of them."""
+"""The laws of scores that are counts of supporting reports; exact tests and limits use them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hushcount.oracles.group_estimates import Rest, Rows, SupportSums
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """K is the sum, over n independent reports, of the number T of the group's items that each supports.
+    """The law of K, the sum over n independent reports of T, the number of the group's items that a report supports.
 
-    Every field is float64[g] or bool[g]; where an estimate has no such law, `supports` is NaN.
+    Every field is float64[g] or bool[g], except `repeats`. If an estimate has no such law, `supports` is NaN.
 
     Attributes:
-        supports: K; of all other items where these were counted (`turned`).
+        supports: K; where `turned`, K of all other items.
         own, other: the mean of T if the client holds an item of the group, and if not.
         own_spread, other_spread: its variance.
         turned: whether K counts all items that are not in the group.
-        repeats: l; each of l equal reports of a client counts as one answer.
+        repeats: l; l equal reports of a client count as one answer.
     """
 
     supports: FloatArray
@@ -41,15 +41,15 @@ class Law:
         return np.isfinite(self.supports)
 
     def noise(self, share: FloatArray) -> FloatArray:
-        """Return float64[g]: the variance of one answer's part of a count by randomisation."""
+        """Return float64[g]: the variance that the randomisation of one answer adds to a count."""
         held = self._turn(share)
         return (held * self.own_spread + (1.0 - held) * self.other_spread) / (self.own - self.other) ** 2
 
     def matching(self, share: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return float64[g] each: the mean of T if clients hold the group with this probability, in 0..1; h and M/n.
+        """Return (mean, h, M/n), float64[g] each, for clients that hold the group with probability `share`, in 0..1.
 
-        K then has the mean and variance of `h Bin(M, c)`, h = 1 unless the variance exceeds the mean; it is exactly
-        Bin(n, mean) where T is 0 or 1.
+        The mean is that of T. K has the mean and variance of `h Bin(M, c)`; h = 1 unless the variance exceeds the mean.
+        If T is 0 or 1, K is exactly Bin(n, mean).
         """
         law = self._counts(1.0, drawn=True)
         mean, spread = law.mixed(self._turn(share))
@@ -59,9 +59,9 @@ class Law:
         return mean, np.where(binary, 1.0, each), np.where(binary, 1.0, mean / (each * chance))
 
     def limits(self, answers: float, tail: float, drawn: bool) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high), float64[g]: of the share of these clients, or of the population that they are drawn from.
+        """Return (low, high), float64[g], of the share in the population (`drawn`), or among these clients.
 
-        NaN where there is no law.
+        NaN if there is no law.
         """
         found, there = np.full((2, len(self.supports)), np.nan), self.there
         law = self._counts(answers, drawn).chosen(np.flatnonzero(there))
@@ -101,11 +101,11 @@ def law_of(one: Estimate) -> Law:
 
 
 def added(laws: Sequence[Law], reports: Sequence[int]) -> Law:
-    """Return the law of the sum of results, of so many reports each; none where they have not one and the same."""
+    """Return the law of the sum of results with these numbers of reports; no law if the results have different laws."""
     first = laws[0]
     same = np.logical_and.reduce([law.is_like(first) for law in laws])
     supports = np.where(same, np.sum([law.supports for law in laws], axis=0), np.nan)
-    # Of groups in a weighted design, variances are those of the window.
+    # In a weighted design the variances of a group differ by window.
     own, other = (
         np.average([getattr(law, name) for law in laws], axis=0, weights=reports)
         for name in ("own_spread", "other_spread")

@@ -12,14 +12,14 @@ from hushcount.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Values with their limits, float64[g] each; both sides are independent of each other."""
+    """Values with their limits, float64[g] each, independent of the values that they are combined with."""
 
     value: FloatArray
     low: FloatArray
     high: FloatArray
 
     def widened(self, by: FloatArray) -> Limited:
-        """Return it with a further, symmetric half-width of its own, float64[g], added in squares."""
+        """Return wider limits: a symmetric half-width, float64[g], is added in squares on both sides."""
         return Limited(
             self.value,
             self.value - np.hypot(self.value - self.low, by),
@@ -39,7 +39,7 @@ def sum_limits(parts: Sequence[Limited]) -> tuple[FloatArray, FloatArray]:
 
 
 def difference_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:
-    """Return (low, high) of `after - before`: the distances to the limits that matter, added in squares.
+    """Return (low, high) of `after - before`: distances to the limits, added in squares.
 
     Reference: Zou and Donner 2008.
     """
@@ -51,10 +51,10 @@ def difference_limits(before: Limited, after: Limited) -> tuple[FloatArray, Floa
 def ratio_limits(before: Limited, after: Limited) -> tuple[FloatArray, FloatArray]:
     """Return (low, high) of `after / before`: the r of 0 or more for which `after - r before` may be 0.
 
-    By `difference_limits` of after and r before, solved for r. Shares are cut to what they can be, 0 or more; so low is
-    0 where after may be 0, and high is inf where before may be 0.
+    `difference_limits` of after and r before is solved for r. Negative shares are set to 0, so low is 0 if after may be
+    0, and high is inf if before may be 0.
 
-    Reference: Donner and Zou 2012; the set is that of Fieller 1954 where limits are symmetric.
+    Reference: Donner and Zou 2012; with symmetric limits the set is that of Fieller 1954.
     """
     a, b = np.maximum(before.value, 0.0), np.maximum(after.value, 0.0)
     a_low, a_high = np.maximum(before.low, 0.0), np.maximum(before.high, a)

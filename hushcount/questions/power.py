@@ -1,4 +1,4 @@
-"""Which changes would have been seen: the power of the comparison that `changes` makes."""
+"""Which changes would have been significant: the power of the comparison that `changes` makes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ _STEPS = 60
 def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
     """Return float64[g]: the probability that a change of each share by this ratio would have been significant.
 
-    `P(|z| > z_(level/2))` by the normal law, from the estimated share before (0 if that is below 0) to `ratio` times
-    it, with the reports that both sides have. Of a group that hardly anybody held before, no ratio is seen.
+    It is `P(|z| > z_(level/2))` by the normal law, with the reports of both sides. The share changes from the estimate
+    of the side before (0 if negative) to `ratio` times that. If hardly any client held the group before, no ratio is
+    significant.
 
     Args:
         both: sides that were compared: `Changes.both`.
-        ratio: above 0: 1.2 is a change of 20 %.
+        ratio: above 0: 1.2 is a rise of 20 %.
         level: of the test: alpha for one group that was chosen beforehand; alpha/m for m groups by Bonferroni;
-            alpha R/m if R of m were found by Benjamini and Hochberg (`level_of`).
+            alpha R/m if R of m groups were significant by Benjamini and Hochberg (`level_of`).
 
     Raises:
         UsageError: a ratio or level out of range.
@@ -35,7 +36,7 @@ def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
 
 
 def least_of(both: Compared, power: float = 0.8, level: float = 0.05) -> FloatArray:
-    """Return float64[g]: the least ratio above 1 that would have been seen with this probability; inf if none.
+    """Return float64[g]: the least ratio above 1 that would have been significant with this probability, or inf.
 
     Args:
         both, level: as in `power_of`.
@@ -73,7 +74,7 @@ def _power(both: Compared, ratios: FloatArray, level: float) -> FloatArray:
         raise UsageError(f"level is {level}, must be in (0, 1)")
     share = np.clip(both.before.share, 0.0, 1.0)
     changed = np.minimum(ratios * share, 1.0)
-    # By how much the share of both sides together moves.
+    # The share of both sides together after the change.
     pooled = (both.before.reports * share + both.after.reports * changed) / (both.before.reports + both.after.reports)
     null = np.sqrt(both.before.variance(pooled) + both.after.variance(pooled) + both.collisions)
     true = np.sqrt(both.before.variance(share) + both.after.variance(changed) + both.collisions)

@@ -1,6 +1,6 @@
-"""Groups by choice: which items somebody means who names them, or gives a glob, a prefix or a file.
+"""Choose the items of a group by names, a glob, a prefix or a file.
 
-Of items that are paths each node of their tree is a group, so that they can be summed at every level.
+If items are paths, each node of their tree can be a group, so that items can be summed at every level.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=MOST_ITEM_BYTES)]
 
 
 class Choice(Part):
-    """A group has one of these keys; in an open domain `items` or `file`."""
+    """The choice of a group's items: exactly one of these keys; in an open domain `items` or `file`."""
 
     items: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=100_000, description="the items")
     glob: _Pattern | None = Field(
         default=None, description="items of the dictionary that match, with `*`, `?` and `[abc]`, as in `shop-*`"
     )
-    prefix: _Pattern | None = Field(default=None, description="items of the dictionary that begin so, as in `fr/`")
+    prefix: _Pattern | None = Field(default=None, description="items of the dictionary with this beginning, as `fr/`")
     file: str | None = Field(
         default=None, min_length=1, description="file of items, one a line or a .csv with the column item"
     )
@@ -45,7 +45,7 @@ class Choice(Part):
             raise ValueError(
                 f"a group has {' and '.join(given) or 'nothing'}, must have one of items, glob, prefix and file"
             )
-        # Every wildcard may make the time to match an item longer by the item's length.
+        # Every wildcard may multiply the time to match an item by the item's length.
         if self.glob is not None and self.glob.count("*") > MOST_WILDCARDS:
             raise ValueError(f"glob has {self.glob.count('*')} wildcards '*', must have at most {MOST_WILDCARDS}")
         return self
@@ -59,9 +59,9 @@ CHOICES: TypeAdapter[dict[str, Choice]] = TypeAdapter(Choices)
 def select(
     listed: Sequence[str] | None, choice: Choice, read: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[str, ...]:
-    """Return the items of a choice, distinct and canonical: by a glob or prefix in the order of the dictionary.
+    """Return the items of a choice, distinct and canonical; a glob or prefix keeps the order of the dictionary.
 
-    Named items come as they were named, whether they are listed or not. A glob is of whole items and tells case.
+    Named items keep their order, and need not be in the dictionary. A glob matches whole items and is case-sensitive.
 
     Args:
         listed: the items of the dictionary; None in an open domain.
@@ -80,7 +80,8 @@ def select(
     if listed is None:
         way, pattern = ("glob", choice.glob) if choice.glob is not None else ("prefix", choice.prefix)
         raise UsageError(
-            f"{way} {pattern!a} chooses from a dictionary, and this campaign has none: name items, or give a file"
+            f"{way} {pattern!a} chooses from a dictionary, but this campaign has no dictionary: name items, or give a "
+            "file"
         )
     if choice.glob is not None:
         matches = re.compile(translate(canonical(choice.glob))).match
@@ -95,14 +96,16 @@ MOST_DEPTH = 64
 def by_prefix(items: Iterable[str], separator: str, depth: int, *, from_right: bool = False) -> tuple[Group, ...]:
     """Return a group for every node of the tree of items, down to `depth`; children follow their parent.
 
-    A node's name is the text of its items up to a separator, or all of it: `a/b/c` is in `a`, `a/b` and `a/b/c`. An
-    item that is a node itself, such as `a/b` beside `a/b/c`, counts in that node. Nothing is tidied: `a//b` and `a/b`
-    are two items, and the first lies in the node `a/`. Only the empty text is no node: `/a` begins with `/a`.
+    A node's name is the text of its items up to a separator, or the whole text: `a/b/c` is in `a`, `a/b` and `a/b/c`.
+    An item that is a node itself, such as `a/b` beside `a/b/c`, counts in that node. Separators are kept as they are:
+    `a//b` and `a/b` are two items, and the first lies in the node `a/`. Only the empty text is no node, so the top node
+    of `/a` is `/a`.
 
     Args:
         items: distinct.
         separator: not empty; such as `/`, `.`, `::`.
-        depth: levels, 1..64: an item has at most so many nodes. Deeper items count in their node of that level.
+        depth: the number of levels, 1..64, and so the most nodes of an item. Deeper items count in their node of the
+            last level.
         from_right: the last part is the top: `x.example.org` is in `org`, `example.org` and `x.example.org`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""One side of a comparison: results that are added up, as shares of groups with the laws that these follow.
+"""One side of a comparison: results that are added up to shares of groups, with the laws of these shares.
 
 The windows of one campaign file are one tally.
 """
@@ -24,12 +24,12 @@ from hushcount.senders import Senders, weakest
 def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
     """Return one result for each campaign file: its windows' tallies are added.
 
-    So all that is said of one result holds for several: exact laws of few supports, the collisions that all windows of
-    a pool share, and the answers that clients repeat from one window to the next. A client that remembers may have sent
-    one answer in every window of the file, so its equal reports add up over them: `Var <= l^2` of one, at equal windows
-    the worst case exactly.
+    So the methods for one result serve several windows: exact laws of few supports, collisions that all windows of a
+    pool share, and answers that clients repeat from window to window. A client with a memory may have sent one answer
+    in every window of the file, so its equal reports add up over the windows: their variance is at most l^2 times that
+    of one report, and exactly that if all windows repeat it.
 
-    Columns of items that not all windows have are left out.
+    A column of an item is left out unless all windows have it.
 
     Raises:
         UsageError: there are no results, or no reports.
@@ -39,12 +39,12 @@ def added_up(results: Sequence[Counted]) -> tuple[Counted, ...]:
         if one.reports:
             files.setdefault(one.campaign.fingerprint, []).append(one)
     if not files:
-        raise UsageError(f"{len(results)} results hold 0 reports, must hold at least 1: choose windows that have some")
+        raise UsageError(f"{len(results)} results hold 0 reports, must hold at least 1: choose windows with reports")
     return tuple(_added(same) for same in files.values())
 
 
 def require_counted(results: Sequence[Counted], groups: Sequence[Group]) -> None:
-    """Raise UsageError if a result says nothing of an item of a group."""
+    """Raise UsageError if a result did not count an item of a group."""
     for result in results:
         for group in groups:
             missing = result.lacks(group.items)
@@ -65,7 +65,7 @@ def _added(same: list[Counted]) -> Counted:
     reports, tallies = sum(one.reports for one in same), [one.tally for one in same]
     added = Tally(np.asarray(counts), reports, items, _senders(tallies))
     result = replace(first, tally=added, window=f"{same[0].window} to {same[-1].window}")
-    # The dictionary of the file, which may be large, is read once.
+    # The dictionary may be large, so it is read only once for the file.
     result.__dict__.update({name: value for name, value in first.__dict__.items() if name == "dictionary"})
     return result
 
@@ -87,7 +87,7 @@ def _senders(tallies: Sequence[Tally]) -> Senders:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Results of one side, one for each campaign file, and what they say of groups.
+    """Results of one side, one for each campaign file, and their estimates of groups.
 
     Attributes:
         results: as `added_up` makes them.
@@ -106,7 +106,7 @@ class Side:
 
     @property
     def answers(self) -> float:
-        """N/l, where a client may have sent each answer l times."""
+        """N/l: a client may have sent each answer l times."""
         return self.reports / max(one.repeats for one in self.estimates)
 
     @cached_property
@@ -116,7 +116,7 @@ class Side:
 
     @cached_property
     def counted(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """For each result, float64[g] each: users and number of what was counted, a group or all other items."""
+        """For each result (users, items), float64[g] each, of the items that K counts: a group, or all other items."""
         found = []
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
             items = 0 if result.dictionary is None else len(result.dictionary.items) + 1
@@ -125,11 +125,11 @@ class Side:
         return tuple(found)
 
     def variance(self, share: FloatArray | None = None) -> FloatArray:
-        """Return float64[g]: the variance of the share by randomisation, and by who is in the sample of clients.
+        """Return float64[g]: the variance of the share from randomisation and from the sampling of clients.
 
-        `sum over results of l n (noise + f(1-f)) / N^2`, noise that of one answer, and f the result's own share; or
-        `share` for all, if it is given. Noise at any share is known where scores count supports (`Law`); elsewhere it
-        is what the estimate states at its own, because it hardly depends on the share.
+        It is `sum over results of l n (noise + f(1-f)) / N^2`. Noise is that of one answer. f is the result's own
+        share, or `share` for all results if it is not None. If scores count supports, a `Law` gives the noise at any
+        share. Otherwise the noise is that of the estimate at its own share, because it hardly depends on the share.
         """
         total = np.zeros(len(self.sizes))
         for result, one, law in zip(self.results, self.estimates, self._laws, strict=True):
@@ -144,14 +144,15 @@ class Side:
 
     @cached_property
     def law(self) -> Law:
-        """The law of the supports of all results together, where they have one."""
+        """The law of the supports of all results together, if they have one."""
         return added(self._laws, [result.reports for result in self.results])
 
     def limits(self, tail: float, drawn: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high), float64[g]: the share is below low with probability `tail`, as above high.
+        """Return (low, high), float64[g]: each limit misses the share with probability `tail`.
 
-        Without collisions. Over the draw of the responses; and of the clients, if these are a sample of a population
-        (`drawn`). By the law of the supports of all results, or of each result, added in squares, or the normal law.
+        The probability is over the draw of the responses, and also of the clients if these are a sample of a population
+        (`drawn`). Collisions are left out. The limits follow from the law of the supports of all results together; else
+        from each result's law of supports, or the normal law, and are added in squares.
         """
         law = self.law
         low, high = law.limits(self.answers, tail, drawn)
@@ -176,7 +177,7 @@ class Side:
 
 
 def side_of(results: Sequence[Counted], groups: Sequence[Group]) -> Side:
-    """Return results added up, with what they say of groups.
+    """Return results added up, with their estimates of groups.
 
     UsageError as `added_up`, or if a result lacks an item.
     """

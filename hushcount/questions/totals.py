@@ -1,4 +1,4 @@
-"""How many reports over several windows, campaigns or epochs hold an item: the sum with its error."""
+"""The number of reports of an item over several windows, campaigns or epochs: the sum with its error."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Totals:
         names: of the groups.
         reports: n, of all results.
         confidence: of each interval alone.
-        count: float64[g], users: reports that hold an item of the group; a client that reports in each of 30 windows
-            counts 30 times.
-        standard_error: float64[g], users: the noise of the responses. Where clients repeat answers in windows of one
-            epoch, as if all did.
-        collision_error: float64[g], users: of pools; windows of one pool share it, so that it adds up.
+        count: float64[g], users: the number of reports about an item of the group; a client that reports in each of 30
+            windows counts 30 times.
+        standard_error: float64[g], users: the noise of the responses. If clients may repeat answers in windows of one
+            epoch, it is computed as if all clients repeated all answers.
+        collision_error: float64[g], users: from pools; windows of one pool share it, so it adds up over windows.
         low, high: float64[g], limits.
     """
 
@@ -49,9 +49,8 @@ class Totals:
 def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float = 0.95) -> Totals:
     """Return the sum of each group's counts over results.
 
-    The windows of one campaign file are estimated from their added tallies, with all laws of one result. Results of
-    several files (epochs, campaigns) are independent of each other, except for what pools with the same functions
-    share.
+    The windows of one campaign file are estimated from the sum of their tallies, like one result. Results of different
+    files (epochs, campaigns) are independent of each other, except for the collisions of pools with the same functions.
 
     Args:
         results: at least one; each report in one of them only.
@@ -59,7 +58,7 @@ def total(results: Sequence[Counted], groups: Sequence[Group], confidence: float
         confidence: of each interval alone, in (0, 1).
 
     Raises:
-        UsageError: there are no reports, or a result says nothing of an item.
+        UsageError: there are no reports, or a result did not count an item.
     """
     tail = (1.0 - Levels(confidence=confidence).confidence) / 2.0
     side = side_of(results, groups)
