@@ -1,1 +1,1 @@
-"""Reading what another party wrote: bounds first, then shape, then content."""
+"""Read files that another party wrote: check bounds first, then shape, then content."""

@@ -1,4 +1,4 @@
-"""Canonical JSON: one text of one value, the same in every language (RFC 8785)."""
+"""Canonical JSON: each value has exactly one text, the same in every programming language (RFC 8785)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from decimal import Decimal
 from typing import Any
 
 LARGEST_INTEGER = (1 << 53) - 1
-"""The largest integer that every reader of JSON keeps exact; a larger one has to travel as a string."""
+"""The largest integer that every JSON reader keeps exact; larger integers must be sent as strings."""
 
 
 def canonical_json(data: Any) -> bytes:
     """Return the canonical bytes, UTF-8: keys sorted by UTF-16 units, numbers as ECMAScript writes them, no spaces.
 
     Raises:
-        ValueError: an integer beyond LARGEST_INTEGER, a number that is not finite, a lone surrogate, or what JSON has
-            not.
+        ValueError: an integer beyond LARGEST_INTEGER, a number that is not finite, a lone surrogate, or a type that
+            JSON does not have.
     """
     return _text(data).encode()
 
@@ -24,7 +24,7 @@ def canonical_json(data: Any) -> bytes:
 def _text(data: Any) -> str:
     if isinstance(data, dict):
         if not all(isinstance(key, str) for key in data):
-            raise ValueError("a key of an object is no text")
+            raise ValueError("a key of an object is not text, must be text")
         keys = sorted(data, key=lambda key: key.encode("utf-16-be"))
         return "{" + ",".join(f"{_text(key)}:{_text(data[key])}" for key in keys) + "}"
     if isinstance(data, list | tuple):
@@ -37,7 +37,7 @@ def _text(data: Any) -> str:
         return str(data)
     if isinstance(data, float):
         return _number(data)
-    raise ValueError(f"value is a {type(data).__name__}, which JSON has not")
+    raise ValueError(f"value is a {type(data).__name__}, must be of a type that JSON has")
 
 
 def _number(value: float) -> str:

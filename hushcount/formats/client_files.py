@@ -1,4 +1,4 @@
-"""Small files of one client: readable by its user alone, replaced whole, changed by one process at a time."""
+"""Small files of one client: readable only by its user, replaced as a whole, changed by one process after another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class ThreadLock:
-    """A lock among the threads of a process; it is free in a process that is forked while a thread holds it."""
+    """A lock among the threads of a process; in a forked process it is free, even if a thread held it at the fork."""
 
     def __init__(self) -> None:
         self.renew()
@@ -52,22 +52,22 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_name(path: Path | str) -> Path:
-    """Return the one name of a file that links may give others: it is replaced, which a link would not survive."""
+    """Return the path of a file without symbolic links: to replace a link would not replace the file."""
     return Path(os.path.realpath(path))
 
 
 def read_private(path: Path, what: str, most: int) -> bytes | None:
-    """Return the bytes of a file, None if there is none; `what` it is, for the errors.
+    """Return the bytes of a file, or None if it does not exist; errors call it `what`.
 
     Raises:
-        UsageError: it cannot be read, or others than its user can read it.
-        FormatError: it has more than `most` bytes.
+        UsageError: the file cannot be read, or other users have access to it.
+        FormatError: the file has more than `most` bytes.
     """
     return read_private_by(path, what, lambda stream: take(stream, most, f"{what} file {path}"))
 
 
 def read_private_by(path: Path, what: str, read: Callable[[IO[bytes]], Result]) -> Result | None:
-    """Return what `read` makes of a file, None if there is none; UsageError as `read_private`."""
+    """Return the result of `read` for a file, or None if it does not exist; UsageError as `read_private`."""
     try:
         with open_regular(path) as stream:
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
@@ -81,10 +81,10 @@ def read_private_by(path: Path, what: str, read: Callable[[IO[bytes]], Result]) 
 
 
 def write_private(path: Path, what: str, text: str) -> None:
-    """Replace a file, mode 0600; HushcountError if that fails: what it would have kept may not be sent."""
+    """Replace a file, mode 0600; HushcountError if that fails, and then nothing may be sent that it should record."""
     try:
         write_over(path, text, 0o600)
-        # Also the new file's name: after a power cut the old file would permit anew what was sent.
+        # The directory too: if a power cut brought the old file back, the client could send the same again.
         if os.name == "posix":
             sync(path.parent)
     except OSError as error:
@@ -93,7 +93,7 @@ def write_private(path: Path, what: str, text: str) -> None:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Keep other processes out while a file is read and replaced, on systems that can lock files."""
+    """Lock out other processes while a file is read and replaced, on systems that can lock files."""
     try:
         import fcntl
     except ImportError:
@@ -118,16 +118,17 @@ def _cannot_write(path: Path, what: str, error: OSError) -> HushcountError:
 
 @dataclass(frozen=True, eq=False)
 class KeptValue(Generic[Value]):
-    """A value that the threads of a process change one after another, and with a file all processes that name it.
+    """A value that threads change one after another; with a file, all processes that name the file share it.
 
-    A forked process goes on with the same file, or without a file with a copy of the value.
+    A forked process continues with the same file or, without a file, with a copy of the value.
 
     Attributes:
         empty: the value before the first change.
-        path: file of mode 0600, made with the first change; beside it a file `.lock`, if the system can lock files. A
-            removed file is not noticed: the value is then `empty` again. None: the value ends with the process.
+        path: file of mode 0600, made with the first change; beside it a file `.lock`, if the system can lock files. If
+            somebody removes the file, the value becomes `empty` without an error. None: the value ends with the
+            process.
         what: the value's name, for errors.
-        cure: what to do about a damaged file, for errors.
+        cure: how to repair a damaged file, for errors.
         most: longest file, bytes.
     """
 
@@ -156,18 +157,18 @@ class KeptValue(Generic[Value]):
                 return self.empty
             line, _, _ = raw.partition(b"\n")
             if raw != _with_digest(line):
-                raise FormatError("its digest is another")
+                raise FormatError("its digest does not match")
             return parse_model(type(self.empty), line, "the file")
         except FormatError:
             raise FormatError(f"{self.what} file {path} is damaged or of another version: {self.cure}") from None
 
     def change(self, step: Callable[[Value], tuple[Value, Result]]) -> Result:
-        """Replace the value by what `step` makes of it, and return its result once the new value is kept for good.
+        """Replace the value by the one that `step` returns, and return the result of `step` after the value is stored.
 
-        Nothing is written if `step` returns the value that it got.
+        Nothing is written if `step` returns the same value object.
 
         Raises:
-            HushcountError: the file cannot be read or written; also what `step` raises. Then the value is the old one.
+            HushcountError: the file cannot be read or written. Errors of `step` pass through. The value is unchanged.
         """
         with self._lock:
             if self.path is None:
@@ -190,7 +191,7 @@ class KeptValue(Generic[Value]):
                 return result
 
     def remove(self) -> None:
-        """Begin anew with `empty`, for good: remove the file, if it is there; HushcountError if that fails."""
+        """Reset the value to `empty`, and remove the file if it exists; HushcountError if that fails."""
         with self._lock:
             self._last.clear()
             if self.path is not None:
@@ -207,5 +208,5 @@ class KeptValue(Generic[Value]):
 
 
 def _with_digest(line: bytes) -> bytes:
-    """Return what a file holds: a line, and its digest in a second one, so that any damage shows."""
+    """Return the content of a file: a line and, in a second line, its digest, so that damage is detected."""
     return b"%s\n%s\n" % (line, hashlib.blake2b(line, digest_size=16).hexdigest().encode())

@@ -1,4 +1,4 @@
-"""Lines of files that people wrote: UTF-8, with or without a byte order mark, and every unfit line named at once."""
+"""Lines of files that people wrote: UTF-8, with or without a byte order mark; one error names all invalid lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from hushcount.errors import UsageError
 
 MOST_NAMED = 20
-"""How many unfit lines an error names."""
+"""The most invalid lines that an error names; it counts the others."""
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -20,7 +20,7 @@ _MARKS = {
 
 
 def fault_of_encoding(text: bytes) -> str | None:
-    """Return why the text of a file cannot be UTF-8, as a predicate with the cure; None if it may be."""
+    """Return why the text of a file is not UTF-8, as a predicate with the cure; None if it may be UTF-8."""
     kind = next((kind for mark, kind in _MARKS.items() if text.startswith(mark)), None)
     if kind is not None:
         return f"is {kind}, must be UTF-8: convert it, as with iconv -f {kind} -t UTF-8"
@@ -30,7 +30,7 @@ def fault_of_encoding(text: bytes) -> str | None:
 
 
 def bare_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield lines without ends and byte order mark; UsageError, which names the file, if they cannot be UTF-8."""
+    """Yield lines without line ends and byte order mark; UsageError names a file that cannot be UTF-8."""
     for number, line in enumerate(lines, start=1):
         if (fault := fault_of_encoding(line)) is not None and (number == 1 or b"\0" in line):
             raise UsageError(f"{name} {fault}")
@@ -43,15 +43,15 @@ def text_of(line: bytes) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text was read from UTF-8 by `text_of`."""
+    """Return whether `text_of` made this text from bytes in UTF-8."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def require_fit(faults: Iterable[tuple[int, str]], name: str) -> None:
-    """Raise UsageError if there are faults: it names the first lines, each with its fault, and how many more follow.
+    """Raise UsageError if there are faults: it names the first lines with their faults, and the number of others.
 
     Args:
-        faults: line and fault, as a predicate.
+        faults: line number and fault; a fault is a predicate.
         name: of the file.
     """
     left = iter(faults)

@@ -20,7 +20,7 @@ class Part(BaseModel):
 def explain(error: ValidationError, name: str = "it") -> str:
     """Return all errors of a validation in one sentence: each field, its value and what is allowed.
 
-    `name` stands for what has no fields, or is wrong as a whole.
+    `name` stands for data without fields, or for data that is invalid as a whole.
     """
     found = error.errors(include_url=False)
     more = [f"and {len(found) - _MOST_TOLD:,} more"] if len(found) > _MOST_TOLD else []
@@ -30,7 +30,7 @@ def explain(error: ValidationError, name: str = "it") -> str:
 def _sentence(item: ErrorDetails, whole: str) -> str:
     field = _name(item["loc"])
     if item["type"] in ("value_error", "assertion_error"):
-        # The sentence of a validator of ours, which names the value.
+        # Our own validators write this sentence, and name the value in it.
         said = item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         return f"{field}: {said}" if field else said if whole == "it" else f"{whole}: {said}"
     # A missing field has no value.
@@ -50,7 +50,7 @@ def _name(steps: tuple[int | str, ...]) -> str:
 
 
 def _short(value: object) -> str | None:
-    """Return a short plain value as it would be written, or None for any other."""
+    """Return a short plain value as Python writes it, or None for any other value."""
     if isinstance(value, str):
         return repr(value) if len(value) <= _LONGEST_REPEATED else None
     if isinstance(value, int):
@@ -59,11 +59,11 @@ def _short(value: object) -> str | None:
 
 
 FORMS: dict[str, str] = {}
-"""What a text must be, in words, by the pattern that checks it."""
+"""The required form of a text in words, by the pattern that checks it."""
 
 
 def text_of(pattern: str, form: str) -> StringConstraints:
-    """Return the constraint that a text matches a pattern; `form` is what errors say in its place."""
+    """Return the constraint that a text matches a pattern; errors show `form` in place of the pattern."""
     FORMS[pattern] = form
     return StringConstraints(pattern=pattern)
 
@@ -105,7 +105,7 @@ _ALLOWED = {
     ),
     **dict.fromkeys(("json_invalid", "json_type"), "must be JSON"),
 }
-"""What is allowed, by pydantic's type of error: its own words address the author of the model."""
+"""The allowed values, by pydantic's type of error; pydantic's own messages address the author of the model."""
 Hex8 = Annotated[str, text_of(r"^[0-9a-f]{16}$", "must be 16 hexadecimal digits")]
 """8 bytes in lower-case hexadecimal digits."""
 Hex32 = Annotated[str, text_of(r"^[0-9a-f]{64}$", "must be 64 hexadecimal digits, in lower case")]

@@ -1,6 +1,7 @@
 """Parquet files that another party, or a damaged disk, may have made: bounded and checked before they are read.
 
-Parquet has checksums of pages, and none of the footer, which says what they mean. So ours have a digest of the file.
+Parquet has checksums of pages, but not of the footer, which describes the pages. So our files have a digest of the
+whole file.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1 << 26
 DIGEST_KEY = b"hushcount.digest"
-"""In the footer: BLAKE2b of the file, in hexadecimal digits, with zeros in its own place."""
+"""The footer's key of the digest: BLAKE2b of the file with zeros in place of the digest, in hexadecimal digits."""
 _BYTES = 32
 _EMPTY = b"0" * (2 * _BYTES)
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
-    """Return a table as a Parquet file with a digest; `options` as of pyarrow's ParquetWriter."""
+    """Return a table as a Parquet file with a digest; `options` go to pyarrow's ParquetWriter."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -37,20 +38,20 @@ def parse_parquet(raw: bytes, name: str) -> pa.Table:
     """Return the table in the bytes of a Parquet file of at most 2^26 rows; its strings are UTF-8.
 
     Raises:
-        FormatError: it says that it has more rows, or its digest, if it has one, is of another file.
-        ArrowException, OSError: it is no Parquet file, or is damaged; the message may quote what is in it.
+        FormatError: the file states more rows, or has a digest that does not match its bytes.
+        ArrowException, OSError: the file is not Parquet, or is damaged; the message may quote its content.
     """
     # Clients read no tables, and need no pyarrow.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(pa.BufferReader(raw), page_checksum_verification=True)
-    # A few bytes may say that a value is repeated a million times.
+    # A few bytes may state that a value is repeated a million times.
     if file.metadata.num_rows > MOST_ROWS:
         raise FormatError(f"{name} has {file.metadata.num_rows:,} rows, must have {MOST_ROWS:,} at most")
     said = (file.metadata.metadata or {}).get(DIGEST_KEY)
     if said is not None and (len(said) != len(_EMPTY) or said != _digest(_exchanged(raw, said, _EMPTY))):
-        raise FormatError(f"{name} is damaged: it has not the bytes that were written; restore it, or make it again")
+        raise FormatError(f"{name} is damaged: its digest does not match its bytes; restore it, or make it again")
     table = file.read()
     table.validate(full=True)
     return table
@@ -61,6 +62,6 @@ def _digest(raw: bytes) -> bytes:
 
 
 def _exchanged(raw: bytes, old: bytes, new: bytes) -> bytes:
-    """Return a file's bytes with another digest; the last such bytes are those of the footer."""
+    """Return a file's bytes with another digest: the last `old` bytes, those of the footer, become `new`."""
     before, _, after = raw.rpartition(old)
     return before + new + after

@@ -1,7 +1,7 @@
-"""Read what another party may have written: check its length first, then its depth, then its content.
+"""Read bytes that another party may have written: check their length first, then their depth, then their content.
 
-All JSON and TOML files and all answers of services are read here. Whatever the bytes are, only our own exceptions leave
-this module, and recursion, memory and quotations in messages have a bound.
+All JSON and TOML files and all answers of services are read here. For any bytes, only our own exceptions leave this
+module, and recursion, memory and quotations in messages have bounds.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ RECORD_BYTES = 1 << 23
 LISTING_BYTES = 1 << 24
 """Longest file that lists segments: a manifest, a batch, the record of a window of a stream."""
 MOST_SEGMENTS = 1 << 14
-"""Most segments of one stream in such a file; with their longest facts they fit LISTING_BYTES."""
+"""Most segments of one stream in such a file; even with the longest metadata they fit into LISTING_BYTES."""
 TABLE_BYTES = 1 << 30
 """Longest file that has a line for each item."""
 SETTINGS_BYTES = 1 << 18
-"""Longest TOML file: people write them."""
+"""Longest TOML file; people write TOML files by hand."""
 DEEPEST = 32
 """Deepest nesting of objects and lists."""
 _PIECE = 1 << 20
@@ -45,7 +45,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def take(stream: IO[bytes], most: int, name: str) -> bytes:
-    """Return the bytes of a stream; FormatError, which names the file, if there are more than `most`."""
+    """Return the bytes of a stream; FormatError names the file if it has more than `most` bytes."""
     pieces, left = [], most + 1
     while left and (piece := stream.read(min(left, _PIECE))):
         pieces.append(piece)
@@ -56,16 +56,16 @@ def take(stream: IO[bytes], most: int, name: str) -> bytes:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Open a regular file for reading; OSError for any other, which could block without end."""
+    """Open a regular file for reading; OSError for any other file, because reading it could block forever."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
-    """Return at most `most` bytes of a regular file, or raise UsageError; `what` it is, for the errors."""
+    """Return the bytes of a regular file, at most `most`, or raise UsageError; errors call the file `what`."""
     try:
         with open_regular(path) as stream:
             return take(stream, most, f"{what} {path}")
@@ -74,16 +74,17 @@ def read_file(path: Path, what: str, most: int = RECORD_BYTES) -> bytes:
 
 
 def parse_json(raw: bytes, name: str) -> Any:
-    """Return the data of JSON text; `name` is the file's, for the errors.
+    """Return the data of JSON text; errors call the file `name`.
 
     Raises:
-        FormatError: not UTF-8 or not JSON; or nesting, a key twice, a number or a text that no file of ours has.
+        FormatError: the text is not UTF-8 or not JSON; or it is nested too deep, has a key twice, a number that is too
+            long or not finite, or a lone surrogate.
     """
     return _parsed(raw, name, "JSON", _loads)
 
 
 def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
-    """Return the data of TOML text, the operator's own settings; FormatError, with the reason, if it is none."""
+    """Return the data of TOML text, the operator's own settings; FormatError, with the reason, if it is not TOML."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -92,7 +93,7 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
 
 
 def parse_object(raw: bytes, name: str) -> dict[str, Any]:
-    """Return the object of JSON text, as `parse_json`; FormatError if it is no object."""
+    """Return the object of JSON text, as `parse_json`; FormatError if the data is not an object."""
     data = parse_json(raw, name)
     if not isinstance(data, dict):
         raise FormatError(f"{name} holds a {type(data).__name__}, must hold an object")
@@ -105,7 +106,7 @@ def parse_model(model: type[Model], raw: bytes, name: str, fault: str = "is inva
 
 
 def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid") -> Model:
-    """Return data as a model; FormatError, "`name` `fault`", with every error and its field, if it is not valid."""
+    """Return data as a model; if it is invalid, FormatError says "`name` `fault`" and each error with its field."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -113,7 +114,7 @@ def validated(model: type[Model], data: Any, name: str, fault: str = "is invalid
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """Read the mapping in a file, .json or .toml, without validation, or raise UsageError; `what` it is, for errors."""
+    """Read the mapping in a .json or .toml file without validation, or raise UsageError; errors call it `what`."""
     if path.suffix == ".json":
         return parse_object(read_file(path, what), f"{what} {path}")
     if path.suffix == ".toml":
@@ -127,7 +128,7 @@ def _parsed(raw: bytes, name: str, kind: str, parse: Callable[[str], Any]) -> An
     except UnicodeDecodeError:
         raise FormatError(f"{name} is not UTF-8") from None
     except RecursionError:
-        raise FormatError(f"{name} nests deeper than this program can read it") from None
+        raise FormatError(f"{name} is nested too deep for this program") from None
     except ValueError as error:
         reason = "".join(letter if letter.isprintable() else " " for letter in str(error)[:_LONGEST_REASON])
         raise FormatError(f"{name} is not {kind}: {reason}") from None
@@ -142,12 +143,12 @@ def _loads(text: str) -> Any:
         try:
             json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("a lone surrogate, which no text holds") from None
+            raise ValueError("a lone surrogate, which is not valid text") from None
     return data
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Of two values of a key, one program would take the first, another one the last.
+    # If a key occurs twice, one program would take the first value, another program the last.
     if len(data := dict(pairs)) != len(pairs):
         raise ValueError("an object with a key twice")
     return data

@@ -1,9 +1,10 @@
-"""Unicode 13.0, whatever version Python itself has: the normal form NFC, and which characters are invisible.
+"""Unicode 13.0 in every version of Python: the normal form NFC, and the invisible characters.
 
-Every version of Unicode adds characters, and a Python normalises those that it knows. So a mark of a later version
-would make one item into two: one of clients with an older Python, one of newer ones. Here, as in the tables of 13.0, a
-character that 13.0 does not assign stays as it is, and separates the text before it from the text behind it. Unicode
-promises that every later version normalises the text between such characters as 13.0 did.
+Every version of Unicode adds characters, and each Python normalises the characters of its own Unicode version. So a
+mark of a later version would split one item into two: one from clients with an older Python, one from clients with a
+newer one. Here, as in the tables of 13.0, a character that 13.0 does not assign stays as it is, and separates the text
+before it from the text after it. Unicode promises that every later version normalises the text between such characters
+as 13.0 did.
 
 Reference: Unicode Standard Annex 15, sections 3 (versioning) and 6.1 (substrings); Normalization Stability Policy.
 """
@@ -22,7 +23,7 @@ VERSION: Version = "13.0"
 UNASSIGNED = "unassigned-13.0.txt"
 """Code points that Unicode 13.0 does not assign: FIRST..LAST in hexadecimal, ascending, one range a line."""
 INVISIBLE = "invisible-13.0.txt"
-"""Code points with a property, below a line that says what they are: PROPERTY CODE FIRST..LAST, one property a line."""
+"""Code points with a property, after a line of explanation: PROPERTY CODE FIRST..LAST ..., one property a line."""
 
 
 def nfc(text: str) -> str:

@@ -12,16 +12,16 @@ from hushcount.errors import UsageError
 
 
 def write_new(path: Path, data: str | bytes, mode: int) -> None:
-    """Write a new file of this mode, text as UTF-8; OSError leaves none behind, FileExistsError the old one."""
+    """Write a new file of this mode, text as UTF-8; OSError leaves no file, FileExistsError leaves the old file."""
     with _complete(path, data, mode) as temporary:
-        # A link, unlike a rename, fails where the name is taken.
+        # A link, unlike a rename, fails if the name exists.
         os.link(temporary, path)
 
 
 def write_once(
     path: Path, what: str, data: str | bytes, mode: int = 0o644, if_there: str = "exists: give another name"
 ) -> None:
-    """Write a new file that a person asked for; UsageError if it is there, or cannot be written; `what` it is."""
+    """Write a new file that a person asked for; UsageError if it exists or cannot be written; errors call it `what`."""
     try:
         write_new(path, data, mode)
     except FileExistsError:
@@ -31,7 +31,7 @@ def write_once(
 
 
 def write_over(path: Path, data: str | bytes, mode: int) -> None:
-    """Write a file of this mode, or replace it in one step; OSError leaves the old one as it was."""
+    """Write a file of this mode, or replace it in one step; OSError leaves the old file as it was."""
     with _complete(path, data, mode) as temporary:
         os.replace(temporary, path)
 
@@ -47,7 +47,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def _complete(path: Path, data: str | bytes, mode: int) -> Iterator[Path]:
-    """Write a complete file under a temporary name, which is gone after the block."""
+    """Write a complete file under a temporary name, which is removed after the block."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -62,6 +62,6 @@ def test_what_json_cannot_carry_exactly_is_refused(subtests: pytest.Subtests) ->
     ]:
         with (
             subtests.test(value=value),
-            pytest.raises(ValueError, match=r"must be|surrogate|no text|JSON has not"),
+            pytest.raises(ValueError, match=r"must be|surrogate"),
         ):
             canonical_json([value])
