@@ -1,8 +1,8 @@
-"""Decode item by item: whether each report supports a wanted item, several reports to one machine instruction.
+"""Decode item by item: test whether each report supports an item, several reports in one machine instruction.
 
-The loops over reports have neither branch nor division, so that the compiler vectorises them; a tile of reports stays
-in the nearest cache while it meets every item. `_count61` is for the field of 2**61 - 1: fingerprints of items
-that no list holds.
+The loops over reports have neither branch nor division, so that the compiler vectorises them. A tile of reports stays
+in the nearest cache while every item is tested. `_count61` is for the field of 2**61 - 1, the fingerprints of items in
+an open domain.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from hushcount.maths import field61
 from hushcount.threads import at_once, spans
 
 _TILE = 1024
-"""Reports that are compared with an item at once: they stay in the nearest cache."""
+"""The number of reports that are compared with an item in one step; they stay in the nearest cache."""
 
 
 def candidates(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Do what `decoding.decode` says in time proportional to progressions times items, which threads share."""
+    """Decode as `decoding.decode` says, in time proportional to progressions times items; threads share the items."""
     wanted = items.astype(np.uint64)
     at_once(lambda rows: _count(counts[rows], progressions, wanted[rows]), spans(len(items), threads), threads)
 
@@ -63,7 +63,7 @@ def _windows(
     sizes: npt.NDArray[Any],
     items: npt.NDArray[Any],
 ) -> None:
-    """Count whether `a x`, as a word, lies in the arcs of the window; two items a pass share the loads."""
+    """Count the reports with `a x`, as a word, in the arcs of their window; two items in one pass share the loads."""
     for start in range(0, slopes.shape[0], _TILE):
         slope = slopes[start : start + _TILE]
         begin = begins[start : start + _TILE]

@@ -1,4 +1,4 @@
-"""Ask a pool's tally: the cell of every item under every function, hashed and added up in one pass."""
+"""Read a pool's tally: hash every item with every function, and add up its cells, in one pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hushcount.threads import at_once, spans
 
 _TILE = 1024
 _WORTH_A_THREAD = 1 << 21
-"""Hashes."""
+"""The number of hashes for which one more thread pays."""
 
 
 def sum_of_cells(matrix: Counts, table: UInt64Array, cells: int, items: UInt64Array, threads: int = 1) -> Counts:
@@ -47,7 +47,7 @@ def _add_cells(
     cells: np.uint64,
     items: UInt64Array,
 ) -> None:
-    """Take a tile of items through all rows; hashing has its own loop, which the compiler vectorises."""
+    """Handle one tile of items in all rows; hashing has its own loop, which the compiler vectorises."""
     hashes = np.empty(_TILE, dtype=np.uint64)
     mask = cells - np.uint64(1)
     whole = cells & mask == 0

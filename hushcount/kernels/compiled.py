@@ -1,4 +1,4 @@
-"""How the inner loops are compiled: once for a machine, and without holding the interpreter's lock."""
+"""Compile the inner loops: once for each machine, and to run without the interpreter's lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decode by slope: in the coordinate `y = a x` all reports of one slope are counted at once, however many they are."""
+"""Decode by slope: in the coordinate `y = a x` all reports with one slope, however many, are counted in one pass."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hushcount.threads import at_once
 
 
 def group(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Do what `decoding.decode` says in time proportional to distinct slopes, which threads share, times (P + c).
+    """Decode as `decoding.decode` says, in time proportional to distinct slopes times (P + c); threads share slopes.
 
-    A progression is two steps of a difference array, four if it passes the end of the circle. One running sum of
-    stride t for each slope, and one gather along `x -> a x mod P`. For P below 2**31, and fewer than 2**32
-    progressions; the more at once, the better.
+    A progression is two steps of a difference array, four if it passes the end of the circle. Each slope takes one
+    running sum of stride t and one gather along `x -> a x mod P`. P must be below 2**31, and there must be fewer than
+    2**32 progressions. The more progressions a call has, the less each costs.
     """
     if not len(progressions.slopes):
         return
     sizes = np.bincount(progressions.slopes.astype(np.intp))
-    # A residue is in at most as many progressions as its slope has, so the smallest integers for that are exact,
-    # although the steps down wrap around; a small table stays in the nearest cache.
+    # A residue is in at most as many progressions as its slope has. So the smallest integer type for that number is
+    # exact, although the steps down wrap around. A small table stays in the nearest cache.
     kind = np.min_scalar_type(int(sizes.max()))
     places = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     begins, lengths = _by_slope(progressions.slopes, places, progressions.begins, progressions.lengths)
@@ -37,7 +37,7 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array, thread
         _group(mine, steps, *span, places, begins, lengths, stride, prime, wanted)
         return mine
 
-    # Threads share the progressions, not the slopes, evenly.
+    # Each thread gets about the same number of progressions, not of slopes.
     ends = np.searchsorted(places, np.linspace(0, places[-1], threads + 1)[1:-1])
     bounds = [0, *ends.tolist(), len(sizes)]
     for mine in at_once(count, list(pairwise(bounds)), threads):
@@ -48,7 +48,7 @@ def group(counts: Counts, progressions: Progressions, items: UInt64Array, thread
 def _by_slope(
     slopes: UInt64Array, places: npt.NDArray[np.int64], begins: UInt64Array, lengths: UInt64Array
 ) -> tuple[UInt64Array, UInt64Array]:
-    """Return the begins and lengths in the order of their slopes, by counting."""
+    """Return the begins and lengths in the order of their slopes, by a counting sort."""
     sorted_begins, sorted_lengths = np.empty_like(begins), np.empty_like(lengths)
     nexts = places.copy()
     for index in range(slopes.shape[0]):
@@ -95,7 +95,7 @@ def _group(
 
 @compiled(error_model="numpy")
 def _mark(steps: npt.NDArray[Any], begin: int, length: int, stride: int, prime: int) -> None:
-    """Mark where a progression begins and ends; the part beyond the end of the circle begins anew near 0."""
+    """Mark where a progression begins and ends; the part beyond the end of the circle continues near 0."""
     before = min(length, (prime - 1 - begin) // stride + 1)
     end = begin + before * stride
     steps[begin] += 1

@@ -18,7 +18,7 @@ _NO_LEAD = np.iinfo(np.int64).max
 def sum_binomials(
     sums: UInt64Array, elements: npt.NDArray[Any], table: npt.NDArray[np.uint32], row_limbs: tuple[int, ...]
 ) -> None:
-    """Add the limbs of every element's binomial to its subset's; `ranks.rank_integer` is the twin of all.
+    """Add the limbs of each element's binomial to the sum of its subset; `ranks.rank_integer` is the plain twin.
 
     Args:
         sums: uint64[n, limbs], changed in place, without carries.
@@ -57,9 +57,9 @@ def _unrank(
     table: npt.NDArray[np.uint32],
     row_limbs: npt.NDArray[np.int64],
 ) -> None:
-    # Element by element for all reports, the greatest first: one row of the table is small enough to stay in cache.
-    # Two rounds of counting find a place: all comparisons of a round are independent, so the processor makes many at
-    # once and predicts no branch.
+    # The outer loop goes over elements, the greatest first, so that one row of the table stays in the cache for all
+    # reports. Two rounds of counting find a place: the comparisons of a round are independent, so the processor runs
+    # many in parallel and predicts no branch.
     count, width, _ = table.shape
     step = int(math.sqrt(width)) + 1
     leads = np.full(-(-width // step) * step, _NO_LEAD, dtype=np.int64)
@@ -74,7 +74,7 @@ def _unrank(
             begin = _last_within(coarse, lead) * step
             place = begin + _last_within(leads[begin : begin + step], lead)
             # Only a tie of the leading bits needs a bisection: bisecting everything takes twice as long for GCMS.
-            # All small binomials of a row of several limbs lead with 0, so a walk down may take a thousand steps.
+            # All small binomials of a row with several limbs have lead 0, so a linear search could take 1,000 steps.
             if leads[place] == lead:
                 place = _last_exact(row, limbs, rank, place)
             _subtract(rank, row[place], limbs)
@@ -91,7 +91,7 @@ def _lead(integer: npt.NDArray[np.uint32], limbs: int) -> int:
 
 @compiled()
 def _last_within(leads: npt.NDArray[np.int64], lead: int) -> int:
-    """Return the last place with a lead of at most `lead`, as the first place has; leads ascend."""
+    """Return the last place with a lead of at most `lead`; leads ascend, and the first is at most `lead`."""
     within = 0
     for place in range(leads.shape[0]):
         within += leads[place] <= lead
@@ -100,7 +100,7 @@ def _last_within(leads: npt.NDArray[np.int64], lead: int) -> int:
 
 @compiled()
 def _last_exact(row: npt.NDArray[np.uint32], limbs: int, rank: npt.NDArray[np.uint32], place: int) -> int:
-    """Return the last place up to this one with an entry of at most `rank`, as the first has; entries ascend."""
+    """Return the last place up to `place` with an entry of at most `rank`; entries ascend, and the first one is."""
     first = 0
     while first < place:
         middle = (first + place + 1) // 2

@@ -1,7 +1,7 @@
-"""Residues modulo a prime without division: turns of a circle of words, exact quotients, and 2**61 - 1.
+"""Residues modulo a prime without division: by turns of a circle, by exact quotients, and modulo 2**61 - 1.
 
-Turns: the circle has 2**64 words, and the arc of residue r holds the words V with `r <= V P / 2**64 < r + 1`, more than
-2**33 of them for `P < 2**31`. With `A = ceil(a 2**64 / P)`, the turn of a, the word `A x` lies in the arc of
+Turns: all 2**64 words form a circle. The arc of residue r is the words V with `r <= V P / 2**64 < r + 1`, more than
+2**33 words for `P < 2**31`. Let `A = ceil(a 2**64 / P)` be the turn of a. The word `A x` lies in the arc of
 `a x mod P`, less than x words from its beginning. So the overflow of a machine word reduces modulo the prime, and one
 multiplication, or one addition for the next x, replaces a product and a division.
 """
@@ -22,7 +22,7 @@ _LOW30 = np.uint64((1 << 30) - 1)
 _30, _31, _61 = np.uint64(30), np.uint64(31), np.uint64(61)
 LOW31 = np.uint64((1 << 31) - 1)
 HALF = np.uint64(31)
-"""A value below 2**61 is given as `value >> HALF` and `value & LOW31`."""
+"""A value below 2**61 is passed as `value >> HALF` and `value & LOW31`."""
 _HALF_WORD = np.uint64(32)
 
 
@@ -61,9 +61,9 @@ def residue_at(turn: np.uint64, prime: np.uint64) -> np.uint64:
 
 
 def exact_division(divisor: int) -> tuple[int, int]:
-    """Return (u, k) such that `x u mod 2**64`, rotated k bits to the right, is `x / divisor` where that is whole.
+    """Return (u, k) such that `x u mod 2**64`, rotated k bits to the right, is `x / divisor` if that is whole.
 
-    Otherwise the result is above every quotient, so that one comparison tests both divisibility and the quotient.
+    If it is not whole, the result is above every quotient, so one comparison tests both divisibility and the quotient.
     Reference: Granlund and Montgomery 1994, section 9.
     """
     twos = (divisor & -divisor).bit_length() - 1
@@ -72,7 +72,7 @@ def exact_division(divisor: int) -> tuple[int, int]:
 
 @compiled()
 def quotient(value: np.uint64, inverse: np.uint64, twos: np.uint64) -> np.uint64:
-    """Divide a value by the divisor of `exact_division`'s two numbers."""
+    """Divide a value by the divisor that `exact_division` turned into (inverse, twos)."""
     scaled = value * inverse
     return (scaled >> twos) | (scaled << ((np.uint64(64) - twos) & np.uint64(63)))
 
@@ -81,9 +81,9 @@ def quotient(value: np.uint64, inverse: np.uint64, twos: np.uint64) -> np.uint64
 def residue61(
     high: np.uint64, low: np.uint64, offset: np.uint64, item_high: np.uint64, item_low: np.uint64
 ) -> np.uint64:
-    """Return `a x + offset mod 2**61 - 1`, for a and x below it and offset at most it.
+    """Return `a x + offset mod 2**61 - 1`, for a and x below this prime and an offset of at most the prime.
 
-    The cut of products into 30 and 31 bits, as in `field61.multiply`, is vectorised; 128-bit integers are not.
+    The compiler vectorises products of 30 and 31 bits, as in `field61.multiply`, but not 128-bit integers.
     """
     middle = high * item_low + low * item_high
     total = np.uint64(2) * high * item_high + (middle >> _30) + ((middle & _LOW30) << _31) + low * item_low

@@ -1,4 +1,4 @@
-"""Floyd's method in a compiled loop: one bitmap of cells a client, read out in order."""
+"""Floyd's method in a compiled loop: each client has a bitmap of cells, which is read in ascending order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushcount.kernels.compiled import compiled
 def floyd(
     drawn: npt.NDArray[np.uint32], own: UInt64Array, dropped: UInt64Array, width: int, out: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Turn words into subsets `out`, and return bool[n]: which to draw anew; `subsets.floyd_numpy` is its twin."""
+    """Write the subsets of drawn words to `out`; return bool[n]: which to draw anew. Twin of `subsets.floyd_numpy`."""
     again = np.zeros(len(drawn), dtype=np.bool_)
     bounds = np.arange(width - drawn.shape[1], width, dtype=np.uint64)
     unfair = (1 << 32) % bounds
@@ -70,7 +70,7 @@ def _floyd(
 
 @compiled(inline="always")
 def _ones(word: Any) -> Any:
-    """Return how many bits are set; of the bits below the lowest set one that is its place."""
+    """Return the number of set bits; of the mask below a word's lowest set bit, this is the place of that bit."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)

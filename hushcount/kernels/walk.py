@@ -1,4 +1,4 @@
-"""Decode by walking the items that each report supports: the inner loop has one addition and no division."""
+"""Decode by visiting the items that each report supports: the inner loop has one addition and no division."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hushcount.threads import at_once, spans
 
 
 def walk(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int = 1) -> None:
-    """Do what `decoding.decode` says in time proportional to the residues of the progressions, which threads share.
+    """Decode as `decoding.decode` says, in time proportional to residues in progressions; threads share progressions.
 
-    The items of a progression are one themselves: `x = a^-1 (begin + j t) mod P`. For P below 2**31, and fewer than
-    2**32 progressions.
+    The items of a progression form a progression too: `x = a^-1 (begin + j t) mod P`. P must be below 2**31, and there
+    must be fewer than 2**32 progressions.
     """
     slopes, begins, lengths = progressions.slopes, progressions.begins, progressions.lengths
     if not len(slopes):
@@ -44,7 +44,7 @@ def _walk(
     stride: np.uint64,
     prime: np.uint64,
 ) -> None:
-    """`turned` keeps the turn of each slope's inverse, since slopes repeat: no turn is 0."""
+    """`turned` caches the turn of each slope's inverse, because slopes repeat; no turn is 0, so 0 means not cached."""
     middle = middle_of(prime)
     for index in range(slopes.shape[0]):
         slope = slopes[index]

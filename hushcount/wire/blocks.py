@@ -1,10 +1,10 @@
-"""The file between jobs: fixed-length records in blocks with a checksum each (docs/adr/0002).
+"""The file format between jobs: fixed-length records in blocks, each with a checksum (docs/adr/0002).
 
     header  magic "HUSHBLK1", kind, record length, records a block, record count, campaign fingerprint and id, CRC-32
     block   CRC-32 of the payload, then the records; every block but the last is full
 
-Positions follow from the header, so that many workers can read blocks in any order, and a damaged or missing block
-costs its own records and is counted.
+Positions follow from the header, so many workers can read blocks in any order. A damaged or missing block loses only
+its own records, and is counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ID_BYTES = 68
 
 
 class Kind(IntEnum):
-    """The kind of records in a file: no hop takes another's file or the other stream's."""
+    """The kind of records in a file, so that no hop reads a file of another hop or of the other stream."""
 
     REPORT_ENVELOPES = 1
     DISCOVERY_ENVELOPES = 2
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """One file's kind, length and number of records, and its campaign: the fingerprint decides, people read the id."""
+    """A file's kind, length and number of records, and its campaign: programs check the fingerprint, people the id."""
 
     kind: Kind
     record_bytes: int
@@ -50,7 +50,7 @@ class Header:
 
     @property
     def full_block(self) -> int:
-        """Number of records in a full block: 4096, or fewer long ones."""
+        """Number of records in a full block: 4096, or fewer if records are long."""
         return max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // self.record_bytes))
 
     @property
@@ -85,7 +85,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def read_header(stream: IO[bytes], name: str) -> Header:
-    """Read the header at the start of a stream, or raise FormatError, which names the file."""
+    """Read the header at the start of a stream; FormatError names the file."""
     raw = stream.read(HEADER_BYTES)
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(f"{name} is not a Hushcount block file of version 1")

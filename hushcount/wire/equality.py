@@ -45,7 +45,7 @@ def first_of_equal(records: np.ndarray[Any, Any]) -> npt.NDArray[np.intp]:
 
 
 def in_others(records: npt.NDArray[np.bytes_], others: npt.NDArray[np.bytes_]) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which records of S[n] are among others of their length, S[m]."""
+    """Return bool[n]: which records of S[n] are also in `others`, S[m], of the same length."""
     again = np.flatnonzero(recurring(np.concatenate([first_words(records), first_words(others)])))
     mine, theirs = again[again < len(records)], again[again >= len(records)] - len(records)
     result = np.zeros(len(records), dtype=np.bool_)

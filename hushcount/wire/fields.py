@@ -15,7 +15,7 @@ from hushcount.randomness import WORD_VALUES
 from hushcount.wire import ranks
 
 MOST_BYTES = 1 << 16
-"""Longest report, before sealing: a client pays for it in time, memory and bytes sent."""
+"""Longest report, before sealing; long reports cost a client time, memory and traffic."""
 # Limbs of one chunk, which fits the processor's cache.
 _CHUNK_LIMBS = 1 << 17
 _TABLE_OCTETS = 64 << 20
@@ -76,10 +76,10 @@ class SubsetOf:
     def form(self) -> Literal["rank", "list", "bitmap"]:
         """The form of the list on the wire, a part of the wire format.
 
-        The rank among all lists, which is the shortest form, if its table of binomials fits 64 MiB; else the shorter of
-        an ascending list, each value in the bits of bound - 1, and a bitmap.
-        101 of 10,000 take 1,414 bits as a list, against 810 of the rank and 10,000 of the bitmap; 6,993 of 26,000 take
-        26,000 as a bitmap against 21,832 of the rank.
+        It is the rank among all lists, which is the shortest form, if its table of binomials fits into 64 MiB. If not,
+        it is the shorter of a bitmap and an ascending list with as many bits a value as bound - 1 has. 101 of 10,000
+        take 1,414 bits as a list, 810 as a rank and 10,000 as a bitmap; 6,993 of 26,000 take 26,000 bits as a bitmap
+        and 21,832 as a rank.
         """
         if ranks.table_octets(self.bound, self.count, _TABLE_OCTETS) <= _TABLE_OCTETS:
             return "rank"
@@ -87,7 +87,7 @@ class SubsetOf:
 
     @property
     def codes(self) -> int:
-        """The integer of a list is below this number."""
+        """The bound of a list's integer: the integer is below it."""
         form = self.form
         return self.values if form == "rank" else 1 << (self.count * self._value_bits if form == "list" else self.bound)
 
@@ -105,7 +105,7 @@ class SubsetOf:
         return ranks.from_octets(np.packbits(bits, axis=1, bitorder="little"), ranks.limbs_below(self.codes))
 
     def fill(self, integers: Limbs, subsets: npt.NDArray[Any]) -> BoolArray:
-        """Fill uint[n, count] lists from integers below `codes`; return bool[n], which are well formed."""
+        """Fill uint[n, count] lists from integers below `codes`; return bool[n]: which lists are well formed."""
         form = self.form
         if form == "rank":
             subsets[:] = ranks.unrank(self.bound, self.count, integers)
@@ -141,7 +141,7 @@ class Bits:
 
     @property
     def values(self) -> int:
-        """How many values all bits together have, `2**count`."""
+        """How many values all bits together can have, `2**count`."""
         return 1 << self.count
 
     @property
@@ -175,12 +175,12 @@ def report_values(fields: Sequence[Field]) -> int:
 
 
 def report_bits(fields: Sequence[Field]) -> float:
-    """Return the binary logarithm of the number of distinct reports: no encoding of one length is shorter."""
+    """Return the binary logarithm of the number of distinct reports; no fixed-length encoding is shorter."""
     return math.log2(report_values(fields))
 
 
 def report_codes(fields: Sequence[Field]) -> int:
-    """Return the number that a report's integer is below: that of reports, or more for a list or a bitmap."""
+    """Return the bound of a report's integer: the number of distinct reports, or more for a list or a bitmap."""
     return _layout(fields).codes
 
 
@@ -192,9 +192,9 @@ def report_bytes(fields: Sequence[Field]) -> int:
 def pack(fields: Sequence[Field], reports: Reports) -> Octets:
     """Return uint8[n, report_bytes]: for each of n well-formed reports its integer, little-endian.
 
-    Number fields are the integer's digits, the first field the least significant; a digit is the value less the least
-    value. The integer of a subset or of bits, at most one field, is the part above all digits. Every report has one
-    integer, and every integer below the number of reports is that of one, unless a subset goes as a list or a bitmap.
+    Number fields are the integer's digits, the first field the least significant; a digit is the value minus the least
+    value. A subset or bits, at most one such field, is the part above all digits. Every report has one integer, and
+    every integer below `report_codes` belongs to one report, unless a subset is sent as a list or a bitmap.
 
     Raises:
         ValueError: more than one of the fields is a subset or bits.
@@ -207,12 +207,12 @@ def pack(fields: Sequence[Field], reports: Reports) -> Octets:
 
 
 def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]:
-    """Return the reports of uint8[n, report_bytes] and bool[n], which of them are well formed: the inverse of `pack`.
+    """Return the reports of uint8[n, report_bytes], and bool[n]: which are well formed. The inverse of `pack`.
 
-    The content of the others is unspecified, within the bounds of the fields.
+    The content of malformed reports is unspecified, within the bounds of the fields.
 
     Raises:
-        ValueError: as `pack`, or the second axis is not the length that these fields have.
+        ValueError: as `pack`, or the second axis is not `report_bytes` long.
     """
     layout = _layout(fields)
     if octets.ndim != 2 or octets.shape[1] != layout.octets:
@@ -227,7 +227,7 @@ def unpack(fields: Sequence[Field], octets: Octets) -> tuple[Reports, BoolArray]
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the fields are in the integer, which is below `codes`: numbers from the least significant, then `big`."""
+    """The order of fields in the integer, which is below `codes`: numbers from the least significant, then `big`."""
 
     numbers: tuple[Number, ...]
     big: SubsetOf | Bits | None
@@ -273,7 +273,7 @@ def _pack(layout: _Layout, reports: Reports) -> Octets:
 
 
 def _unpack(layout: _Layout, octets: Octets, reports: Reports) -> BoolArray:
-    """Fill the reports, zeros so far, and return which are well formed; 0 replaces the integers of the others."""
+    """Fill the reports, zeros so far, and return which are well formed; too large integers are replaced by 0."""
     integers = ranks.from_octets(octets, layout.limbs)
     valid = ranks.are_below(integers, layout.codes)
     integers[:, ~valid] = 0

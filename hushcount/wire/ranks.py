@@ -78,7 +78,7 @@ def multiply_add(integers: Limbs, factor: int, addends: UInt64Array) -> None:
 def divide(integers: Limbs, divisor: int) -> UInt64Array:
     """Replace each x by `x // divisor` in place and return uint64[n], the remainders; the divisor is 1..2**62.
 
-    Long division; every step brings down as many bits as keep remainder and digit within 64.
+    Long division: each step brings down as many bits as fit into 64 bits beside the remainder.
     """
     step = max(bits for bits in (32, 16, 8, 4, 2) if divisor <= 1 << (64 - bits))
     remainder = np.zeros(integers.shape[1], dtype=np.uint64)
@@ -112,14 +112,14 @@ def subset_values(bound: int, count: int) -> int:
 
 @lru_cache(maxsize=64)
 def table_octets(bound: int, count: int, limit: int) -> int:
-    """Return the size in bytes of the table of `binomials`, or any number above `limit` if the size exceeds it."""
+    """Return the size in bytes of the table of `binomials`, or some number above `limit` if the size exceeds it."""
     binomials = 4 * count * (bound - count + 1)
     return binomials if binomials > limit else binomials * limbs_below(subset_values(bound, count))
 
 
 @lru_cache(maxsize=64)
 def row_limbs(bound: int, count: int) -> tuple[int, ...]:
-    """Return for i = 0..count-1 the most limbs of a rank of the lowest i + 1 elements."""
+    """Return for i = 0..count-1 how many limbs hold any rank of the lowest i + 1 elements."""
     spare, values, limbs = bound - count, 1, []
     for chosen in range(1, count + 1):
         values = values * (spare + chosen) // chosen
@@ -132,7 +132,7 @@ def binomials(bound: int, count: int) -> npt.NDArray[np.uint32]:
     """Return uint32[count, bound-count+1, limbs]: `C(i+w, i+1)` at [i, w], the least significant limb first.
 
     Element i of an ascending list is i + w for some w in 0..bound-count. `C(i+1+w, i+2)` is the sum of `C(i+v, i+1)`
-    over v = 0..w: each row is the running sum of the one before.
+    over v = 0..w: each row is the running sum of the row before.
     """
     sizes = row_limbs(bound, count)
     row = np.zeros((sizes[-1], bound - count + 1), dtype=np.uint64)
@@ -173,7 +173,7 @@ def rank(bound: int, elements: npt.NDArray[Any]) -> Limbs:
 def unrank(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
     """Return uint32[n, count]: the subsets of these ranks, each row strictly ascending; the inverse of `rank`.
 
-    Compiled if numba is installed, as on every server, else one Python integer at a time.
+    The loop is compiled if numba is installed, as on every server; if not, it handles one Python integer after another.
     """
     if find_spec("numba") is None:
         return unrank_integers(bound, count, ranks)
@@ -183,7 +183,7 @@ def unrank(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
 
 
 def unrank_integers(bound: int, count: int, ranks: Limbs) -> npt.NDArray[np.uint32]:
-    """The plain twin of `kernels.ranks.unrank`, its oracle in the tests."""
+    """The plain twin of `kernels.ranks.unrank`; the tests compare both."""
     octets = to_octets(ranks, 4 * len(ranks))
     rows = [unrank_integer(bound, count, int.from_bytes(row.tobytes(), "little")) for row in octets]
     return np.array(rows, dtype=np.uint32).reshape(-1, count)
@@ -193,7 +193,7 @@ def rank_integer(elements: Sequence[int]) -> int:
     """Return the rank of one strictly ascending list, without a table."""
     total, before, paths = 0, -1, 1
     for index, element in enumerate(elements):
-        # `paths` is C(element, index), from the last one if the step is short, else anew.
+        # `paths` is C(element, index): computed from the value before if the step is short, else anew.
         step = element - before
         if step > index:
             paths = comb(element, index)

@@ -1,4 +1,4 @@
-"""Sealed boxes. Whoever opens one needs a private key, which lives in `keys`.
+"""Sealed boxes. To open a box takes a private key, which is in the package `keys`.
 
 For arrays, libsodium's own functions read and write rows in place and free the GIL (docs/adr/0012).
 """
@@ -25,18 +25,18 @@ from hushcount.randomness import drawn_secrets
 from hushcount.threads import at_once, spans
 
 SealRows = Callable[[Octets, bytes, Octets], Octets]
-"""Seals rows as `seal_rows` does, byte for byte; another one may be faster."""
+"""A function that seals rows as `seal_rows` does, byte for byte; another implementation may be faster."""
 
 
 def seal_rows(plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
-    """Return uint8[n, L + 48]: every row of uint8[n, L] in a sealed box, whose ephemeral secret is its row of secrets.
+    """Return uint8[n, L + 48]: every row of uint8[n, L] in a sealed box, with its row of `secrets` as ephemeral secret.
 
     Args:
         public_key: the recipient's.
         secrets: uint8[n, 32], fresh, and for this call alone; the caller wipes them.
 
     Raises:
-        ValueError: the public key has another length than 32, or small order; or a row has no secret.
+        ValueError: the public key does not have 32 bytes, or has small order; or `secrets` has another shape.
 
     Reference: crypto_box_seal of libsodium, which draws the secrets itself.
     """
@@ -67,14 +67,14 @@ def _pointer(rows: Octets) -> Any:
 
 __all__ = ["SEAL_BYTES", "Octets", "SealRows", "Sealer", "seal_rows"]
 SEAL_BYTES: int = crypto_box_SEALBYTES
-"""How much longer a sealed box is than what it holds: 48."""
+"""How many bytes a sealed box is longer than its content: 48."""
 
 
 @dataclass(frozen=True)
 class Sealer:
     """Seals to one recipient: X25519, XSalsa20-Poly1305, a fresh ephemeral key each time (libsodium sealed box).
 
-    Not promised: who sealed it (anyone can), nor that the recipient sees it once (a copy opens as well).
+    Not promised: who sealed a box (anyone can), or that the recipient sees it only once (a copy opens as well).
 
     Args:
         public_key: the recipient's, 32 bytes.
@@ -98,10 +98,11 @@ class Sealer:
         return self._seal(plain, drawn_secrets(len(plain), crypto_box_SECRETKEYBYTES), threads)
 
     def seal_alike(self, plain: bytes, key: bytes) -> bytes:
-        """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other.
+        """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other box.
 
-        For boxes that must not tell who made them. Equal boxes show that equal bytes were sealed, and whoever has the
-        key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so other bytes have another.
+        It is for boxes that must not reveal who made them. Equal boxes show that equal bytes were sealed, and whoever
+        has the key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so other bytes have
+        another ephemeral key.
         """
         return self.seal_many_alike(np.frombuffer(plain, dtype=np.uint8)[np.newaxis], [key]).tobytes()
 
@@ -111,7 +112,7 @@ class Sealer:
             hashlib.blake2b(self.public_key + row.tobytes(), digest_size=32, key=key, person=b"seal alike").digest()
             for row, key in zip(plain, keys, strict=True)
         )
-        # As crypto_box_seed_keypair does. Only the array is wiped: seeds and digests stay, as the key does.
+        # As crypto_box_seed_keypair does. Only the array is wiped: seeds and digests stay in memory, as the key does.
         secrets = b"".join(hashlib.sha512(seed).digest()[:crypto_box_SECRETKEYBYTES] for seed in seeds)
         rows = np.frombuffer(bytearray(secrets), dtype=np.uint8).reshape(-1, crypto_box_SECRETKEYBYTES)
         return self._seal(plain, rows, threads)

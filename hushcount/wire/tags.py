@@ -1,4 +1,4 @@
-"""Tags, 16 bytes that stand for a ciphertext where only equality matters, and places, where equal tags meet."""
+"""Tags: 16 bytes that stand for a ciphertext if only equality matters. Places: equal tags go to one place."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hushcount.wire.sealing import Octets
 MOST_PLACES = 1 << 10
 """With more, a block would have too few records for each place."""
 _BLOCK_BYTES = 1 << 18
-"""Flink groups in buffers, and each must hold a whole record."""
+"""Flink groups records in buffers, and a buffer must hold a whole record, here a block."""
 TAG_BYTES = 16
 _PIECE = 4
 _HASHES = TAG_BYTES // _PIECE
-# Rows at a time, which fit the cache.
+# The rows of one step, which fit into the cache.
 _CHUNK = 1 << 12
 
 Tags = npt.NDArray[np.uint32]
@@ -56,9 +56,9 @@ def as_records(tagged: Tags) -> npt.NDArray[np.bytes_]:
 
 
 def split(records: np.ndarray[Any, Any], tagged: Tags, places: int) -> Iterator[tuple[int, bytes]]:
-    """Yield places with blocks of their records, small enough for every engine.
+    """Yield places with blocks of their records; blocks are small enough for every engine.
 
-    `tagged`, uint32[n, 4], are the tags: equal tags, one place. There are 1..MOST_PLACES places.
+    `tagged`, uint32[n, 4], are the tags; records with equal tags go to one place. There are 1..MOST_PLACES places.
     """
     if places == 1:
         yield from ((0, piece) for piece in _blocks(records))
