@@ -1,1 +1,1 @@
-"""Frequency oracles: encoders, responders, the mechanism they make, tallies and estimates."""
+"""Frequency oracles: encoders, responders, the mechanisms that combine them, tallies and estimates."""

@@ -1,4 +1,4 @@
-"""The catalogue of frequency oracles: a line for each name, on the grid of docs/mathematics.md section 3."""
+"""The catalogue of frequency oracles: one entry for each name, on the grid of docs/mathematics.md section 3."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from hushcount.oracles.responders.unary import Unary
 
 MAX_DOMAIN = (1 << 31) - 1
 ANY_SEED = "0" * 64
-"""For plans: the law of a pool does not depend on which functions it has."""
+"""A seed for plans: the law of a pool is the same for all functions."""
 
 
 @dataclass(frozen=True)
 class FrequencyOracle:
-    """How a named frequency oracle is built and planned.
+    """How to build and plan a named frequency oracle.
 
     Attributes:
         title: its name in full.
-        source: where it is described.
-        build: from epsilon, domain and parameters to the mechanism.
+        source: the publication that describes it.
+        build: makes the mechanism from epsilon, domain and parameters.
         parameters: every parameter that a campaign file must have, with its default, or the rule that plans it.
         optional: further parameters, which may be left out.
-        objective: from the parameters to what the rules minimise, if that is not for the user to choose.
-        open_domain: whether it can serve items that no list holds.
+        objective: makes from the parameters the objective that the rules minimise; None if the user chooses it.
+        open_domain: whether it works without a dictionary.
         seeded: whether it needs a seed for a pool's functions.
         blocks: whether it puts items in blocks.
         bit_for_each_item: whether a report grows with the dictionary.
@@ -131,7 +131,7 @@ def build(name: str, epsilon: float, domain: int | None, parameters: Parameters)
         parameters: by the letters of docs/mathematics.md.
 
     Raises:
-        ValueError: a parameter is missing, unknown or out of range; the sentence says which and the range.
+        ValueError: a parameter is missing, unknown or out of range; the message names the parameter and the range.
     """
     chosen = _checked(name, epsilon, domain, parameters)
     required = (*chosen.parameters, *(("seed",) if chosen.seeded else ()))
@@ -149,7 +149,7 @@ def plan(
     """Complete the settings: defaults, and the integer that minimises the exact variance for the objective.
 
     Args:
-        settings: what the user fixed; the rest is filled in.
+        settings: the parameters that the user fixed; all others are filled in.
         seed: 64 hexadecimal digits for a pool's functions, if the settings have no seed.
 
     Returns:

@@ -1,8 +1,8 @@
-"""Decoding and its cost: operations and estimated seconds of one thread, for plans and for the choice of the way.
+"""Decoding and its cost: operations and estimated seconds of one thread, for plans and for the choice of a method.
 
-Affine reports have three exact ways to the same counts (docs/mathematics.md section 4), so the choice is one of time:
+Three exact methods give the same counts of affine reports (docs/mathematics.md section 4), so only time decides:
 - *walk*: add 1 to every item that a report supports;
-- *group*: count all reports of one slope at once, in the coordinate where their windows are intervals;
+- *group*: count all reports with one slope together, in the coordinate where their windows are intervals;
 - *candidates*: compare every report with every wanted item, many in one machine instruction.
 """
 
@@ -17,16 +17,16 @@ from hushcount.maths import field61
 from hushcount.threads import available_threads
 
 AT_ONCE = 1 << 21
-"""Progressions that are decoded at once: the more, the better for counting by slope, at about 50 bytes each."""
+"""The most progressions in one call, at about 50 bytes each; more progressions make counting by slope cheaper."""
 
 CELL_NS = 3.0
 BIT_NS = 0.9
 HASH_NS = 40.0
 BUTTERFLY_NS = 2.0
-"""Nanoseconds to count a supported cell, to count a bit, to hash an item into a row and look it up, and of one step of
-the fast transform, as `hushcount simulate` measured them on one thread of a 2-core server. Estimates, no promises."""
-# Nanoseconds of one thread of an AMD EPYC (Zen 4, AVX-512), as benchmarks/decode.py measures them; a table is read as
-# "for primes up to". As the prime grows, the counters leave one cache after the other.
+"""Nanoseconds to count a supported cell, to count a bit, to hash an item into a row and look it up, and to do one step
+of the fast transform: estimates that `hushcount simulate` measured on one thread of a 2-core server."""
+# Nanoseconds of one thread of an AMD EPYC (Zen 4, AVX-512), as benchmarks/decode.py measures them. A table has pairs of
+# largest prime and nanoseconds: with a larger prime the counters no longer fit into the nearest cache, then the next.
 _WALK_STEP = ((1 << 17, 0.60), (1 << 20, 1.1), (1 << 23, 2.2), (1 << 31, 8.0))
 _WALK_REPORT, _WALK_SLOPE, _WALK_RESIDUE = 10.0, 60.0, 3.0
 _GROUP_RESIDUE, _GROUP_RESIDUE_STRIDED = 0.33, 0.55
@@ -36,16 +36,16 @@ _CANDIDATE_WINDOW = ((1 << 16, 0.053), (1 << 31, 0.105), (field61.PRIME, 0.50))
 _CANDIDATE_BUCKET = ((1 << 31, 0.21), (field61.PRIME, 0.65))
 _CANDIDATE_REPORT = 30.0
 _WORTH_A_THREAD = 0.01
-"""Seconds."""
+"""The seconds of work for which one more thread pays."""
 
 
 @dataclass(frozen=True)
 class DecodeCost:
-    """What decoding takes.
+    """The cost of decoding.
 
     Attributes:
         way: "walk", "group" or "candidates" of affine reports; "cells" if cells are tallied.
-        operations: how often its inner loops run.
+        operations: how often the inner loops run.
         seconds: of one thread of the reference machine; machines without wide vector units take much longer.
     """
 
@@ -56,21 +56,21 @@ class DecodeCost:
 
 @dataclass(frozen=True)
 class CountCost:
-    """The cost of adding the cells of reports to a tally: cells or bits that are counted, nanoseconds of one thread."""
+    """The cost of adding cells to a tally: the number of cells or bits to count, and nanoseconds of one thread."""
 
     operations: float
     nanoseconds: float
 
 
 def cells_cost(count: CountCost, items: int, transform: float = 0.0, hashes: float = 0.0) -> DecodeCost:
-    """Return the cost to tally cells, to take steps of the fast transform, to hash, and to look up each item."""
+    """Return the cost to tally cells, to do the steps of the fast transform, to hash, and to look up each item."""
     nanoseconds = count.nanoseconds + transform * BUTTERFLY_NS + hashes * HASH_NS + items
     return DecodeCost("cells", count.operations + transform + hashes + items, nanoseconds * 1e-9)
 
 
 @dataclass(frozen=True)
 class DecodeLoad:
-    """How much there is to decode: r progressions of stride t modulo P, their mean length in residues, c items."""
+    """The amount to decode: r progressions of stride t modulo P, their mean length in residues, and c items."""
 
     progressions: int
     prime: int
@@ -80,7 +80,7 @@ class DecodeLoad:
 
     @property
     def slopes(self) -> float:
-        """How many of the `(P-1)/2` slopes r reports are expected to have."""
+        """The expected number of distinct slopes of r reports, among `(P-1)/2` slopes."""
         slopes = max(1.0, (self.prime - 1) / 2)
         return -slopes * math.expm1(-self.progressions / slopes)
 
@@ -113,24 +113,24 @@ def candidates_cost(load: DecodeLoad) -> DecodeCost:
 
 
 def cheapest(load: DecodeLoad) -> DecodeCost:
-    """Return the way that takes the fewest seconds; over 2**61 - 1 there is only one."""
+    """Return the cost of the fastest method; modulo 2**61 - 1 there is only one method."""
     ways = (candidates_cost,) if load.prime == field61.PRIME else (candidates_cost, walk_cost, group_cost)
     return min((way(load) for way in ways), key=lambda cost: cost.seconds)
 
 
 def threads_for(cost: DecodeCost) -> int:
-    """Return how many threads to decode with: all cores, if the work is worth it."""
+    """Return the number of threads to decode with: at most all cores, fewer if there is little work."""
     return max(1, min(available_threads(), int(cost.seconds / _WORTH_A_THREAD)))
 
 
 def decode(counts: Counts, progressions: Progressions, items: UInt64Array, threads: int | None = None) -> None:
-    """Add to int64[c] how many progressions hold each of uint64[c] items, by the cheapest way.
+    """Add to int64[c] how many progressions contain each of uint64[c] items, by the cheapest method.
 
     Args:
         counts: changed in place.
         progressions: of one stride.
         items: below P.
-        threads: number of threads; None: all cores, if the work is worth it.
+        threads: number of threads; None for `threads_for`.
     """
     if not (len(items) and len(progressions.slopes)):
         return

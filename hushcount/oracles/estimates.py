@@ -1,8 +1,8 @@
-"""Estimates: counts in users with their errors, and what an item's score says of the truth.
+"""Estimates: counts in users with their errors, p-values, and limits for the true counts.
 
-How likely the score is if nobody holds the item, and between which counts the truth lies: one class for each law of
-scores, namely sums of supporting reports, signed scores within blocks, cells of a pool that items share. All are exact,
-or err on the careful side; docs/mathematics.md section 9.
+A p-value says how likely a score is if nobody holds the item. Each law of scores has a class: sums of supporting
+reports, signed scores within blocks, and cells of a pool that items share. P-values are exact, or err on the careful
+side; docs/mathematics.md section 9.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hushcount.oracles.random_cells import CellSum
 
 @dataclass(frozen=True)
 class Levels:
-    """How sure a table of estimates must be of what it states.
+    """The confidence and the error rate of a table of estimates.
 
     Attributes:
-        confidence: in (0, 1), the probability that an interval holds the truth.
-        false_positive_rate: in (0, 0.5), the probability that an item that nobody holds is called detected.
+        confidence: in (0, 1), the probability that an interval contains the true count.
+        false_positive_rate: in (0, 0.5), the probability that an item is called detected although nobody holds it.
     """
 
     confidence: float = 0.95
@@ -41,16 +41,16 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Estimate(ABC):
-    """Unbiased estimates, one an item, never clipped or rescaled: a rare item's count may be below zero.
+    """Unbiased estimates, one for each item, never clipped or rescaled: a rare item's count may be below zero.
 
     Attributes:
         count: float64[c], users (reports) that hold the item.
         standard_error: float64[c], users: the noise of the clients' randomisation, at the estimated count.
         collision_error: float64[c], users: with a pool of fixed hash functions, the root mean square over pools of the
-            bias by items that share cells with this one. More reports do not average it away. Zero with fresh
-            functions. No interval follows from it: with few frequent items its law leans to the right.
+            bias from items that share cells with this item. More reports do not average it away. Zero with fresh
+            functions. No interval follows from it, because its law is skewed to the right if few items are frequent.
         repeats: l, how often a client may have sent the same answer; 1 if each report is drawn afresh. The laws assume
-            that every client did: then n/l answers are independent, each worth l users.
+            that every client sent each answer l times: then n/l answers are independent, each worth l users.
     """
 
     count: FloatArray
@@ -64,18 +64,19 @@ class Estimate(ABC):
         return np.hypot(self.standard_error, self.collision_error)
 
     def repeated(self, times: int) -> Estimate:
-        """Return the estimate if a client may have sent the same report so many times.
+        """Return the estimate if a client may have sent the same report `times` times.
 
-        The variance of a sum of l equal answers is `l^2` times that of one, so the variance grows by l at most.
+        The sum of l equal answers has `l^2` times the variance of one answer, so a count has at most l times the
+        variance.
         """
         return replace(self, standard_error=math.sqrt(times) * self.standard_error, repeats=times)
 
     def interval(self, confidence: float, looks: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return (low, high) for each item, float64[c] each; they may lie outside 0..n, as the count may.
 
-        With `looks` above 1 the intervals of so many items hold all their truths together with the confidence, however
-        the items depend (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they are valid
-        for the largest or smallest of many estimates, or for any that is picked after a look.
+        With `looks` above 1 the intervals of so many items contain all true counts together with the confidence, for
+        any dependence of the items (Bonferroni: each misses with probability `(1 - confidence)/looks` at most). So they
+        are valid for the largest or smallest of many estimates, or for any estimate that a reader picks after a look.
 
         Args:
             confidence: in (0, 1); UsageError otherwise.
@@ -87,7 +88,7 @@ class Estimate(ABC):
     def detected(self, false_positive_rate: float, looks: int = 1) -> BoolArray:
         """Return bool[c]: which scores are too large for items that nobody holds.
 
-        Their p-value, the probability of such a score or a larger one if nobody held the item, is at most
+        The p-value of such a score, the probability of this score or a larger one if nobody held the item, is at most
         `false_positive_rate/looks`. With `looks` above 1 the rate is that of any false detection among so many items.
 
         Args:
@@ -99,10 +100,10 @@ class Estimate(ABC):
 
     @abstractmethod
     def p_values(self) -> FloatArray:
-        """Return float64[c]: the probability of a score as large or larger if nobody held the item, or a bound."""
+        """Return float64[c]: the probability of this score or a larger one if nobody held the item, or a bound."""
 
     def p_values_of_all(self, reports: int) -> FloatArray:
-        """Return float64[c]: the probability of a score as small or smaller if all `reports` held the item."""
+        """Return float64[c]: the probability of this score or a smaller one if all `reports` held the item."""
         from scipy.special import ndtr
 
         missing = np.maximum(reports - self.count, 0.0)
@@ -110,7 +111,7 @@ class Estimate(ABC):
 
     @abstractmethod
     def limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Return (low, high), float64[c] each, users: the truth is below low with probability `tail`, as above high."""
+        """Return (low, high), float64[c] each, users: each limit misses the true count with probability `tail`."""
 
     def _normal_limits(self, tail: float) -> tuple[FloatArray, FloatArray]:
         half = quantile(tail) * self.standard_error
@@ -121,9 +122,10 @@ class Estimate(ABC):
 class Supports(Estimate):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
-    The p-value is the binomial tail of Bin(n, q*). Limits are of F, these clients: those at which C is as large, or as
-    small, with probability `tail` (`SupportCounts`). The share of a population of which the clients are a sample they
-    hold less often, above all of a frequent item: the sample adds `n f(1-f)` to the variance.
+    The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of these clients: at a limit C is as
+    large, or as small, with probability `tail` (`SupportCounts`). If the clients are a sample of a population, the
+    limits contain the population's share less often, above all for a frequent item: sampling adds `n f(1-f)` to the
+    variance.
 
     Attributes:
         supports: int64[c], C.
@@ -152,14 +154,14 @@ class Supports(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Signs(Estimate):
-    """Reports that support an item or oppose it, of those that named its block.
+    """Reports that named an item's block, and support or oppose the item.
 
-    If nobody holds the item, each is as likely to support as to oppose it, whatever its client holds: the p-value is
-    the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
+    If nobody holds the item, each report is as likely to support as to oppose it, for any item of its client. So the
+    p-value is the tail of Bin(named, 1/2), exact. Scores are symmetric, and limits are `count -+ z error`.
 
     Attributes:
-        scores: int64[c], supporting less opposing reports.
-        named: int64[c], both together.
+        scores: int64[c], supporting minus opposing reports.
+        named: int64[c], supporting plus opposing reports.
     """
 
     scores: IntArray
@@ -175,20 +177,20 @@ class Signs(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class SharedCells(Estimate):
-    """Scores of a pool, at cells that other items share: noise and collisions in one law, taken from the tally.
+    """Scores of a pool, at cells that items share: noise and collisions have one law, which follows from the tally.
 
-    The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine what the cells of others say
-    and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a small pool has too
-    few cells to show so small a tail, they are 0 and n.
+    The p-value is the tail of `CellSum`, over the draw of the functions. Limits combine the law of the cells without
+    the item and the noise of the item's own reports, each at its limit ("MOVER": Zou and Donner 2008). If a small pool
+    has too few cells to show so small a tail, the limits are 0 and n, or the count where it is outside of these.
 
     Attributes:
         scores: int64[c].
         reports: n.
         law: of the score of an item that nobody holds.
-        frequent: the law without an item's own cells, by its place, for items that others often collide with.
+        frequent: for each frequent item, by its index, the law without the item's own cells.
         gain: p* - q*.
-        own: p, that a report supports its own cell.
-        widening: `sqrt(m/(m-1))`: a row's cells share the noise of its mean.
+        own: p, the probability that a report supports its own cell.
+        widening: `sqrt(m/(m-1))`: the cells of a row share the noise of the row's mean.
     """
 
     scores: IntArray
@@ -208,7 +210,7 @@ class SharedCells(Estimate):
         below, above = (np.full(len(self.count), each) for each in self.law.deviations(tail))
         seen = self.p_values() <= tail
         for place, law in self.frequent.items():
-            # The law of an item that only meets a frequent one must keep that one.
+            # If the score may come from a collision with a frequent item alone, the law must keep that item.
             if seen[place]:
                 below[place], above[place] = law.deviations(tail)
         scale = self.widening / self.gain
@@ -230,12 +232,12 @@ def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: floa
 def _root(others: FloatArray, square: float, count: FloatArray, side: float) -> FloatArray:
     """Return the h of 0 or more with `h^2 = others + square max(count + side h, 0)`; side is -1 or 1."""
     half = side * square / 2.0
-    # Below 0 no report is the item's own.
+    # At a limit below 0 no report is the item's own.
     inside = np.maximum(half**2 + others + square * count, 0.0)
     found = half + np.sqrt(inside)
     return np.where(count + side * found < 0.0, np.sqrt(others), found)
 
 
 def quantile(tail: float) -> float:
-    """Return the normal quantile that is exceeded with probability `tail`, however small."""
+    """Return the normal quantile that is exceeded with probability `tail`, also for very small tails."""
     return -NormalDist().inv_cdf(tail)

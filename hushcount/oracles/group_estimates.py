@@ -1,8 +1,8 @@
-"""What the score of a group of items says of the truth: the laws of sums, and rows of several laws in one estimate.
+"""Estimates of groups of items: the laws of sums, and rows of several laws in one estimate.
 
-A report's scores of several items depend on each other, so the error of a sum does not follow from those of its items.
-It follows from the law of T, the sum of one report's scores over the group: the encoder's `group_law`. Of a group and
-all other items the fewer are counted, because all counts together are n.
+A report's scores of several items depend on each other, so the error of a sum does not follow from the errors of its
+items. It follows from the law of T, the sum of one report's scores over the group: the encoder's `group_law`. If fewer
+items are outside a group than in it, the items outside are counted, because all counts together are n.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hushcount.oracles.groups import Groups
 
 _LEAST_ERROR = 1e-90
 _LEAST_SKEW = 1e-3
-"""A law of less skewness is the normal one."""
+"""Below this skewness the normal law is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(Estimate):
-    """Sums of many scores, by the normal law; with collisions by the gamma law, where these lean to the right.
+    """Sums of many scores, by the normal law; if collisions make them skewed to the right, by the gamma law.
 
     The p-value is the tail of the error if nobody held an item of the group. Limits are `count -+ z error`, z the
     quantile of the law on that side.
@@ -52,18 +52,18 @@ class Sums(Estimate):
 class SupportSums(Estimate):
     """Independent reports that support T items of the group each: K is the sum of T over all reports.
 
-    If nobody holds an item of the group K is taken for `h Bin(M, c)` with its mean and variance: M and c of the
-    matching binomial law, h = 1; if the variance exceeds the mean, h is their ratio and the law that of Poisson. Exact
-    for one item, and for groups in randomised response, where T is 0 or 1, and in unary reports, whose bits are
-    independent: `h = 1`. Any subset's T is a sum of independent bits, which the matching binomial law fits closely if
-    it has fewer than half of all cells, as a plan's subsets do. P-values are tails of it. Limits are those of two such
-    laws, of the clients that hold an item of the group and of the others (`SupportCounts`).
+    If nobody holds an item of the group, K is treated as `h Bin(M, c)` with the same mean and variance. h is 1; but if
+    the variance exceeds the mean, h is their ratio, and the law is that of Poisson. This is exact, with h = 1, for one
+    item, for groups in randomised response, where T is 0 or 1, and in unary reports, because bits are independent. In
+    subset reports T is a sum of independent bits: the binomial law fits it closely if a subset has fewer than half of
+    all cells, as planned subsets do. P-values are tails of this law. Limits come from two such laws, for the clients
+    that hold an item of the group and for all others (`SupportCounts`).
 
     Attributes:
         supports: float64[g], K.
         reports: n.
         own, other: float64[g], the mean of T if the client holds an item of the group, and if not.
-        own_spread, other_spread: float64[g], its variance.
+        own_spread, other_spread: float64[g], the variance of T in these two cases.
     """
 
     supports: FloatArray
@@ -98,10 +98,10 @@ class SupportSums(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Rest(Estimate):
-    """All but the items of another estimate: n less its counts, with its errors.
+    """The complement of another estimate: n minus its counts, with its errors.
 
     Attributes:
-        others: the estimate of all other items, a row for each.
+        others: the estimate of all items outside each group, one row for each group.
         reports: n.
     """
 
@@ -110,7 +110,7 @@ class Rest(Estimate):
 
     @classmethod
     def of(cls, others: Estimate, reports: int) -> Rest:
-        """Return what is left of n reports."""
+        """Return the complement of an estimate among n reports."""
         errors = others.standard_error, others.collision_error
         return cls(reports - others.count, *errors, others, reports, repeats=others.repeats)
 
@@ -127,13 +127,13 @@ class Rest(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Rows(Estimate):
-    """Estimates of several laws, each with the places of its rows, int64[rows]."""
+    """Estimates of several laws in one; each part has the places of its rows, int64[rows]."""
 
     parts: tuple[tuple[IntArray, Estimate], ...]
 
     @classmethod
     def of(cls, parts: Sequence[tuple[IntArray, Estimate]], times: int = 1) -> Rows:
-        """Return the rows of all parts, every place once."""
+        """Return the rows of all parts; every place must be in one part."""
         counts, errors, collisions = (
             _placed([(places, value(part)) for places, part in parts])
             for value in (_count, _standard_error, _collision_error)
@@ -172,7 +172,7 @@ def _placed(parts: list[tuple[IntArray, FloatArray]]) -> FloatArray:
 
 
 def _gamma_tail(deviations: FloatArray, skew: FloatArray) -> FloatArray:
-    """Return `P(X >= deviation)`, X of mean 0 and variance 1: of the gamma law of that skewness, or the normal one."""
+    """Return `P(X >= deviation)` for X of mean 0, variance 1 and this skewness, by the gamma law or the normal law."""
     from scipy.special import gammaincc, ndtr
 
     shape = 4.0 / np.maximum(skew, _LEAST_SKEW) ** 2
@@ -181,7 +181,7 @@ def _gamma_tail(deviations: FloatArray, skew: FloatArray) -> FloatArray:
 
 
 def _gamma_quantile(tail: float, skew: FloatArray) -> FloatArray:
-    """Return what X of `_gamma_tail` exceeds with probability `tail`."""
+    """Return the quantile that X of `_gamma_tail` exceeds with probability `tail`."""
     from scipy.special import gammainccinv
 
     shape = 4.0 / np.maximum(skew, _LEAST_SKEW) ** 2
@@ -199,7 +199,7 @@ def sums(
 
     Args:
         encoder: of the reports.
-        scored: from items, uint64[c], to their scores in the tally.
+        scored: returns the scores of items, uint64[c], in the tally.
         groups: uint64[size] each.
         everything: all items that clients can hold, uint64[d]; None if that is unknown.
     """
@@ -222,10 +222,10 @@ def sums(
 
 
 def _rests(groups: Groups, everything: UInt64Array) -> dict[int, UInt64Array]:
-    """Return, by a group's place, all items that are not in it: only if these are fewer.
+    """Return, by a group's place, all items outside the group, if they are fewer than the group's items.
 
-    Then they have less error, or as much. Only the number of items decides: a choice by what was counted would prefer
-    the higher or the lower of two estimates.
+    Fewer items have at most the same error. Only the number of items decides, because a choice by the counts would
+    prefer the higher or the lower of two estimates.
 
     Raises:
         ValueError: a group has an item that nobody can hold.
@@ -243,7 +243,7 @@ def _rests(groups: Groups, everything: UInt64Array) -> dict[int, UInt64Array]:
 def _estimates(
     encoder: Encoder, scored: Callable[[UInt64Array], Scored], groups: Groups
 ) -> Iterator[tuple[IntArray, Estimate]]:
-    """Yield the estimates of groups, with their places: of single items those of `Encoder.estimate`."""
+    """Yield the estimates of groups, with their places; `Encoder.estimate` estimates groups of one item."""
     for places in (np.flatnonzero(groups.sizes == 1.0), np.flatnonzero(groups.sizes > 1.0)):
         if len(places):
             chosen = groups.chosen(places)

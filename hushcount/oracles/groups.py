@@ -15,7 +15,7 @@ from hushcount.arrays import FloatArray, IntArray, UInt64Array
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of distinct items, none of them empty.
+    """Non-empty groups of distinct items.
 
     Attributes:
         items: uint64[sum of all sizes], the groups one after the other.
@@ -61,7 +61,7 @@ class Groups:
         return np.split(self.items, self.starts[1:]) if len(self.starts) else []
 
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the sum over each group of values, one for each of `items`."""
+        """Return the sum of values over each group; `values` has one value for each of `items`."""
         if not len(self.starts):
             return np.zeros(0, dtype=values.dtype)
         found: npt.NDArray[Any] = np.add.reduceat(values, self.starts)

@@ -1,4 +1,4 @@
-"""How far forged reports can move an estimate: exact, whatever they say, because every report counts once."""
+"""How far forged reports can move an estimate: an exact bound for any reports, because every report counts once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Influence:
 
         (1 - q*) / (p* - q*)    and takes at most    q* / (p* - q*),    with blocks 1 / (p* - q*) both ways.
 
-    For every item there are reports that reach either end, and a forger may send only these. A client that holds the
-    item adds 1 on average, so `up` is also how many honest clients a forged report is worth. f reports add the sum of
-    what each adds, so nothing is gained by sending them together.
+    For every item there are reports that reach either end, and a forger may send only such reports. A client that holds
+    the item adds 1 on average, so one forged report can do as much as `up` honest clients. f reports together add the
+    sum of their single contributions, so a forger gains nothing by sending them together.
 
     Attributes:
         up: users added at most by a report.
@@ -40,7 +40,7 @@ def influence(mechanism: Mechanism) -> Influence:
 
 
 def influence_sentence(found: Influence) -> str:
-    """Return what the bound means for the reader of a result."""
+    """Return a sentence that explains the bound to the reader of a result."""
     return (
         f"Nothing here shows which reports are forged: each forged report can raise an item's count by at most "
         f"{found.up:.4g} users or lower it by at most {found.down:.4g}, and f of them by f times that."

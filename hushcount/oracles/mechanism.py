@@ -1,4 +1,4 @@
-"""The mechanism: an encoder and a responder behind the one interface that client, analyzer and planner call."""
+"""The mechanism: an encoder and a responder behind one interface for client, analyzer and planner."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hushcount.wire.fields import Field
 class Mechanism:
     """A frequency oracle: public parameters only, equal by value, small when pickled.
 
-    A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other:
-    `count = (C - n q*) / (p* - q*)` is unbiased, C the sum of an item's scores: one estimator for the whole grid
-    ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A report's score is 1 for an item that it supports, else 0; with
-    blocks of items, -1 for an item that it opposes.
+    A report adds a score to every item, with mean `p*` for the item that its client holds and `q*` for any other item.
+    So `count = (C - n q*) / (p* - q*)` is unbiased, where C is the sum of an item's scores. All mechanisms share this
+    estimator ([J] eq. (4) is this with `q* = p/m + q(1 - 1/m)`). A report's score is 1 for an item that it supports,
+    else 0; with blocks of items, -1 for an item that it opposes.
 
     Args:
-        encoder: in which cell an item falls.
-        responder: how the cell becomes a report; over as many cells as the encoder has.
+        encoder: puts an item into a cell.
+        responder: turns the cell into a report; it has as many cells as the encoder.
 
     Privacy: `epsilon`, local, for one report, replace-one.
     """
@@ -55,7 +55,7 @@ class Mechanism:
 
     @property
     def epsilon(self) -> float:
-        """The exact local loss of one report, of the rounded probabilities, in nats."""
+        """The exact local loss of one report, computed from the rounded probabilities, in nats."""
         return self.responder.epsilon
 
     @property
@@ -84,12 +84,12 @@ class Mechanism:
 
     @property
     def p_star(self) -> float:
-        """The mean score that a report adds to its own item; the probability that it supports it."""
+        """The mean score that a report adds to its own item; without blocks, the probability that it supports it."""
         return float(self.law.own)
 
     @property
     def q_star(self) -> float:
-        """The mean score that it adds to another item, also over the function drawn."""
+        """The mean score that a report adds to another item, over the draw of the function too."""
         return float(self.law.other)
 
     def encode(self, items: UInt64Array, words: Words) -> Reports:
@@ -147,16 +147,16 @@ class Mechanism:
         return self.encoder.estimate(self._scored(tally, items))
 
     def sums(self, tally: Tally, groups: Sequence[UInt64Array], everything: UInt64Array | None = None) -> Estimate:
-        """Estimate how many of the tally's reports hold an item of each group: one row for a group.
+        """Estimate how many of the tally's reports hold an item of each group: one row for each group.
 
-        Never from the errors of single items, because scores of one report depend on each other:
-        `hushcount.oracles.group_estimates`. A group of one item has the row of `estimate`.
+        The errors do not come from those of single items, because scores of one report depend on each other
+        (`hushcount.oracles.group_estimates`). A group of one item has the row of `estimate`.
 
         Args:
             tally: of at least one report.
             groups: uint64[size] each, distinct items, at least one.
-            everything: uint64[d], all items that clients can hold, if that is known: then all other items are counted
-                where these are fewer. 0..d-1, if not given, where the encoder has a domain.
+            everything: uint64[d], all items that clients can hold, if known: then the items outside a group are counted
+                if they are fewer. None stands for 0..d-1 if the encoder has a domain.
 
         Raises:
             ValueError: as `estimate`; or a group is empty or has an item twice.
@@ -173,21 +173,21 @@ class Mechanism:
         return Scored(self.responder, law, tally, items, scores, count)
 
     def decode_cost(self, reports: int, items: int) -> DecodeCost:
-        """Return the cost of tallying so many reports and estimating so many items, in operations and seconds."""
+        """Return the cost to tally so many reports and estimate so many items, in operations and seconds."""
         return self.encoder.decode_cost(self.responder, reports, items)
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:
-        """Return the variance of an estimated count by randomisation, in users squared, exact: `SupportLaw.noise`.
+        """Return the exact variance of an estimated count that randomisation causes, in users squared.
 
-        Without collisions in a pool: see `collision_variance`. With blocks of items it depends on `near`, the share of
-        the users of the other items of the block; the worst case if not given.
+        See `SupportLaw.noise`. Collisions in a pool are left out: see `collision_variance`. With blocks of items it
+        depends on `near`, the share of users that hold another item of the block; None is the worst case.
         """
         return self.law.noise(n, share, near)
 
     def collision_variance(self, others_squared: Numbers) -> FloatArray:
-        """Return the mean square error by collisions in a fixed pool, in users squared.
+        """Return the mean square error from collisions in a fixed pool, in users squared.
 
-        For the sum of the squared counts of all other items. Reference: docs/mathematics.md section 5, last term of
-        Var[C].
+        `others_squared` is the sum of the squared counts of all other items. Reference: docs/mathematics.md section 5,
+        last term of Var[C].
         """
         return np.asarray(np.multiply(self.law.clash, others_squared), dtype=np.float64)

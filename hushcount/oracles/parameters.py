@@ -17,7 +17,7 @@ def integer(parameters: Parameters, key: str) -> int:
 
 
 def real(parameters: Parameters, key: str) -> float:
-    """Return a real parameter; ValueError if it is no number."""
+    """Return a real parameter; ValueError if it is not a number."""
     value = parameters[key]
     if isinstance(value, (bool, str)):
         raise ValueError(f"{key} is {value!r}, must be a number")

@@ -1,4 +1,4 @@
-"""How likely an item of some share is to be detected, and how many reports that takes: exact binomial tails."""
+"""The probability to detect an item of some share, and the number of reports that it takes, by binomial tails."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _ROOM = np.linspace(1.0, 1.2, 400)
 def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rate: float) -> FloatArray:
     """Return the probability that an item is detected, for each number of reports, float64[c] of whole numbers.
 
-    Each client holds the item with probability `share`: `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`, t the least
-    with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold it, the count spreads less.
+    Each client holds the item with probability `share`. The result is `P(Bin(n, pi) >= t)` for
+    `pi = q* + share (p* - q*)` and the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold the
+    item, the count varies less.
 
     Args:
         mechanism: of independent functions, in one block.
@@ -32,8 +33,8 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
 def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:
     """Return a number of reports from which on an item of that share is detected with that power, or None.
 
-    Power climbs in teeth, because counts are whole: all numbers up to a fifth more reports must have that power;
-    beyond, the teeth are far smaller than the climb.
+    Counts are whole, so the power sometimes falls a little with one more report. 400 numbers, up to a fifth more
+    reports, must have that power; beyond, these falls are far smaller than the rise.
     """
 
     def enough(n: int) -> bool:

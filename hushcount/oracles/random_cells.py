@@ -1,7 +1,8 @@
-"""The law of a pool's score of an item that nobody holds: the sum over all rows of the tally at a random cell of each.
+"""The law of the score in a pool of an item that nobody holds: the sum of a random cell of each row of the tally.
 
-For the functions, such an item is a fresh draw of cells: only others wrote what its cells hold, noise and collisions
-together. So the tally itself gives the exact law of its score, without any assumption on the other items.
+The functions draw the cells of such an item at random, independently of the tally. The content of these cells, noise
+and collisions together, comes from other items only. So the tally gives the exact law of the score, without any
+assumption about the other items.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy.typing as npt
 from hushcount.arrays import FloatArray, IntArray
 
 _STEP = 0.1
-"""Part of a row's mean standard deviation: rounding to such steps adds at most 0.25 % to the variance."""
+"""The grid's step, as a part of the rows' mean standard deviation: rounding adds at most 0.25 % to the variance."""
 _FAR = 35.0
-"""Bernstein: sums outside the window have a probability below 2 exp(-35)."""
+"""The exponent of Bernstein's bound: sums outside the window have a probability below 2 exp(-35)."""
 _ROUNDING = 1e-13
 """Added to every tail, for the rounding errors of the transform."""
 _BLOCK = 256
@@ -35,9 +36,9 @@ class CellSum:
 
     Attributes:
         mean, variance: of the sum; `start + i step` are the tabulated sums.
-        tail: float64[g], descending: an upper bound on the probability of `start + i step` or more.
-        head: float64[g], ascending: the same of `start + i step` or less.
-        least: m^-k, the probability of one choice of cells; the law says nothing of a smaller tail.
+        tail: float64[g], descending: an upper bound of the probability of `start + i step` or more.
+        head: float64[g], ascending: an upper bound of the probability of `start + i step` or less.
+        least: m^-k, the probability of one choice of cells; the law has no smaller tail.
     """
 
     mean: float
@@ -55,7 +56,7 @@ class CellSum:
         return np.where(places < 0, 1.0, np.where(places >= len(self.tail), _ROUNDING, self.tail[inside]))
 
     def deviations(self, tail: float) -> tuple[float, float]:
-        """Return how far below and above its mean the sum is with probability `tail` at most, each; both 0 or more."""
+        """Return (below, above), 0 or more: distances that the sum reaches with probability at most `tail` each."""
         above = self.start + self.step * int(np.searchsorted(-self.tail, -tail)) - self.mean
         below = self.mean - (self.start + self.step * (int(np.searchsorted(self.head, tail, side="right")) - 1))
         return max(0.0, below), max(0.0, above)
@@ -64,9 +65,9 @@ class CellSum:
 def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) -> CellSum:
     """Return the law of the sum over the rows of `matrix`, int64[k, m], of a uniform cell of each, independently.
 
-    The Fourier inverse of the product of the rows' characteristic functions: exact if the counts need no rounding, else
-    rounded to a grid that keeps every row's mean. m is 2 at least; `without`, uint64[k], is a cell of each row to leave
-    out.
+    It is the inverse Fourier transform of the product of the rows' characteristic functions. It is exact if counts need
+    no rounding; if they do, they are rounded to a grid so that every row keeps its mean. m is at least 2. `without`,
+    uint64[k], is a cell of each row to leave out.
     """
     if without is not None and matrix.shape[1] > 2:
         kept = np.arange(matrix.shape[1])[None, :] != without[:, None]
@@ -87,10 +88,10 @@ def cell_sum(matrix: IntArray, without: npt.NDArray[np.uint64] | None = None) ->
 
 
 def _reach(matrix: IntArray) -> float:
-    """Return how far from its mean the sum is with a probability below `2 exp(-35)`.
+    """Return a distance: the sum is farther from its mean with a probability below `2 exp(-35)`.
 
-    The rows that spread most count with their worst, the others by Bernstein, in the best proportion: by Bernstein
-    alone, one cell that a forger filled would make the window many times too wide.
+    Rows with the farthest cells count with their farthest cell, all other rows by Bernstein's bound; the best split is
+    taken. By Bernstein's bound alone, one cell that a forger filled would make the window many times too wide.
     """
     means = matrix.mean(axis=1)
     far = np.maximum(matrix.max(axis=1) - means, means - matrix.min(axis=1))
@@ -104,16 +105,17 @@ def _reach(matrix: IntArray) -> float:
 def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.NDArray[np.complex128]:
     """Return the characteristic function of the sum at the frequencies 0..size/2, up to where it vanishes.
 
-    `offsets` are cells less their row's lowest; `spans` the largest of each row, in steps, all shorter than the grid.
+    `offsets` are cells minus their row's lowest cell. `spans` are the rows' largest offsets, in steps, all shorter than
+    the grid.
     """
     found = np.zeros(size // 2 + 1, dtype=np.complex128)
     groups: list[tuple[int, IntArray]] = []
     alone: list[int] = []
-    # Rows of similar spans together: a row with one high cell must not widen all others.
+    # Rows of similar spans are transformed together, so that a row with one high cell does not widen all others.
     octaves = np.ceil(np.log2(spans + 1)).astype(np.int64)
     for octave in np.unique(octaves).tolist():
         width, members = 1 << octave, np.flatnonzero(octaves == octave)
-        # Waves are as long as a row: a few rows are transformed faster one by one.
+        # The table of waves is as long as a row, so a few long rows are transformed faster one by one.
         if width > min(_WIDE, 2 * len(members)):
             alone.extend(members.tolist())
         else:
@@ -138,7 +140,7 @@ def _transform(offsets: IntArray, spans: IntArray, step: int, size: int) -> npt.
 
 
 def _row_laws(offsets: IntArray, step: int, width: int) -> FloatArray:
-    """Return float64[rows, width]: the law of a uniform cell of each row in steps, means kept."""
+    """Return float64[rows, width]: the law of a uniform cell of each row, rounded to steps so that means are kept."""
     cells = offsets.shape[1]
     places, rest = np.divmod(offsets, step)
     index = places + width * np.arange(len(offsets))[:, None]

@@ -1,4 +1,4 @@
-"""How the named frequency oracles are put together: what builds a mechanism, and the rules that plan a parameter."""
+"""How the named frequency oracles are made: functions that build a mechanism, and rules that plan a parameter."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from hushcount.oracles.responders.randomised_response import RandomisedResponse
 from hushcount.oracles.responders.subset import Subset
 
 Build = Callable[[float, int | None, Parameters], Mechanism]
-"""(epsilon, domain, parameters) to the mechanism; domain counts "other" as an item."""
+"""Makes a mechanism from (epsilon, domain, parameters); domain counts "other" as an item."""
 Rule = Callable[[float, int | None, Parameters, Objective], Value]
-"""(epsilon, domain, parameters so far, objective) to a parameter."""
+"""Plans a parameter from (epsilon, domain, parameters so far, objective)."""
 
 
 def over_identity(responder: Callable[[float, int], Responder]) -> Build:
-    """Return the builder of a responder over the items themselves; `responder` is (epsilon, cells)."""
+    """Return the builder of a responder over the items themselves; `responder` takes (epsilon, cells)."""
     return lambda epsilon, domain, _: Mechanism(Identity(domain or 0), responder(epsilon, domain or 0))
 
 
 def over_pool(responder: Callable[[float, int], Responder]) -> Build:
-    """Return the builder of a responder over the cells of a pool; `responder` is (epsilon, cells)."""
+    """Return the builder of a responder over the cells of a pool; `responder` takes (epsilon, cells)."""
     return lambda epsilon, _, parameters: Mechanism(_pool(parameters), responder(epsilon, integer(parameters, "m")))
 
 
@@ -112,7 +112,7 @@ def target(parameters: Parameters) -> Objective:
 
 
 def worst_case(parameters: Parameters) -> Objective:
-    """The variance of the worst share up to f."""
+    """The largest variance at any share up to f."""
     return Objective("mse", largest=real(parameters, "f"))
 
 
@@ -149,7 +149,7 @@ def bits(epsilon: float, domain: int | None, parameters: Parameters, objective: 
 
 
 def design(epsilon: float, domain: int | None, parameters: Parameters, objective: Objective) -> Value:
-    """The nearest design that is at hand."""
+    """The nearest available design."""
     from hushcount.designs.sources import nearest_design
 
     return nearest_design(domain or 0, epsilon, objective, integer(parameters, "s") if "s" in parameters else None).name

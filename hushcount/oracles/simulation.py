@@ -1,4 +1,4 @@
-"""Simulation: many collections of the same values, in memory and without sealing, and how far their estimates miss."""
+"""Simulation: many collections of the same values, in memory and without sealing, and the errors of their estimates."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class SeededWords:
 
 
 def fresh_functions(seed: int | None, run: int) -> str:
-    """Return the seed of a pool's functions for a run, 64 hexadecimal digits, apart from the words of all runs."""
+    """Return the seed of a pool's functions for a run, 64 hexadecimal digits, independent of the words of all runs."""
     return hex_seed(SystemWords() if seed is None else SeededWords(seed, -1 - run))
 
 
 @dataclass(frozen=True)
 class Population:
-    """Who holds what.
+    """The items, and how many clients hold each.
 
     Attributes:
         items: uint64[d], the mechanism's items, all different.
@@ -90,9 +90,9 @@ class Losses:
 
     @property
     def bias_z(self) -> FloatArray:
-        """float64[c]: mean errors in standard deviations of a mean; beyond about 5 something is biased.
+        """float64[c]: mean errors in standard deviations of a mean; a value beyond about 5 shows a bias.
 
-        If nothing varies, as at a large epsilon: infinite for any error, 0 without one.
+        If nothing varies, as at a large epsilon, it is infinite for any error, and 0 without an error.
         """
         never = np.where(self.error == 0.0, 0.0, np.inf)
         deviation = np.sqrt(self.variance / self.runs)
@@ -110,10 +110,10 @@ def simulate(
     """Collect the same values again and again, and yield the losses of each run; `gather` adds them up.
 
     Args:
-        mechanism_of: from the number of a run to its mechanism: a pool's functions should be drawn anew each time.
-        population: who holds what.
+        mechanism_of: returns the mechanism of a run by its number; it should draw a pool's functions anew each time.
+        population: the items and their clients.
         runs: number of collections.
-        seed: to be able to repeat it; the system's generator if None.
+        seed: the same seed repeats a simulation; None uses the system's generator.
         interest: the items over which losses are taken.
         threads: number of runs at once; fewer if their tallies would take more than a gibibyte together.
 
@@ -131,7 +131,7 @@ def simulate(
 
 
 def gather(parts: Iterator[Losses]) -> Losses:
-    """Return the losses of all runs together, in a memory that hardly grows with their number."""
+    """Return the losses of all runs together; the memory that it needs hardly grows with the number of runs."""
     l1, l2, sums, seconds = [], [], np.zeros((3, 1)), np.zeros(3)
     for part in parts:
         l1.append(part.l1)
@@ -145,7 +145,7 @@ def gather(parts: Iterator[Losses]) -> Losses:
 
 
 def exact_variance(mechanism: Mechanism, population: Population) -> FloatArray:
-    """Return float64[d]: the variance of every item's estimated share, noise and collisions, given who holds what."""
+    """Return float64[d]: the variance of every item's estimated share, noise and collisions, for this population."""
     held, n = population.held.astype(np.float64), population.n
     near = mechanism.encoder.near_users(population.items, held)
     noise = mechanism.variance(n, held / n, None if near is None else near / n)

@@ -1,4 +1,4 @@
-"""The tally: integer support counts of a campaign, additive, and kept so that it can be asked again later."""
+"""The tally: integer support counts of a campaign, additive, and stored so that it can be asked again later."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _LONGEST_HEADER = 512
 _LONGEST_SENDERS = 512
 _SENDERS = "senders"
 MOST_CELLS = 1 << 28
-"""Most counts of a tally if nothing says how many it must have: 2 GiB."""
+"""Most counts of a tally if the caller does not say how many it must have: 2 GiB."""
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy and zipfile raise on a damaged archive; NotImplementedError is a RuntimeError."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What n reports add up to.
+    """The sum of n reports.
 
     Attributes:
         counts: int64[rows, width]; by cell for identity and pool encoders, by item for affine ones.
         reports: n, the number of reports that were added; state of its own, not derived from the counts.
         items: uint64[c], the items of the columns of an affine tally; other encoders ignore them.
-        senders: of the reports.
+        senders: how the senders of the reports were told apart.
     """
 
     counts: Counts
@@ -60,7 +60,7 @@ def save(tally: Tally, fingerprint: bytes, stream: IO[bytes]) -> None:
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         with archive.open("counts.npy", "w", force_zip64=True) as member:
-            # Part by part, without a narrowed copy of the whole.
+            # Written in parts, so that no narrowed copy of the whole array is made.
             kind = _narrowest(tally.counts)
             header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tally.counts.shape}
             np.lib.format.write_array_header_1_0(member, header)
@@ -81,10 +81,10 @@ def _narrowest(counts: Counts) -> np.dtype[np.signedinteger[Any]]:
 
 
 def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
-    """Read an array of at most so many integers from the .npy form, a kind "i" (signed) or "u" (unsigned).
+    """Read an array of at most `most` integers in .npy form, of the kind "i" (signed) or "u" (unsigned).
 
     Raises:
-        ValueError: it is of another kind, claims more integers, or has fewer than it claims.
+        ValueError: the array is of another kind, claims more integers, or has fewer than it claims.
     """
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("not of version 1")
@@ -97,7 +97,7 @@ def read_array(stream: IO[bytes], kind: str, most: int) -> npt.NDArray[Any]:
 
 
 def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally:
-    """Read a tally of this campaign that has at most so many cells, and at most so many items.
+    """Read a tally of this campaign with at most `most` cells and at most `most` items.
 
     Raises:
         FormatError: not a tally, of another version, or of another campaign.

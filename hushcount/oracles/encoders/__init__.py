@@ -1,6 +1,6 @@
-"""Encoders: in which cell an item falls, one file each.
+"""Encoders put items into cells; each encoder has its own module.
 
-A new encoder is one module with a frozen dataclass that meets `base.Encoder`, its test, and a line of the
-catalogue. `base.Universal` and `pool.Pooled` hold what families of encoders share.
-The contract tests in `tests/hushcount/oracles` run over every line; `make vectors` writes its vectors.
+A new encoder is one module with a frozen dataclass that meets `base.Encoder`, its test, and an entry in the
+catalogue. `base.Universal` and `pool.Pooled` are base classes for families of encoders.
+The contract tests in `tests/hushcount/oracles` run over every entry; `make vectors` writes its vectors.
 """

@@ -1,4 +1,4 @@
-"""Affine: a fresh function of a prime field for each report, as it is or folded into buckets."""
+"""Affine: a fresh function of a prime field for each report, used directly or folded into buckets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hushcount.wire.fields import Number, report_dtype
 class Affine(Universal):
     """`h(x) = (a x + b) mod P mod B`, a fresh `a` in 1..(P-1)/2 (and `b` in 0..P-1) for each report.
 
-    `a = 0` is excluded, so that two items never share a residue: up to sign, the family is sharply 2-transitive. The
-    slopes above P/2 would add nothing: `y -> P-1-y` maps the residues under a, windows to windows and buckets to
-    buckets, to residues under -a. So half of the slopes make every supported set with the same probability (enumerated
-    in the tests), and a report is one bit shorter. Unfolded (B = P) no `b` is drawn: the responder's own answer is
-    uniform over the circle of cells and absorbs any shift.
+    `a = 0` is excluded, so that two items never share a residue: up to sign, the family is sharply 2-transitive. Slopes
+    above P/2 would add nothing: `y -> P-1-y` maps the residues under a to the residues under -a, windows to windows,
+    and buckets to buckets. So half of the slopes give every supported set the same probability as all slopes (the tests
+    verify it by enumeration), and a report is one bit shorter. Without folding (B = P) no `b` is drawn, because the
+    responder's answer is uniform over the circle of cells and absorbs any shift.
 
     Args:
         domain: d, the number of items, 2..P; None for an open domain, whose items are 61-bit fingerprints.
@@ -65,7 +65,7 @@ class Affine(Universal):
 
     @property
     def slopes(self) -> int:
-        """How many slopes are drawn from: half of them, since -a does what a does."""
+        """The number of slopes to draw from: half of all, because -a has the same effect as a."""
         return max(1, (self.prime - 1) // 2)
 
     @property
@@ -75,7 +75,7 @@ class Affine(Universal):
 
     @property
     def collision(self) -> Fraction:
-        """Exact: P = l B + r has r buckets of l+1 residues and B-r of l (enumerated in the tests)."""
+        """Exact: P = l B + r has r buckets of l+1 residues and B-r buckets of l residues; the tests enumerate it."""
         least, larger = divmod(self.prime, self.buckets)
         pairs = larger * (least + 1) * least + (self.buckets - larger) * least * (least - 1)
         return Fraction(pairs, self.prime * (self.prime - 1))
@@ -96,9 +96,9 @@ class Affine(Universal):
         return residues % np.uint64(self.buckets)
 
     def accumulate(self, tally: Counts, responder: Responder, reports: Reports, items: UInt64Array) -> None:
-        """Count by the cheapest of three exact ways, integers throughout (docs/mathematics.md section 4).
+        """Count by the cheapest of three exact methods, in integers (docs/mathematics.md section 4).
 
-        They read a report as arithmetic progressions.
+        All three read a report as arithmetic progressions.
         """
         require_items(items, self.domain or self.prime)
         step = max(1, decoding.AT_ONCE // self._progressions_each(_no_runs(responder)))
@@ -107,13 +107,13 @@ class Affine(Universal):
             decoding.decode(tally[0], self.progressions(responder.runs(part), part), items)
 
     def _progressions_each(self, runs: Runs) -> int:
-        """Return how many progressions a report is."""
+        """Return the number of progressions of one report."""
         return runs.starts.shape[1] * (runs.length if self.folded else 1)
 
     def progressions(self, runs: Runs, reports: Reports) -> Progressions:
-        """Return the reports in the form that decoding reads.
+        """Return the reports as progressions, the form that decoding reads.
 
-        A window of the unfolded circle is one progression of stride 1. Each cell of a folded one is a progression of
+        A window of the unfolded circle is one progression of stride 1. Each cell of a folded circle is a progression of
         stride B: the residues `z, z + B, ...` below P, moved back by the shift.
         """
         slopes, firsts = reports["slope"].astype(np.uint64), runs.starts
@@ -129,24 +129,24 @@ class Affine(Universal):
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
     def _load(self, runs: Runs, reports: int, items: int) -> decoding.DecodeLoad:
-        """Return how much there is to decode of reports like those of the runs."""
+        """Return the amount to decode, for so many reports like those of the runs."""
         length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (float(runs.length), 1)
         return decoding.DecodeLoad(reports * self._progressions_each(runs), self.prime, length, items, stride)
 
     def group_law(self, asked: Grouped) -> SupportLaw:
-        """Exact on average over groups of so many items, as those of a dictionary in random order are."""
+        """Exact on average over groups of one size, as if the dictionary were in random order."""
         return of_groups(asked.scored.law, asked.groups.sizes, *self._group_spreads(asked))
 
     def _group_spreads(self, asked: Grouped) -> tuple[FloatArray, FloatArray]:
-        """Items other than the client's own fall on the other `P - 1` residues like a random set of them.
+        """Items other than the client's own fall on a random set of the other `P - 1` residues.
 
-        A report supports s residues, or those of a bucket, of which some have one more.
+        A report supports s residues, or the residues of one bucket; some buckets have one residue more.
         """
         responder, sizes = asked.scored.responder, asked.groups.sizes
         if not self.folded:
             return responder.group_spreads(asked.groups, np.zeros(self.prime if self.domain else 0))
         p, (least, larger) = responder.p, divmod(self.prime, self.buckets)
-        # The client's bucket has one residue more with probability `own`; another one, drawn evenly, with `other`.
+        # The client's bucket has one residue more with probability `own`, a random other bucket with `other`.
         own = larger * (least + 1) / self.prime
         other = (larger - own) / (self.buckets - 1)
         ways = (
@@ -178,5 +178,5 @@ class Affine(Universal):
 
 
 def _no_runs(responder: Responder) -> Runs:
-    """Return the runs of no reports: they tell the number and the length of a report's runs."""
+    """Return the runs of an empty array of reports: its shape shows the number and the length of a report's runs."""
     return responder.runs(np.zeros(0, dtype=report_dtype(responder.fields)))

@@ -1,4 +1,4 @@
-"""What an encoder is: in which cell an item falls, under a hash function drawn for each report."""
+"""The interface of encoders: an encoder puts an item into a cell, by a hash function that is drawn for each report."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Encoder(Protocol):
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different items (with blocks: of one block) share a cell, over the function."""
+        """The probability, over the function, that two different items (with blocks: of one block) share a cell."""
 
     @property
     def by_item(self) -> bool:
-        """Whether the tally has a column for each item that is asked for, so that no other can be asked for later."""
+        """Whether the tally has one column for each requested item, so that no other item can be estimated later."""
 
     @property
     def groups_differ(self) -> bool:
-        """Whether `group_law` is the mean over groups of as many items, from which a given group may differ."""
+        """Whether `group_law` is a mean over all groups of one size, so that the law of one group may differ."""
 
     @property
     def pooled(self) -> PoolEncoder | None:
@@ -56,14 +56,14 @@ class Encoder(Protocol):
 
     @property
     def scatters(self) -> bool:
-        """Whether two items that share no cell fall on any two cells alike, over what is fresh in a report."""
+        """Whether two items in different cells are equally likely in any two cells, over a report's fresh part."""
 
     @property
     def least_collision(self) -> Fraction:
-        """The least probability, of all pairs of items, that they share a cell, over what is fresh in a report."""
+        """The least probability, among all pairs of items, that the two share a cell, over a report's fresh part."""
 
     def law(self, p: Numbers, q: Numbers) -> SupportLaw:
-        """Return the law of an item's score, of one report that supports its own cell with p and another with q."""
+        """Return the law of an item's score in one report, which supports its own cell with p, and another with q."""
 
     def tally_shape(self, items: UInt64Array) -> tuple[int, int]:
         """Return (rows, width) of the tally that serves these items; a report counts in the row of its field `row`."""
@@ -83,7 +83,7 @@ class Encoder(Protocol):
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
         """Return float64[c]: the users of the other items of each item's block, or None without blocks.
 
-        `items` are all that anybody holds, `held`, float64[c], the users of each.
+        `items` are all items that clients hold; `held`, float64[c], is the number of users of each.
         """
 
     def estimate(self, scored: Scored) -> Estimate:
@@ -95,13 +95,13 @@ class Encoder(Protocol):
     def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
         """Return float64[g], users squared: the mean square error of each group's count by collisions in a pool.
 
-        `held`: at the counts; else as if nobody held an item of the group.
+        `held`: True for the error at the estimated counts, False for that if nobody held an item of the group.
         """
 
     def group_lean(self, asked: Grouped) -> FloatArray:
         """Return float64[g], users cubed: the third central moment of each group's count if nobody held an item of it.
 
-        0 where it is not needed: scores that are symmetric, or of a law that says more.
+        0 if it is not needed: for symmetric scores, and for scores with a more exact law.
         """
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
@@ -110,13 +110,13 @@ class Encoder(Protocol):
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.
 
-        The number of reports that support it; with blocks, less the number of those that oppose it.
+        A score is the number of reports that support the item; with blocks, minus the number that oppose it.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Items, uint64[c], their scores, int64[c], and unbiased counts, float64[c] users, in a tally of the responder."""
+    """Items, uint64[c], their scores, int64[c], and their unbiased counts, float64[c] users, in one tally."""
 
     responder: Responder
     law: SupportLaw
@@ -127,7 +127,7 @@ class Scored:
 
     @property
     def held(self) -> FloatArray:
-        """float64[c], users: the estimates, clipped to what can be true."""
+        """float64[c], users: the estimates, clipped to 0..n."""
         return np.clip(self.count, 0.0, self.tally.reports)
 
     def noise(self, near: FloatArray | None = None) -> FloatArray:
@@ -151,7 +151,7 @@ class Grouped:
 
     @property
     def held(self) -> FloatArray:
-        """float64[g], users: the counts, clipped to what can be true."""
+        """float64[g], users: the counts, clipped to 0..n."""
         return np.clip(self.count, 0.0, self.scored.tally.reports)
 
     @property
@@ -161,7 +161,7 @@ class Grouped:
 
 
 class Family:
-    """What all encoders share: their functions are uniform, and what they are not unless they say so."""
+    """The base of all encoders: their functions are uniform, and special properties are off by default."""
 
     by_item = False
     groups_differ = False
@@ -192,7 +192,7 @@ class Family:
 
 
 class Universal(Family):
-    """What encoders share if any two items share a cell with one probability, `collision`, afresh for each report."""
+    """The base of encoders that put any two items into one cell with probability `collision`, afresh in each report."""
 
     @property
     def least_collision(self: Encoder) -> Fraction:
@@ -209,5 +209,5 @@ class Universal(Family):
 def require_items(items: UInt64Array, domain: int) -> None:
     """Raise ValueError unless every item is in 0..domain-1."""
     if items.size and int(items.max()) >= domain:
-        # The position of an item is as good as the item: it is not repeated.
+        # The position of an item would reveal the item, so the message does not contain it.
         raise ValueError(f"an item is outside of the domain, 0..{domain - 1}")

@@ -25,8 +25,9 @@ class Hadamard(Universal):
     """Item x is row `x div B` of the matrix, in block `x mod B`; its cell is `2 (x mod B)`, plus 1 for a minus sign.
 
     The column is uniform over all K, so two rows agree in sign with probability exactly 1/2. With one block this is
-    Hadamard encoding and Hadamard response. With more it is the encoding of Recursive Hadamard Response: items of
-    different blocks never meet, those of one block half of the time; all users in one block are the worst case.
+    Hadamard encoding and Hadamard response. With more blocks it is the encoding of Recursive Hadamard Response: items
+    of different blocks never share a cell, items of one block do half of the time. The worst case is that all users are
+    in one block.
 
     Args:
         domain: d, the number of items, at least 2.
@@ -79,14 +80,14 @@ class Hadamard(Universal):
         return cells_cost(responder.count_cost(reports), items, transform=steps)
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
-        """One fast transform for all items: `O(K B log K)`, whatever the number of reports."""
+        """One fast transform serves all items: it takes `O(K B log K)` for any number of reports."""
         require_items(wanted, self.domain)
         signed = self.signed(tally)[np.divmod(wanted.astype(np.intp), self.blocks)]
-        # Supporting plus opposing reports are all of the block: with one block, all reports.
+        # Every report that names the block supports or opposes the item; with one block, every report does.
         return signed if self.blocks > 1 else (signed + tally.sum()) // 2
 
     def signed(self, tally: Counts) -> Counts:
-        """Return int64[K, B]: for each row and block the supporting less the opposing reports."""
+        """Return int64[K, B]: for each row and block the supporting minus the opposing reports."""
         pairs = tally.reshape(self.order, self.blocks, 2)
         return walsh_hadamard((pairs[:, :, 0] - pairs[:, :, 1]).T).T
 
@@ -118,7 +119,7 @@ class Hadamard(Universal):
         if self.blocks == 1:
             return independent(law, sizes)
         named = self.block_reports(scored.tally.counts, scored.items)
-        # The users of an item's block: reports name it with p + q if it is the client's, else with 2 q.
+        # The users of an item's block: a report names its client's block with p + q, another block with 2 q.
         near = asked.groups.sums(np.clip((named / n - 2.0 * q) / (p - q), 0.0, 1.0))
         spread = sizes * np.asarray(law.far_spread) + near * np.subtract(law.near_spread, law.far_spread)
         own = spread + np.subtract(law.own_spread, law.near_spread)

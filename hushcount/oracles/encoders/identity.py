@@ -21,7 +21,7 @@ class Identity(Universal):
 
     Args:
         domain: d, at least 2.
-        cells: m, at least d; nobody has the cells above the last item. d, if not given.
+        cells: m, at least d; the cells above the last item belong to no item. 0 stands for d.
     """
 
     domain: int

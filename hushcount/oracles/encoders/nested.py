@@ -87,13 +87,13 @@ class Nested(Pooled):
         return self.outer.sum_of_cells(self.cell_scores(tally), wanted)
 
     def cell_scores(self, tally: Counts) -> Counts:
-        """Supporting plus opposing reports are all of the row."""
+        """Every report of a row supports or opposes each cell, so supports are half of signed score plus reports."""
         signed = self._signed(tally)[:, : self.outer.cells]
         scores: Counts = (signed + tally.sum(axis=1, keepdims=True)) // 2
         return scores
 
     def cell_pairs(self, responder: Responder) -> CellPairs:
-        """Rows of the matrix agree in sign half of the time, whatever a third one does."""
+        """Two rows of the matrix agree in sign half of the time, independently of a third row."""
         return CellPairs(responder.p, 0.5 * (responder.p + responder.q))
 
     def cells_of(self, item: int) -> UInt64Array:
@@ -109,7 +109,7 @@ class Nested(Pooled):
         return (squares - reports * (self.outer.cells - gain)) / gain
 
     def _signed(self, tally: Counts) -> Counts:
-        """Return int64[rows, K]: for each row and cell of the pool the supporting less the opposing reports."""
+        """Return int64[rows, K]: for each row and cell of the pool the supporting minus the opposing reports."""
         pairs = tally.reshape(len(tally), self.inner.order, 2)
         result = np.zeros((len(tally), self.inner.order), dtype=np.int64)
         step = max(1, _CHUNK_CELLS // self.inner.order)

@@ -29,18 +29,18 @@ MOST_FUNCTIONS = 1 << 18
 """Most functions of a pool: every client expands them all from the seed, 24 bytes each."""
 _CHUNK_HASHES = 1 << 20
 _FREQUENT = 50
-"""An item that causes this part of the variance of the others' cells has a law of its own.
+"""An item that causes more than 1/50 of the variance of the cells has a law of its own.
 
-At most so many items that clients hold can be frequent; forged reports can make any number of items seem so."""
+At most 50 items that clients hold can do that. Forged reports can make more items seem to; the 50 largest are taken."""
 
 
 @dataclass(frozen=True)
 class CellPairs:
-    """One report's scores of the cells of its row.
+    """The law of one report's scores of the cells of its row.
 
     Attributes:
-        own, other: the mean of the client's own cell, of another one.
-        own_covariance: of the own cell and another one; `covariance`: of two others.
+        own, other: the mean score of the client's own cell, and of another cell.
+        own_covariance, covariance: that of the scores of the own and another cell, and of two other cells.
     """
 
     own: float
@@ -73,7 +73,7 @@ class PoolEncoder(Encoder, Protocol):
         """Return how the scores of two cells of a row depend on each other, over what is fresh in a report."""
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
-        """Estimate `sum over rows and cells of N^2`, N the clients of the row whose own cell it is; unbiased."""
+        """Estimate `sum over rows and cells of N^2`, unbiased; N is the number of the row's clients in the cell."""
 
 
 class Pooled(Family):
@@ -90,12 +90,12 @@ class Pooled(Family):
 
     def estimate(self: PoolEncoder, scored: Scored) -> Estimate:
         n, held, law, m = scored.tally.reports, scored.held, scored.law, self.pool_cells
-        # Others hold at least one report each, so their squares add up to no less than their number.
+        # Counts are whole, so the squared counts of other items add up to at least the number of their reports.
         others = np.maximum(sum_of_squares(self, scored.tally, scored.responder) - held**2, n - held)
         collisions = np.sqrt(np.multiply(law.clash, others))
         matrix, gain = self.cell_scores(scored.tally.counts), float(law.gain)
         cells = cell_sum(matrix)
-        # What an item adds to the cells is no collision of its own.
+        # `part` is the variance that an item adds to the cells. For the item itself this is no collision.
         part = law.clash * np.maximum(scored.count, 0.0) ** 2 * gain**2
         largest = np.argsort(-part, kind="stable")[:_FREQUENT]
         places = largest[part[largest] > cells.variance / _FREQUENT]
@@ -106,17 +106,17 @@ class Pooled(Family):
         )
 
     def group_law(self: PoolEncoder, asked: Grouped) -> SupportLaw:
-        """Noise of one report, on average over pools: `x` of a group's items share a cell, x binomial of g by 1/m.
+        """The noise of one report, on average over pools: a cell has x of the group's items, x is Bin(g, 1/m).
 
-        T is `sum over cells of x * score`; its mean varies with the row that a client draws. A given pool differs by
-        about `sqrt(2/(mk))`. Derived here (docs/mathematics.md section 5); simulated in the tests.
+        T is `sum over cells of x * score`; its mean varies with the row that a client draws. A fixed pool differs by
+        about `sqrt(2/(mk))`. Derived here (docs/mathematics.md section 5); the tests simulate it.
         """
         cells, m, sizes = self.cell_pairs(asked.scored.responder), self.pool_cells, asked.groups.sizes
         spread, other_spread = cells.own * (1.0 - cells.own), cells.other * (1.0 - cells.other)
         others = sizes - 1.0
 
         def noise(own_square: FloatArray, own_other: FloatArray, free: FloatArray) -> FloatArray:
-            """Of `free` items that fall on any cell, given E[x^2] of the own cell and E[x x'] of it and another."""
+            """Return the noise if `free` items fall on any cell; from E[x^2] of the own cell, E[x x'] with another."""
             pairs = free * (free - 1.0) / m**2
             among = (m - 1.0) * ((free / m + pairs) * other_spread + (m - 2.0) * pairs * cells.covariance)
             rows = (cells.own - cells.other) ** 2 * (1.0 - 1.0 / self.rows) * free / m * (1.0 - 1.0 / m)
@@ -128,10 +128,11 @@ class Pooled(Family):
         return of_groups(asked.scored.law, sizes, inside, noise(sizes / m + pairs, pairs, sizes))
 
     def group_collisions(self: PoolEncoder, asked: Grouped, held: bool = True) -> FloatArray:
-        """Every pair of items may share a cell: of group and others for g items, of two of the group for both.
+        """Any two items may share a cell: an outside item errs by its count, two items of the group by both counts.
 
-        Mean square `clash (g (S - Q) + (g-2) Q + F^2)`, S the squared counts of all items, Q of the group's, F its
-        count. It needs four-wise independence for two pairs without a common item; here it is off by 4 % at most.
+        The mean square is `clash (g (S - Q) + (g-2) Q + F^2)`: S sums the squared counts of all items, Q those of the
+        group, F is the group's count. For two pairs without a common item it needs four-wise independence; here it errs
+        by 4 % at most.
         """
         scored, sizes = asked.scored, asked.groups.sizes
         n, clash = scored.tally.reports, float(scored.law.clash)
@@ -144,7 +145,7 @@ class Pooled(Family):
         return clash * np.maximum(sizes * (max(total, n) - mine) + (sizes - 2.0) * mine + squared, 0.0)
 
     def group_lean(self: PoolEncoder, asked: Grouped) -> FloatArray:
-        """Of g random cells of each row, independent of each other: g times that of one, which the tally shows."""
+        """For g independent random cells of each row it is g times that of one cell, which the tally shows."""
         matrix, cubes = self.cell_scores(asked.scored.tally.counts), 0.0
         step = max(1, _CHUNK_HASHES // self.pool_cells)
         for start in range(0, len(matrix), step):
@@ -154,10 +155,10 @@ class Pooled(Family):
 
 
 def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> float:
-    """Estimate the sum over all items of their squared counts from a pool's tally alone, no dictionary needed.
+    """Estimate the sum over all items of their squared counts from a pool's tally alone, without a dictionary.
 
-    Over rows and functions the squared counts of cells, N_jc^2, add up to `n(1 - 1/k) + S/k + (n^2 - S)/(mk)` on
-    average. Solved for S. Derived here; simulated in the tests.
+    On average over rows and functions, the squared counts of cells, N_jc^2, add up to
+    `n(1 - 1/k) + S/k + (n^2 - S)/(mk)`; solve this for S. Derived here; the tests simulate it.
     """
     k, m, n = encoder.rows, encoder.pool_cells, tally.reports
     squares = encoder.cell_squares(tally.counts, n, responder)
@@ -168,8 +169,8 @@ def sum_of_squares(encoder: PoolEncoder, tally: Tally, responder: Responder) -> 
 class Pool(Pooled):
     """`h_j(x) = (c0_j + c1_j x + c2_j x^2 mod 2**61-1) mod m`, j = 0..k-1, over 61-bit fingerprints of strings.
 
-    Polynomials of degree two are three-wise independent, which the collision term of the variance needs; a pool of
-    affine functions exceeds it by 10 % on average and 50 % for some items (docs/mathematics.md section 5).
+    Polynomials of degree two are three-wise independent, which the collision term of the variance needs. A pool of
+    affine functions would exceed that term by 10 % on average and 50 % for some items (docs/mathematics.md section 5).
 
     Args:
         rows: k, the number of functions, at least 1.
@@ -225,7 +226,7 @@ class Pool(Pooled):
 
     def sum_of_cells(self, matrix: Counts, wanted: UInt64Array) -> Counts:
         """Return int64[c]: the sum over all rows of `matrix`, int64[rows, >= cells], at each wanted item's cells."""
-        # Imported here: clients encode without numba, only servers ask a tally.
+        # Imported here: clients encode without numba, only servers read tallies.
         from hushcount.kernels.cells import sum_of_cells
 
         table = coefficients(self.rows, self.seed)
@@ -247,9 +248,9 @@ class Pool(Pooled):
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """In row j with n_j reports, `sum_c (M_jc - q n_j)^2` has mean `n_j v + (p-q)^2 sum_c N_jc^2`.
 
-        `v` is the variance of one report over the cells. If reports support a varying number of cells, n_j is unknown;
-        its estimate, the row's sum over the mean size S, takes `(2q/S - m q^2/S^2) size_variance` from v. Derived here;
-        simulated in the tests.
+        `v` is the variance of one report, summed over the cells. If reports support a varying number of cells, n_j is
+        unknown. It is estimated as the row's sum divided by the mean size S, which lowers v by
+        `(2q/S - m q^2/S^2) size_variance`. Derived here; the tests simulate it.
         """
         p, q, m, varying = responder.p, responder.q, self.cells, responder.size_variance
         size = p + (m - 1) * q
@@ -269,7 +270,7 @@ class Pool(Pooled):
 def coefficients(rows: int, seed: str) -> UInt64Array:
     """Return uint64[3, rows] below 2**61-1: the coefficients c0, c1, c2 of every function, expanded by ChaCha20.
 
-    A word is reduced modulo the prime; the bias of that is below 2**-58.
+    Each word is reduced modulo the prime; the bias of this step is below 2**-58.
     """
     stream = randombytes_buf_deterministic(24 * rows, bytes.fromhex(seed))
     table = field61.reduce(np.frombuffer(stream, dtype="<u8").astype(np.uint64)).reshape(3, rows)

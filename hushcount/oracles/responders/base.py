@@ -1,4 +1,4 @@
-"""What a responder is: how a cell becomes the private part of a report, and what those share that report s cells."""
+"""The interface of responders, which turn a cell into the private part of a report, and a base class for s cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ S = TypeVar("S", bound="Sized")
 class Responder(Protocol):
     """A local randomiser over `width` cells: a frozen value of public parameters.
 
-    Every report *supports* a set of cells: its own with probability p, each other given one with probability q.
+    Every report *supports* a set of cells: its own cell with probability p, each other cell with probability q.
     """
 
     @property
@@ -38,7 +38,7 @@ class Responder(Protocol):
 
     @property
     def q(self) -> float:
-        """The probability that a report supports another given cell."""
+        """The probability that a report supports a fixed other cell."""
 
     @property
     def size_variance(self) -> float:
@@ -46,7 +46,7 @@ class Responder(Protocol):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The fields that it adds to a report."""
+        """The fields that the responder adds to a report."""
 
     @property
     def epsilon(self) -> float:
@@ -72,28 +72,28 @@ class Responder(Protocol):
 
         Args:
             groups: of cells; `inside` if the client's own cell is in the group, `outside` if it is not.
-            held: float64[width], how many clients have each cell, unbiased: where the variance depends on the cell, it
-                is the mean over clients.
+            held: float64[width], unbiased estimate of how many clients have each cell. If the variance depends on the
+                client's cell, the result is the mean over clients.
         """
 
     def runs(self, reports: Reports) -> Runs:
         """Return the cells that the reports support as cyclic runs; ValueError if their numbers or lengths vary."""
 
     def base_law(self, scattered: bool) -> BaseLaw:
-        """Return the law of what hides a report.
+        """Return the base law: the part of the law of reports that hides a report among others.
 
         Every report has probability `base * (e if it supports the client's own cell, else 1)`; the law is that of base.
-        `scattered` tells whether the encoder puts two items that share no cell on any two cells alike.
+        `scattered` is `Encoder.scatters` of the encoder.
         """
 
 
 @dataclass(frozen=True)
 class BaseLaw:
-    """What a report supports that is drawn from the base law of an extremal responder: `privacy.blanket.BlanketLaw`.
+    """The cells that a report from the base law of an extremal responder supports: `privacy.blanket.BlanketLaw`.
 
     Attributes:
-        single: the probability that it supports a given cell.
-        apart: the probability that it supports two given different cells, at most.
+        single: the probability that it supports a fixed cell.
+        apart: a lower bound of the probability that it supports both of two fixed different cells.
         excess: an addition to delta, if the responder is extremal only up to rounding.
     """
 
@@ -109,9 +109,10 @@ class Sized:
     Args:
         width: m, the number of cells, at least 2.
         size: s, the number of cells that a report supports, 1..m-1.
-        keep: threshold out of 2**64 of p; `spending` gives the one that spends epsilon.
+        keep: threshold out of 2**64 of p; `spending` computes the threshold that spends epsilon.
 
-    Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one, if all reports of a kind are equally likely.
+    Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one, if reports with the true cell are equally likely, and
+    so are reports without it.
     """
 
     width: int
@@ -127,12 +128,12 @@ class Sized:
         uninformed = self.size / self.width
         if not (uninformed < self.p and self.keep < WORD_VALUES):
             raise ValueError(
-                f"p is {self.p:.6g}, must be above {uninformed:.6g} (s/m, where a report says nothing) and below 1"
+                f"p is {self.p:.6g}, must be above {uninformed:.6g} (s/m, at which reports say nothing) and below 1"
             )
 
     @classmethod
     def spending(cls: type[S], epsilon: float, width: int, size: int = 1) -> S:
-        """Return the responder whose loss is epsilon, rounded toward less."""
+        """Return the responder with loss epsilon, rounded toward less."""
         return cls(width, size, spending_threshold(epsilon, width, size))
 
     @property
@@ -141,7 +142,7 @@ class Sized:
 
     @property
     def q(self) -> float:
-        """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells; each has it if all are treated alike."""
+        """`(s-p)/(m-1)`, [J] eq. (3): the mean over the other cells; if all are treated alike, each cell has this q."""
         return (self.size - self.p) / (self.width - 1)
 
     @property
@@ -149,7 +150,7 @@ class Sized:
         return epsilon_spent(self.keep, self.width, self.size)
 
     def log_prob(self, reports: Reports, cells: UInt64Array) -> FloatArray:
-        """The law of s reports that hold a cell and `m-s` that do not, equally likely each."""
+        """The law if s reports support a cell and `m-s` do not, and reports of each kind are equally likely."""
         held = math.log(self.keep / WORD_VALUES / self.size)
         absent = math.log((WORD_VALUES - self.keep) / WORD_VALUES / (self.width - self.size))
         return np.where(self.supports(reports, cells), held, absent)
@@ -165,7 +166,7 @@ class Sized:
         return CountCost(cells, cells * CELL_NS)
 
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Exact if any set of s cells, with or without the own one, is as likely as another."""
+        """Exact if all sets of s cells with the own cell are equally likely, and so are all sets without it."""
         ways = (Supported(self.p, True, self.size - 1.0), Supported(1.0 - self.p, False, float(self.size)))
         return spreads(groups.sizes, ways, self.width - 1.0)
 
@@ -173,7 +174,7 @@ class Sized:
     def runs(self, reports: Reports) -> Runs: ...
 
     def base_law(self, scattered: bool) -> BaseLaw:
-        """Return the law of s of m cells, any set of them as likely."""
+        """Return the law of s of m cells if all sets of s cells are equally likely."""
         m, s = self.width, self.size
         return BaseLaw(Fraction(s, m), Fraction(s * (s - 1), m * (m - 1)))
 
@@ -197,7 +198,7 @@ class Runs:
         return result
 
     def count(self, tally: Counts, rows: npt.NDArray[Any] | None) -> None:
-        """Add every cell to `tally`, int64[rows, width], in the report's row (None: 0); two steps for any length."""
+        """Add every cell to `tally`, int64[rows, width], in the report's row (None: 0), at one cost for any length."""
         starts = self.starts.view(np.int64)
         if self.length == 1:
             _add(tally, starts, rows, 1)
@@ -206,7 +207,7 @@ class Runs:
         steps = np.zeros((len(tally), self.width + 1), dtype=np.int64)
         _add(steps, starts, rows, 1)
         _add(steps, np.minimum(ends, self.width), rows, -1)
-        # A run that passes the last cell goes on at cell 0 to where it wraps to; any other has no cell there.
+        # A run that passes the last cell continues at cell 0. For any other run these two steps cancel.
         _add(steps, np.zeros_like(starts), rows, 1)
         _add(steps, np.maximum(ends - self.width, 0), rows, -1)
         tally += np.cumsum(steps[:, : self.width], axis=1)

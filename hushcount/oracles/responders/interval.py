@@ -15,11 +15,11 @@ from hushcount.wire.fields import Field, Number
 
 @dataclass(frozen=True)
 class Interval(Sized):
-    """With probability `keep / 2**64` a uniform window that holds the true cell, else a uniform one that does not.
+    """With probability `keep / 2**64` a uniform window with the true cell, else a uniform window without it.
 
     Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one.
     Reference: docs/mathematics.md section 4. Neighbouring cells are reported together, so the encoder must scatter the
-    items: the affine encoder does, and only with it is `q` the same for every pair of items.
+    items. The affine encoder does; only with it is `q` the same for every pair of items.
     """
 
     @property

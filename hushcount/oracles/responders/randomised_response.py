@@ -1,4 +1,4 @@
-"""Randomised response: one cell, the true one with probability p, else a uniform other one."""
+"""Randomised response: one cell, the true cell with probability p, else a uniform other cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subset selection: s distinct cells, the true one among them with probability p, the others uniform."""
+"""Subset selection: s distinct cells, with the true cell among them with probability p; the others are uniform."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_SIZE = 1 << 16
 
 @dataclass(frozen=True)
 class Subset(Sized):
-    """With probability `keep / 2**64` a uniform s-subset that holds the true cell, else a uniform one that does not.
+    """With probability `keep / 2**64` a uniform s-subset with the true cell, else a uniform s-subset without it.
 
     Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one.
     Reference: [J] Algorithm 1 and eq. (3), (5); docs/mathematics.md section 3.
@@ -43,7 +43,7 @@ class Subset(Sized):
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         kept = below(self.keep, len(cells), words)
-        # A uniform s-subset of the others, less a uniform one of its members, is a uniform (s-1)-subset.
+        # A uniform s-subset of the other cells minus a uniform member is a uniform (s-1)-subset.
         dropped = np.where(kept, uniform(self.size, len(cells), words), np.uint64(self.size))
         draw_subsets(reports["cells"], self.width, cells, dropped, words)
 
@@ -70,15 +70,15 @@ def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array,
     """Draw for each client a uniform subset of the cells other than its own; on request swap one member for its own.
 
     Step j of Floyd's method draws t from the first width-size+j other cells; if the subset already has t, it takes the
-    last of these, which no earlier step could draw. A draw is the high half of a 32-bit word times the bound; after a
-    low half that would favour some cells (Lemire 2019) the whole subset is drawn anew. Exact.
+    last of these cells, which no earlier step could draw. A draw is the high half of a 32-bit word times the bound. If
+    the low half would favour some cells (Lemire 2019), the whole subset is drawn anew. So the law is exact.
 
     Args:
         out: unsigned[n, size], filled: each row strictly ascending.
         width: m, the number of cells, above size and at most 2**32.
         own: uint64[n], each client's own cell, below width.
         dropped: uint64[n], the member (by the order of drawing, 0..size-1) to swap for the own cell; `size` for none.
-        words: the source; half a word a member, and more for subsets that are drawn anew.
+        words: the source; half a word for each member, and more for subsets that are drawn anew.
     """
     size = out.shape[1]
     rows = max(_FEW, _CHUNK_MEMBERS // size)
@@ -93,7 +93,7 @@ def draw_subsets(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array,
 
 
 def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words: Words) -> npt.NDArray[np.bool_]:
-    """Draw every subset once; return bool[n], which must be drawn anew."""
+    """Draw every subset once; return bool[n]: which must be drawn anew."""
     drawn = words.words((out.size + 1) // 2).view("<u4")[: out.size].reshape(out.shape)
     if len(out) >= _FEW and find_spec("numba") is not None:
         # A client draws one subset and has no numba; simulators and `hushcount job encode` draw many.
@@ -106,7 +106,7 @@ def _draw(out: Cells, width: int, own: UInt64Array, dropped: UInt64Array, words:
 def floyd_numpy(
     drawn: npt.NDArray[np.uint32], own: UInt64Array, dropped: UInt64Array, width: int, out: Cells
 ) -> npt.NDArray[np.bool_]:
-    """Do what `kernels.subsets.floyd` does, for the few subsets of a client."""
+    """Draw subsets as `kernels.subsets.floyd` does, for the few subsets of a client."""
     size = drawn.shape[1]
     first = width - 1 - size
     bounds = np.arange(first + 1, width, dtype=np.uint64)
@@ -118,7 +118,7 @@ def floyd_numpy(
         for column, cell in enumerate(cells):
             held[first + column if cell in held else cell] = None
         chosen[row] = list(held)
-    # The others are 0..m-2: step over the own cell, so that no subset has it by accident.
+    # The other cells have numbers 0..m-2: numbers from the own cell on become one larger, so no subset contains it.
     chosen += chosen >= own[:, None]
     holders = np.flatnonzero(dropped < np.uint64(size))
     chosen[holders, dropped[holders].astype(np.intp)] = own[holders]

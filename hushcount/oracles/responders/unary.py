@@ -1,4 +1,4 @@
-"""Unary: one bit a cell, each randomised by itself."""
+"""Unary: one bit for each cell, each bit randomised independently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHUNK_BITS = 1 << 22
 
 @dataclass(frozen=True)
 class Unary:
-    """The bit of the own cell is set with probability `keep / 2**64`, every other with `flip / 2**64`.
+    """The bit of the own cell is set with probability `keep / 2**64`, every other bit with `flip / 2**64`.
 
     Args:
         width: m, the number of cells, at least 2.
@@ -48,13 +48,13 @@ class Unary:
 
     @classmethod
     def symmetric(cls, epsilon: float, width: int) -> Unary:
-        """Return the responder with p + q = 1 whose loss is epsilon, rounded toward less."""
+        """Return the responder with p + q = 1 and loss epsilon, rounded toward less."""
         keep = symmetric_threshold(epsilon)
         return cls(width, keep, WORD_VALUES - keep)
 
     @classmethod
     def spending(cls, epsilon: float, width: int, p: float) -> Unary:
-        """Return the responder of the given p, in (0, 1), whose loss is epsilon, rounded toward less."""
+        """Return the responder with this p, in (0, 1), and loss epsilon, rounded toward less."""
         keep = probability_threshold(p, "p")
         return cls(width, keep, spending_flip(epsilon, keep))
 
@@ -132,9 +132,10 @@ class Unary:
         raise ValueError("reports of bits are no runs of cells, as the affine encoder reads them: take another encoder")
 
     def base_law(self, scattered: bool) -> BaseLaw:
-        """Return the law of bits that are all set with probability q; base is `(1-p)/(1-q)` times it.
+        """Return the law of bits that are all set with probability q; base is `(1-p)/(1-q)` times this law.
 
-        The two bits of two items do not bound delta: if all others hold a third item, its bit tells reports apart.
+        The bits of the two items alone give no bound of delta: if all other clients hold a third item, its bit tells
+        reports apart.
         """
         single = Fraction(self.flip, WORD_VALUES)
         return BaseLaw(single, single**2)

@@ -1,4 +1,4 @@
-"""Weighted design: a row of a balanced design, sent as its number."""
+"""Weighted design: a row of a balanced design; the report is the row's number."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _CHUNK_CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class WeightedDesign(Sized):
-    """With probability `keep / 2**64` a row of the design that holds the true cell, else one that does not.
+    """With probability `keep / 2**64` a row of the design that has the true cell, else a row that does not.
 
-    Both by weight: a row of weight w that holds cell x has probability `p w / R_x`, one that does not
-    `(1-p) w / (T - R_x)`, with T the weight of all rows and R_x that of the rows that hold x. Weights are integers and
-    so the draws exact.
+    Rows are drawn by weight: a row of weight w has probability `p w / R_x` if it has cell x, else
+    `(1-p) w / (T - R_x)`. T is the weight of all rows, R_x that of the rows with cell x. Weights are integers, so the
+    draws are exact.
 
     Args:
-        digest: of the design, which this package must know: `designs.load_design`; width and size are its own.
+        digest: of a design that `designs.load_design` knows; width and size must be those of the design.
 
-    Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, replace-one. That is
-    `odds p / (1-p)` unless the design is hardly balanced; with `odds = (m-s)/s` it is that of subset selection.
+    Privacy: the logarithm of the greatest ratio of these probabilities over all rows and cells, replace-one. The ratio
+    is `odds p / (1-p)` unless the design is badly balanced; with `odds = (m-s)/s` it is that of subset selection.
 
     Precision: `q` is the same for every pair of cells if the design is exactly balanced. An imbalance of i (at most
-    1e-9; about 1e-13 after a search) moves the probability that a report supports another cell by at most `5 i p`, and
-    a count of n reports by at most `5 i n p / (p-q)`.
+    1e-9; about 1e-13 after a search) changes the probability that a report supports another cell by at most `5 i p`,
+    and a count of n reports by at most `5 i n p / (p-q)`.
 
     Reference: [P26] sections 2.4, the law, and 5.3; the communication cost is that of Theorem 4.1.
     """
@@ -52,7 +52,7 @@ class WeightedDesign(Sized):
 
     @classmethod
     def of_design(cls, epsilon: float, design: Design) -> WeightedDesign:
-        """Return the responder whose loss is epsilon, rounded toward less."""
+        """Return the responder with loss epsilon, rounded toward less."""
         odds = design.odds
         keep = spending_threshold(epsilon, odds.numerator + odds.denominator, odds.denominator)
         return cls(design.width, design.size, keep, design.digest)
@@ -64,14 +64,14 @@ class WeightedDesign(Sized):
     @property
     def epsilon(self) -> float:
         worst = _worst_ratio(self._design, Fraction(self.keep, WORD_VALUES - self.keep))
-        # Half of all words have odds 1, which leaves the logarithm of the ratio alone.
+        # The threshold of half of all words has odds 1, so the result is the logarithm of the ratio alone.
         return epsilon_spent(WORD_VALUES // 2, worst.numerator + worst.denominator, worst.denominator)
 
     def respond(self, reports: Reports, cells: UInt64Array, words: Words) -> None:
         turns, draws = self._design.turns, _draws(self._name)
         own = cells.astype(np.int64)
         kept = below(self.keep, len(own), words)
-        # The rows that hold a moved cell are those that hold cell 0, turned on.
+        # The rows with a moving cell are the rows with cell 0, turned by the cell's number.
         table = np.maximum(own - turns + 1, 0)
         drawn = np.empty(len(own), dtype=np.int64)
         for number in np.unique(table):
@@ -90,7 +90,7 @@ class WeightedDesign(Sized):
         return np.asarray(np.log(weight) + np.where(self.supports(reports, cells), held, absent), dtype=np.float64)
 
     def count_cells(self, tally: Counts, reports: Reports, rows: npt.NDArray[Any] | None) -> None:
-        # Equal reports first, then their cells: there are often fewer rows than reports.
+        # Equal reports are counted first, then their cells, because there are often fewer rows than reports.
         number = self._design.rows
         named = reports["block"].astype(np.int64)
         places, counts = np.unique(named if rows is None else rows * number + named, return_counts=True)
@@ -102,8 +102,8 @@ class WeightedDesign(Sized):
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Exact for every cell that a client may have, then the mean over clients.
 
-        A row has T cells of a group; given a cell it has the probability that `log_prob` says. Three cells are not
-        covered alike, so the variance depends on the group and on the client's cell.
+        A row has T cells of a group; `log_prob` gives the row's probability for a client's cell. Not all sets of three
+        cells are in equally many rows, so the variance depends on the group and on the client's cell.
         """
         p, sizes = self.p, groups.sizes
         weights = np.array(self._design.cell_weights, dtype=np.float64)
@@ -124,8 +124,8 @@ class WeightedDesign(Sized):
     def base_law(self, scattered: bool) -> BaseLaw:
         """An imbalance i of the design may add to delta: at most `32 i (1 + e) m / (m - s)`.
 
-        `E[(sum W)_+] / n` moves by no more than the mean of |W - W'| does, W' that of a perfectly balanced design: at
-        most 16 i E by the probabilities of W and 8 i (1 + E) by its values, both over 1 - s/m.
+        `E[(sum W)_+] / n` differs by at most the mean of |W - W'|, where W' is that of a perfectly balanced design. The
+        mean is at most 16 i E from the probabilities of W plus 8 i (1 + E) from its values, both over 1 - s/m.
         """
         excess = 32.0 * self._design.imbalance * (1.0 + math.exp(self.epsilon)) * self.width
         return replace(super().base_law(scattered), excess=excess / (self.width - self.size))
@@ -151,9 +151,9 @@ _loaded = lru_cache(maxsize=4)(load_design)
 
 @lru_cache(maxsize=4)
 def _draws(name: str) -> list[list[tuple[IntArray, UInt64Array]]]:
-    """Return the rows that hold a cell and those that do not, both with the running sums of their weights.
+    """Return the rows with a cell and the rows without it, both with the running sums of their weights.
 
-    For cell 0, which stands for all that move, and for every cell that stays.
+    The first pair is for cell 0, which stands for all moving cells. One pair follows for each staying cell.
     """
     design = _loaded(name)
     turns, members = design.turns, design.members
@@ -165,15 +165,15 @@ def _draws(name: str) -> list[list[tuple[IntArray, UInt64Array]]]:
 
 
 def _rows_by_weight(rows: IntArray, steps: UInt64Array, count: int, words: Words) -> IntArray:
-    """Draw int64[count]; a row of weight w has exactly w of the values that a uniform draw can take."""
+    """Draw int64[count] rows; exactly w values of a uniform draw select a row of weight w."""
     return rows[np.searchsorted(steps, uniform(int(steps[-1]), count, words), side="right")]
 
 
 def _worst_ratio(design: Design, kept: Fraction) -> Fraction:
-    """Return the greatest ratio of the probabilities of one row given two cells; `kept` is `p / (1-p)`."""
+    """Return the greatest ratio of the probabilities of one row for two true cells; `kept` is `p / (1-p)`."""
     low, high, total = min(design.cell_weights), max(design.cell_weights), design.total
     return max(
-        kept * design.odds,  # it holds the first cell only
+        kept * design.odds,  # the row has the first cell only
         Fraction(high, low),  # both
         Fraction(total - low, total - high),  # neither
         Fraction(high, total - high) / kept,  # the second only
@@ -188,7 +188,7 @@ def _transformed(name: str) -> npt.NDArray[np.complex128]:
 
 
 def _squares(name: str, member: npt.NDArray[np.bool_]) -> tuple[FloatArray, float]:
-    """Return the sum of `weight T^2` over the rows that hold each cell, float64[width], and over all rows.
+    """Return the sum of `weight T^2` over the rows with each cell, float64[width], and over all rows.
 
     T, the number of a row's cells that are members, is a cyclic correlation over the turns of a block.
     """
@@ -203,7 +203,7 @@ def _squares(name: str, member: npt.NDArray[np.bool_]) -> tuple[FloatArray, floa
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
-    """Return the weighted mean of values, between the least and the largest; without any weight the plain one."""
+    """Return the weighted mean of values, between the least and the largest; without any weight the plain mean."""
     if not len(values):
         return 0.0
     total = float(weights.sum())
