@@ -111,8 +111,8 @@ class Sized:
         size: s, the number of cells that a report supports, 1..m-1.
         keep: threshold out of 2**64 of p; `spending` computes the threshold that spends epsilon.
 
-    Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one, if reports with the true cell are equally likely, and
-    so are reports without it.
+    Privacy: `ln(p (m-s) / ((1-p) s))` for one report, replace-one, if all reports with the true cell are equally likely
+    and all reports without it are equally likely.
     """
 
     width: int
