@@ -98,7 +98,7 @@ class CountLaw:
             ValueError: `shown` is below the threshold, so no bin shows it, or the limits are beyond 2**62.
         """
         if shown < self.threshold:
-            raise ValueError(f"a count of {shown} is shown, must be at least {self.threshold}")
+            raise ValueError(f"shown count is {shown}, must be at least {self.threshold}")
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence}, must be in (0, 1)")
         error = (1.0 - confidence) / 2.0
@@ -106,7 +106,7 @@ class CountLaw:
         low = bisect_left(counts, error, key=lambda count: self._shows_at_least(shown, count))
         beyond = bisect_left(counts, True, key=lambda count: 1.0 - self._shows_at_least(shown + 1, count) < error)
         if max(low, beyond) >= len(counts):
-            raise ValueError(f"a count of {shown} is shown, too large for an interval below 2**62")
+            raise ValueError(f"shown count is {shown}, must be smaller: its interval would exceed 2**62")
         return counts[low], max(counts[low], counts[beyond] - 1)
 
     def _shows_at_least(self, shown: int, count: int) -> float:

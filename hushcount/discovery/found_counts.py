@@ -19,7 +19,7 @@ class CountEstimates:
     """Estimates of the true counts of discovered values, one a value, in reports.
 
     Attributes:
-        count: float64[v], the shown count less the mean of Z. Unbiased over all draws, also those that drop the bin.
+        count: float64[v], the shown count minus the mean of Z. Unbiased over all draws, also those that drop the bin.
         standard_error: float64[v], the standard deviation of Z, the same for every value.
         low, high: int64[v], the interval. For any true count of a value: among the draws that show the value, at least
             the stated share give an interval that contains the true count. Near the threshold low is far below the
@@ -45,7 +45,7 @@ def kept_bias(law: CountLaw, counts: IntArray) -> FloatArray:
 
 
 def unbiased_from(law: CountLaw) -> int:
-    """Return the least count whose bias is below a tenth of the standard deviation."""
+    """Return the least count with a bias below a tenth of the standard deviation."""
     count = law.threshold
     while law.bias(count) >= 0.1 * law.standard_deviation:
         count += 1

@@ -74,9 +74,11 @@ class KeepRule:
         if self.counts and self.name != "optimal":
             raise ValueError(f"rule is {self.name}, must be optimal if counts are released")
         if int(self.step_delta * WORD_VALUES) < 1:
-            raise ValueError(f"delta is {self.delta}: a step of {float(self.step_delta):.3g} is below 2**-64, raise it")
+            raise ValueError(
+                f"delta is {self.delta}, its step {float(self.step_delta):.3g} is below 2**-64: raise delta"
+            )
         if self._loss(Fraction(1, self._sides)) < Decimal("1e-4"):
-            raise ValueError(f"epsilon is {self.epsilon} for cap {self.cap}: a step is below 1e-4, raise it")
+            raise ValueError(f"epsilon is {self.epsilon} for cap {self.cap}, its step is below 1e-4: raise epsilon")
 
     @cached_property
     def loss_epsilon(self) -> Decimal:

@@ -67,7 +67,7 @@ def _each(elements: bytes) -> list[bytes]:
 def evaluations_of(inputs: Sequence[bytes | None]) -> Evaluations:
     """Blind 1..MOST_EVALUATIONS inputs for one exchange; None stands for random bytes, and looks like any other input.
 
-    Randomness: the operating system's, by the library.
+    Randomness: the library draws it from the operating system.
     """
     if not 1 <= len(inputs) <= MOST_EVALUATIONS:
         raise ValueError(f"inputs are {len(inputs)}, must be 1..{MOST_EVALUATIONS}")

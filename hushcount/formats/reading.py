@@ -51,7 +51,7 @@ def take(stream: IO[bytes], most: int, name: str) -> bytes:
         pieces.append(piece)
         left -= len(piece)
     if not left:
-        raise FormatError(f"{name} has more than {most:,} bytes, must have at most so many")
+        raise FormatError(f"{name} has more than {most:,} bytes, must have at most that many")
     return b"".join(pieces)
 
 

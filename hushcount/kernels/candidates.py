@@ -100,7 +100,7 @@ def _strided(
     twos: np.uint64,
     prime: np.uint64,
 ) -> None:
-    """Count how often `a x + ahead mod P` is the stride times a number below the length; slopes and ahead as turns."""
+    """Count how often `a x + ahead mod P` is the stride times a number below the length; a and ahead are turns."""
     ahead = ahead + middle_of(prime)
     for start in range(0, slopes.shape[0], _TILE):
         tile = slice(start, start + _TILE)

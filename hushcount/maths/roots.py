@@ -14,8 +14,8 @@ _MORE = 4
 def crossing(function: Callable[[float], float], low: Point, high: Point, width: float) -> tuple[float, float]:
     """Return two arguments at most `width` apart: at the first the function is above 0, at the second it is not.
 
-    `low` must be above 0, and `high` must not. The search takes at most 5 evaluations more than a bisection, and for
-    smooth functions half as many.
+    The function must be above 0 at `low`, and not above 0 at `high`. The search takes at most 5 evaluations more than a
+    bisection, and half as many as a bisection if the function is smooth.
 
     Reference: Oliveira, Takahashi 2020, "An enhancement of the bisection method average performance preserving minmax
     optimality", algorithm 1 with kappa_2 = 2.

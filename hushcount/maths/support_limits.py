@@ -26,7 +26,7 @@ _STEPS = 120
 _CLOSE = 1e-6
 """The tolerance of a limit, in standard deviations of K."""
 _REACH = 10.0
-"""The exact sum goes over the binomial number that varies less: so many standard deviations to either side, plus 12."""
+"""The exact sum goes over the binomial that varies less: this many standard deviations, plus 12, to either side."""
 _AT_ONCE = 1 << 20
 _LEAST = 1e-300
 _WHOLE = 1e-9

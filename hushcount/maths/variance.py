@@ -17,8 +17,8 @@ Numbers = float | FloatArray | npt.NDArray[np.int64]
 class SupportLaw:
     """What one report adds to the score of an item; every field may be an array of candidates.
 
-    A report scores 1 for the items that it supports and 0 for the others; in Recursive Hadamard Response, -1 for those
-    whose cell it opposes.
+    A report scores 1 for the items that it supports, and 0 for all others. In Recursive Hadamard Response it scores -1
+    for the items that it opposes.
 
     Attributes:
         own: mean score of the client's item; p* if scores are supports.

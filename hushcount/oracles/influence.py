@@ -21,11 +21,11 @@ class Influence:
     sum of their single contributions, so a forger gains nothing by sending them together.
 
     Attributes:
-        up: users added at most by a report.
-        down: users taken at most by a report; positive.
+        up: the most users that one report can add.
+        down: the most users that one report can take; positive.
 
-    Reference: Cao, Jia, Gong 2021, *Data Poisoning Attacks to Local Differential Privacy Protocols*, whose maximal
-    gain attack the tests run; the estimator of docs/mathematics.md section 3.
+    Reference: Cao, Jia, Gong 2021, *Data Poisoning Attacks to Local Differential Privacy Protocols*; the tests run its
+    maximal gain attack. The estimator is that of docs/mathematics.md section 3.
     """
 
     up: float

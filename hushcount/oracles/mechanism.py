@@ -142,14 +142,14 @@ class Mechanism:
             items: uint64[c].
 
         Raises:
-            ValueError: the tally is empty, or an item is outside what it was made for.
+            ValueError: the tally is empty, or was not made for an item.
         """
         return self.encoder.estimate(self._scored(tally, items))
 
     def sums(self, tally: Tally, groups: Sequence[UInt64Array], everything: UInt64Array | None = None) -> Estimate:
         """Estimate how many of the tally's reports hold an item of each group: one row for each group.
 
-        The errors do not come from those of single items, because scores of one report depend on each other
+        The error of a sum is not computed from the errors of items, because scores of one report depend on each other
         (`hushcount.oracles.group_estimates`). A group of one item has the row of `estimate`.
 
         Args:
@@ -173,7 +173,7 @@ class Mechanism:
         return Scored(self.responder, law, tally, items, scores, count)
 
     def decode_cost(self, reports: int, items: int) -> DecodeCost:
-        """Return the cost to tally so many reports and estimate so many items, in operations and seconds."""
+        """Return the cost to tally and to estimate, for these numbers of reports and items."""
         return self.encoder.decode_cost(self.responder, reports, items)
 
     def variance(self, n: int, share: Numbers, near: Numbers | None = None) -> FloatArray:

@@ -119,7 +119,7 @@ def load(stream: IO[bytes], fingerprint: bytes, most: int = MOST_CELLS) -> Tally
     except _DAMAGE as error:
         raise FormatError("the tally file is damaged or is not a tally that hushcount job analyze wrote") from error
     if version != _VERSION:
-        raise FormatError(f"the tally file has version {version}, this program reads version {_VERSION}")
+        raise FormatError(f"the tally file has version {version}, this program reads only version {_VERSION}")
     if campaign != fingerprint:
         raise FormatError(
             f"the tally was made for campaign fingerprint {campaign.hex()}, not {fingerprint.hex()}: "

@@ -70,7 +70,7 @@ class BlanketLaw:
 
 
 def general_law(epsilon: float) -> BlanketLaw:
-    """Return the law whose divergence bounds that of every local randomiser: binary randomised response.
+    """Return the law of binary randomised response; its divergence bounds that of every local randomiser.
 
     Every randomiser is a function of an extremal one, because the vectors with entries 1 and e span the cone
     `v_x <= e v_y`. The law of W is linear in (one, both, neither), and `(e+1) one + e both + neither = 1`. So it is a

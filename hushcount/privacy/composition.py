@@ -86,7 +86,7 @@ def _sums(losses: Iterable[Loss]) -> tuple[Decimal, Decimal]:
 
 
 def _less(limit: float, spent: Decimal) -> float:
-    """Return the difference, at least 0, rounded down: together with what was spent it never exceeds the limit."""
+    """Return the difference, at least 0, rounded down: `spent` plus the difference never exceeds the limit."""
     with localcontext(_EXACT):
         left = max(Decimal(0), Decimal(repr(limit)) - spent)
     nearest = float(left)

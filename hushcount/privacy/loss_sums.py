@@ -98,7 +98,7 @@ class Total:
         losses: float64[m + 1], those of 0 and more.
         masses: float64[m + 1], tilted.
         tilt: at least 0.
-        scale: logarithm of what the masses were divided by.
+        scale: logarithm of the number by which the masses were divided.
         lost: mass of an infinite loss.
         relative: a bound of the rounding error of masses and weights, relative to delta.
     """
@@ -135,7 +135,7 @@ class Total:
         return cls(losses, np.maximum(masses, 0.0), tilt, scale, lost, error, rounding)
 
     def delta(self, epsilon: float) -> float:
-        """Return a delta at an epsilon at least 0, not below that of the pairs together."""
+        """Return a delta at an epsilon of at least 0; it is not below the delta of all pairs together."""
         first = int(np.searchsorted(self.losses, epsilon, side="right"))
         losses = self.losses[first:]
         exponents = self.scale - self.tilt * losses

@@ -1,4 +1,4 @@
-"""Answers about privacy as JSON data, with notes on them: what `hushcount privacy` prints."""
+"""Answers about privacy as JSON data, and notes on these answers: the output of `hushcount privacy`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def statement(
     """Return the statement for a run: figures, plain sentences, and exact ones for engineers.
 
     Args:
-        campaign: what clients were told.
+        campaign: the campaign as its clients know it.
         reports: the number of frequency reports that were opened and accepted; None before it is known. Without it no
             gain by shuffling is stated, because a report that was only forwarded may be anything.
         senders: how senders were told apart, and how many times a client gets the cap. If clients cannot be told
@@ -62,7 +62,7 @@ def statement(
 
 
 def window_of(campaign: Campaign, senders: Senders, reports: int | None) -> Window | None:
-    """Return what joint composition needs of a batch of counts; None if only its epsilon and delta can be composed.
+    """Return a batch of counts as joint composition takes it; None if only its epsilon and delta can be composed.
 
     It is None if clients have a memory, which links their batches; if clients are not told apart; or if the statement
     claims no gain. The number of reports is rounded down by a few per cent, so that batches of similar size are equal.

@@ -59,7 +59,7 @@ class Changes:
         adjusted: p-values for a list of all these groups: of those at most alpha, a share of alpha is expected to be
             false (Benjamini and Hochberg).
         p_bonferroni: p-values for a list of all these groups: with probability alpha at most, any unchanged group has
-            one of alpha or less.
+            a p-value of alpha or less.
         exact: bool[g], whether the p-value is by Fisher's test, else by the normal law. Fisher's test is exact for
             items, and for groups in randomised response. For other groups a binomial law is matched to the sum's law.
         both: the two sides that all figures were computed from, for questions about power.

@@ -93,10 +93,10 @@ def read_header(stream: IO[bytes], name: str) -> Header:
         raise FormatError(f"{name} has a damaged header: fetch the file again from its source")
     _, kind, record_bytes, block_records, records, campaign, campaign_id = _HEADER.unpack(raw[: -_CRC.size])
     if kind not in list(Kind) or record_bytes < 1:
-        raise FormatError(f"{name} has kind {kind} and records of {record_bytes} bytes, not of this version")
+        raise FormatError(f"{name} has kind {kind} and records of {record_bytes} bytes, unknown to this version")
     header = Header(Kind(kind), record_bytes, records, campaign, campaign_id.rstrip(b"\0").decode("utf-8", "replace"))
     if block_records != header.full_block:
-        raise FormatError(f"{name} has {block_records} records a block, not of this version")
+        raise FormatError(f"{name} has {block_records} records a block, unknown to this version")
     return header
 
 

@@ -107,7 +107,7 @@ class Sealer:
         return self.seal_many_alike(np.frombuffer(plain, dtype=np.uint8)[np.newaxis], [key]).tobytes()
 
     def seal_many_alike(self, plain: Octets, keys: Sequence[bytes], threads: int = 1) -> Octets:
-        """Seal every row of uint8[n, L] alike under its own key: uint8[n, L + SEAL_BYTES]."""
+        """Seal every row of uint8[n, L] as `seal_alike` does, under its own key: uint8[n, L + SEAL_BYTES]."""
         seeds = (
             hashlib.blake2b(self.public_key + row.tobytes(), digest_size=32, key=key, person=b"seal alike").digest()
             for row, key in zip(plain, keys, strict=True)

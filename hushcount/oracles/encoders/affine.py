@@ -30,7 +30,7 @@ class Affine(Universal):
     responder's answer is uniform over the circle of cells and absorbs any shift.
 
     Args:
-        domain: d, the number of items, 2..P; None for an open domain, whose items are 61-bit fingerprints.
+        domain: d, the number of items, 2..P; None for an open domain of 61-bit fingerprints.
         prime: P, below 2**31; 2**61-1 for an open domain.
         buckets: B, 2..P; P leaves the residues unfolded.
 

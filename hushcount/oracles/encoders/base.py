@@ -95,7 +95,7 @@ class Encoder(Protocol):
     def group_collisions(self, asked: Grouped, held: bool = True) -> FloatArray:
         """Return float64[g], users squared: the mean square error of each group's count by collisions in a pool.
 
-        `held`: True for the error at the estimated counts, False for that if nobody held an item of the group.
+        `held`: True for the error at the estimated counts, False for the error if nobody held an item of the group.
         """
 
     def group_lean(self, asked: Grouped) -> FloatArray:
@@ -105,7 +105,7 @@ class Encoder(Protocol):
         """
 
     def decode_cost(self, responder: Responder, reports: int, items: int) -> DecodeCost:
-        """Return the cost of tallying so many reports and estimating so many items."""
+        """Return the cost to tally this number of reports and to estimate this number of items."""
 
     def scores(self, tally: Counts, items: UInt64Array, wanted: UInt64Array) -> Counts:
         """Return int64[len(wanted)]: the score of each wanted item in a tally made for `items`.

@@ -40,7 +40,8 @@ class CellPairs:
 
     Attributes:
         own, other: the mean score of the client's own cell, and of another cell.
-        own_covariance, covariance: that of the scores of the own and another cell, and of two other cells.
+        own_covariance: the covariance of the scores of the own cell and another cell.
+        covariance: the covariance of the scores of two other cells.
     """
 
     own: float
@@ -70,7 +71,7 @@ class PoolEncoder(Encoder, Protocol):
         """Return uint64[k]: the item's cell under every function."""
 
     def cell_pairs(self, responder: Responder) -> CellPairs:
-        """Return how the scores of two cells of a row depend on each other, over what is fresh in a report."""
+        """Return the joint law of the scores of two cells of a row, over the fresh part of a report."""
 
     def cell_squares(self, tally: Counts, reports: int, responder: Responder) -> float:
         """Estimate `sum over rows and cells of N^2`, unbiased; N is the number of the row's clients in the cell."""
