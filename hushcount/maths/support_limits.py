@@ -2,8 +2,8 @@
 
 F clients hold an item of the group; a single item is a group of one. T, the number of the group's items that a report
 supports, has one law for the reports of these F clients, and another law for all other reports. K, the sum of T over
-all reports, is treated as a sum of two binomial numbers. The tails of K rise and fall with F. So each limit is the F at
-which a tail has the stated probability; a bracketed root search finds it for all rows at once.
+all reports, is treated as a sum of two binomial numbers. As F grows, the upper tail of K rises and the lower tail
+falls. So each limit is the F at which a tail has the stated probability; a root search finds it for all rows together.
 """
 
 from __future__ import annotations
