@@ -6,7 +6,7 @@ import math
 
 
 def least_l2(epsilon: float, domain: int, n: int) -> float:
-    """Return the lower bound of the l2 loss of frequency estimation from n reports, in shares squared; for any n.
+    """Return the lower bound, for any n, of the l2 loss of frequencies estimated from n reports, in shares squared.
 
     Reference: [P26] Proposition 1, Theorem 3.8 and Corollary 3.3, for d = `domain` of at least 2 items.
     """

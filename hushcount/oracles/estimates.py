@@ -221,7 +221,7 @@ class SharedCells(Estimate):
 
 
 def binomial_tail(successes: IntArray, trials: IntArray | np.int64, chance: float) -> FloatArray:
-    """Return `P(Bin(trials, chance) >= successes)`, float64 of their common shape; 1 where successes is 0 or below."""
+    """Return `P(Bin(trials, chance) >= successes)`, float64 of their common shape; 1 if successes is 0 or below."""
     trials = np.broadcast_to(trials, np.shape(successes))
     pairs, places = np.unique(np.stack([successes, trials]), axis=1, return_inverse=True)
     some, all_ = pairs.astype(np.float64)

@@ -71,7 +71,7 @@ class Losses:
         l2: float64[runs], sum of squared errors of each run.
         error: float64[c], mean error of each item over the runs.
         square: float64[c], mean squared error of each item.
-        variance: float64[c], its exact value: noise, and collisions over pools drawn anew.
+        variance: float64[c], the exact mean squared error: noise, and collisions over fresh pools.
         encode_seconds, tally_seconds, decode_seconds: CPU time of all runs.
     """
 

@@ -65,7 +65,7 @@ def basic(losses: Iterable[Loss]) -> Composed:
 
 
 def room_for(losses: Iterable[Loss], limit: Loss) -> Loss:
-    """Return the largest loss that fits beside others within a limit by basic composition, rounded down; 0 if none."""
+    """Return the largest loss that can be added to others within a limit, by sums, rounded down; 0 if none can."""
     epsilon, delta = _sums(losses)
     if float(epsilon) > limit.epsilon or float(delta) > limit.delta:
         return Loss(0.0, 0.0)

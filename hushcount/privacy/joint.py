@@ -130,7 +130,7 @@ def _joint_epsilon(counted: frozenset[tuple[Part, int]], delta: float) -> float:
 
 
 def _curve(part: Part, tail: float) -> tuple[Curve, float]:
-    """Return the curve of a release, and an epsilon where it is at most `tail`, or near its least delta."""
+    """Return the curve of a release, and an epsilon at which delta is at most `tail`, or near its least value."""
     if isinstance(part, Loss):
         return _of_loss(part), part.epsilon
     # The tail is rounded down to a power of 1000, so the cached curve of a window still serves when others are added.
@@ -150,7 +150,7 @@ def _curve(part: Part, tail: float) -> tuple[Curve, float]:
 
 @lru_cache(maxsize=512)
 def _sampled(window: Window, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Return epsilons from 0 on, and a window's curve there; it ends at most at `tail`, or near its least delta."""
+    """Return epsilons from 0 on, and a window's deltas there; the last is at most `tail`, or near the least value."""
     curve, high = window.curve(_CUT * tail), window.most
     least = max(tail, 2.0 * curve(high * (1.0 - 1e-9)))
     low = 1e-9 * high

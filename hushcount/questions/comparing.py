@@ -1,4 +1,4 @@
-"""Two sides compared: the error of the difference, and its p-value, the probability of it if nothing changed.
+"""Compare two sides: the error of the difference, and its p-value if nothing changed.
 
 For few reports the p-value is by Fisher's exact test of two proportions, two-sided by likelihood; one call tests many
 pairs of counts.

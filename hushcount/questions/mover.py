@@ -12,7 +12,7 @@ from hushcount.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Values with their limits, float64[g] each, independent of the values that they are combined with."""
+    """Values with their limits, float64[g] each; the values of both sides are independent."""
 
     value: FloatArray
     low: FloatArray

@@ -273,7 +273,7 @@ def _pack(layout: _Layout, reports: Reports) -> Octets:
 
 
 def _unpack(layout: _Layout, octets: Octets, reports: Reports) -> BoolArray:
-    """Fill the reports, zeros so far, and return which are well formed; too large integers are replaced by 0."""
+    """Fill the reports, zeros so far, and return which are well formed; 0 replaces integers that are too large."""
     integers = ranks.from_octets(octets, layout.limbs)
     valid = ranks.are_below(integers, layout.codes)
     integers[:, ~valid] = 0

@@ -1,4 +1,4 @@
-"""Sealed boxes. To open a box takes a private key, which is in the package `keys`.
+"""Sealed boxes. Opening a box needs a private key; private keys are in the package `keys`.
 
 For arrays, libsodium's own functions read and write rows in place and free the GIL (docs/adr/0012).
 """

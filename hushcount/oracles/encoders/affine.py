@@ -129,7 +129,7 @@ class Affine(Universal):
         return Progressions(self.prime, self.buckets, spread, begins.reshape(-1), lengths.reshape(-1))
 
     def _load(self, runs: Runs, reports: int, items: int) -> decoding.DecodeLoad:
-        """Return the amount to decode, for so many reports like those of the runs."""
+        """Return the amount to decode for this number of reports, each with runs like `runs`."""
         length, stride = (self.prime / self.buckets, self.buckets) if self.folded else (float(runs.length), 1)
         return decoding.DecodeLoad(reports * self._progressions_each(runs), self.prime, length, items, stride)
 

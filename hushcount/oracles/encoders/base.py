@@ -81,7 +81,7 @@ class Encoder(Protocol):
         """Add the reports to `tally`, int64[rows, width], in place."""
 
     def near_users(self, items: UInt64Array, held: FloatArray) -> FloatArray | None:
-        """Return float64[c]: the users of the other items of each item's block, or None without blocks.
+        """Return float64[c]: the number of users of all other items in each item's block, or None without blocks.
 
         `items` are all items that clients hold; `held`, float64[c], is the number of users of each.
         """

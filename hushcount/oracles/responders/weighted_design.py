@@ -100,7 +100,7 @@ class WeightedDesign(Sized):
             np.add.at(tally, (line[:, None], self._cells(row)), counts[start : start + step, None])
 
     def group_spreads(self, groups: Groups, held: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Exact for every cell that a client may have, then the mean over clients.
+        """The variance is exact for every cell of a client; the result is its mean over clients.
 
         A row has T cells of a group; `log_prob` gives the row's probability for a client's cell. Not all sets of three
         cells are in equally many rows, so the variance depends on the group and on the client's cell.
