@@ -27,7 +27,7 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=MOST_ITEM_BYTES)]
 
 
 class Choice(Part):
-    """The choice of a group's items: exactly one of these keys; in an open domain `items` or `file`."""
+    """A group has exactly one of these keys; in an open domain it is `items` or `file`."""
 
     items: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=100_000, description="the items")
     glob: _Pattern | None = Field(

@@ -80,7 +80,7 @@ documents = st.binary(max_size=200) | st.text("[]{}\"'\\,:=.#a1\n ", max_size=30
 def test_json_that_would_hang_fill_or_end_a_program_is_one_error(subtests: pytest.Subtests) -> None:
     for name, text in HOSTILE_JSON.items():
         with subtests.test(name=name):
-            with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it is not|is not|is nested|has)") as caught:
+            with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it )?(is not|is nested|has)") as caught:
                 parse_json(text, "the file")
             assert len(str(caught.value)) < 300
 
@@ -88,7 +88,7 @@ def test_json_that_would_hang_fill_or_end_a_program_is_one_error(subtests: pytes
 def test_toml_that_would_hang_fill_or_end_a_program_is_one_error(subtests: pytest.Subtests) -> None:
     for name, text in HOSTILE_TOML.items():
         with subtests.test(name=name):
-            with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it is not|is not|is nested|has)") as caught:
+            with pytest.raises(FormatError, match=r"^(cannot read )?the file:? (it )?(is not|is nested|has)") as caught:
                 parse_toml(text, "the file")
             assert len(str(caught.value)) < 300
 
