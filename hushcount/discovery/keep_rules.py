@@ -1,4 +1,4 @@
-"""Keep rules: the probability with which the auxiliary server reveals a bin, by its number of reports."""
+"""Keep rules: the probability that the auxiliary server reveals a bin, by the bin's number of reports."""
 
 from __future__ import annotations
 

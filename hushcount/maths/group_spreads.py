@@ -44,7 +44,7 @@ def spreads(sizes: FloatArray, ways: tuple[Supported, ...], others: float) -> tu
 
 
 def independent(law: SupportLaw, sizes: FloatArray) -> SupportLaw:
-    """Return the law of the sum of `sizes` item scores that are uncorrelated once the client's item is fixed."""
+    """Return the law of the sum of `sizes` item scores, which are uncorrelated for a fixed item of the client."""
     far = sizes * np.asarray(law.far_spread)
     own = np.asarray(law.own_spread) + (sizes - 1.0) * np.asarray(law.far_spread)
     return of_groups(law, sizes, own, far)

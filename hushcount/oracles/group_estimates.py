@@ -1,4 +1,4 @@
-"""Estimates of groups of items: the laws of sums, and rows of several laws in one estimate.
+"""Estimates of groups of items: the laws of sums, and estimates with rows of different laws.
 
 A report's scores of several items depend on each other, so the error of a sum does not follow from the errors of its
 items. It follows from the law of T, the sum of one report's scores over the group: the encoder's `group_law`. If fewer

@@ -33,8 +33,8 @@ def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rat
 def reports_to_detect(mechanism: Mechanism, share: float, power: float, rate: float) -> int | None:
     """Return a number of reports from which on an item of that share is detected with that power, or None.
 
-    Counts are whole, so the power sometimes falls a little with one more report. 400 numbers, up to a fifth more
-    reports, must have that power; beyond, these falls are far smaller than the rise.
+    Counts are whole, so the power sometimes falls a little with one more report. The search checks the power at 400
+    numbers, from the result to a fifth more; beyond, the falls are far smaller than the rise.
     """
 
     def enough(n: int) -> bool:

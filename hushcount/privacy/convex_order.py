@@ -31,7 +31,7 @@ def reach(variance: float, step: float, tail: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The probabilities float64[k] of first, first + 1, ..., at least the true ones; they add up to 1."""
+    """The probabilities, float64[k], of first, first + 1, ...; none is below the true one, and they add up to 1."""
 
     first: int
     weights: FloatArray

@@ -8,7 +8,7 @@ values and the other clients. It holds if
 - each release is drawn afresh: no client repeats an answer;
 - the curves and their number do not depend on results: parameters and numbers of reports are fixed.
 
-The losses of independent pairs add up: the Fourier transform of the law of their sum is a product of transforms.
+The losses of independent pairs add up: the Fourier transform of the law of their sum is the product of theirs.
 
 Reference: Zhu, Dong, Wang 2022, Theorem 10; docs/mathematics.md section 7; docs/adr/0039-joint-composition.md.
 """

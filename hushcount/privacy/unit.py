@@ -42,7 +42,7 @@ class Unit:
 
     @property
     def counted(self) -> str:
-        """The noun for a plain count of these reports: clients, or reports."""
+        """The unit of a plain count of these reports: "clients" if each client has at most one, else "reports"."""
         return "clients" if self.per == "client" and self.reports == 1 else "reports"
 
     @property

@@ -192,7 +192,7 @@ class Compared:
 
     @cached_property
     def _matching(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The mean of one report's T if both sides have the pooled share, h and M/n (`Law.matching`)."""
+        """(mean, h, M/n) of `Law.matching`, if both sides have the pooled share."""
         reports = [self.before.reports, self.after.reports]
         return added([self.before.law, self.after.law], reports).matching(self.pooled)
 

@@ -70,7 +70,7 @@ class Law:
         return np.where(self.turned, 1.0 - high, low), np.where(self.turned, 1.0 - low, high)
 
     def is_like(self, other: Law) -> BoolArray:
-        """Return bool[g]: whether both have the same means of T, of the same items."""
+        """Return bool[g]: whether both laws have the same means of T and count the same items."""
         return (self.own == other.own) & (self.other == other.other) & (self.turned == other.turned)
 
     def _turn(self, share: FloatArray) -> FloatArray:
