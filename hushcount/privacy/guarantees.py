@@ -50,7 +50,7 @@ class Local(Guarantee):
 
 @dataclass(frozen=True, kw_only=True)
 class Released(Guarantee):
-    """What the analyzer can learn from the reports or values that it receives; `odds` puts it in words for people."""
+    """What the analyzer can learn from the reports or values that it receives; `odds` states it for people."""
 
     odds: Odds
 
