@@ -231,7 +231,7 @@ def at_least(k: FloatArray, trials: FloatArray, chance: FloatArray | float) -> F
 def _saddle_point(
     k: FloatArray, trials: FloatArray, chance: FloatArray, others: FloatArray, other: FloatArray, above: bool
 ) -> FloatArray:
-    """Return the same by a saddle-point approximation for whole numbers; two binomials have it in closed form.
+    """Return the same by a saddle-point approximation for whole numbers; for two binomials it has a closed form.
 
     Reference: Lugannani and Rice 1980, with Daniels' first continuity correction (1987).
     """

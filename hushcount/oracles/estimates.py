@@ -122,10 +122,10 @@ class Estimate(ABC):
 class Supports(Estimate):
     """Independent reports that support an item or not: C is Bin(F, p*) + Bin(n - F, q*).
 
-    The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of these clients: at a limit C is as
-    large, or as small, with probability `tail` (`SupportCounts`). If the clients are a sample of a population, the
-    limits contain the population's share less often, above all for a frequent item: sampling adds `n f(1-f)` to the
-    variance.
+    The p-value is the binomial tail of Bin(n, q*). Limits are for F, the number of these clients that hold the item. If
+    F is the low limit, so large a C or a larger one has probability `tail`; if F is the high limit, so small a C or a
+    smaller one has it (`SupportCounts`). If the clients are a sample of a population, the limits contain the
+    population's share less often, above all for a frequent item: sampling adds `n f(1-f)` to the variance.
 
     Attributes:
         supports: int64[c], C.

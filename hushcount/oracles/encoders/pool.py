@@ -117,7 +117,7 @@ class Pooled(Family):
         others = sizes - 1.0
 
         def noise(own_square: FloatArray, own_other: FloatArray, free: FloatArray) -> FloatArray:
-            """Return the noise if `free` items fall on any cell; from E[x^2] of the own cell, E[x x'] with another."""
+            """Return the noise of `free` items on random cells, from E[x^2] of the own cell and E[x x'] with another."""
             pairs = free * (free - 1.0) / m**2
             among = (m - 1.0) * ((free / m + pairs) * other_spread + (m - 2.0) * pairs * cells.covariance)
             rows = (cells.own - cells.other) ** 2 * (1.0 - 1.0 / self.rows) * free / m * (1.0 - 1.0 / m)
