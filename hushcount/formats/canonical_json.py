@@ -15,8 +15,8 @@ def canonical_json(data: Any) -> bytes:
     """Return the canonical bytes, UTF-8: keys sorted by UTF-16 units, numbers as ECMAScript writes them, no spaces.
 
     Raises:
-        ValueError: an integer beyond LARGEST_INTEGER, a number that is not finite, a lone surrogate, or a type that
-            JSON does not have.
+        ValueError: an integer beyond LARGEST_INTEGER, an infinite number or NaN, a lone surrogate, or a type that JSON
+            lacks.
     """
     return _text(data).encode()
 

@@ -1,7 +1,6 @@
 """Parquet files that another party, or a damaged disk, may have made: bounded and checked before they are read.
 
-Parquet has checksums of pages, but not of the footer, which describes the pages. So our files have a digest of the
-whole file.
+Parquet has checksums of pages, but not of the footer, which describes them. So ours have a digest of the file.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Every version of Unicode adds characters, and each Python normalises the characters of its own Unicode version. So a
 mark of a later version would split one item into two: one from clients with an older Python, one from clients with a
 newer one. Here, as in the tables of 13.0, a character that 13.0 does not assign stays as it is, and separates the text
-before it from the text after it. Unicode promises that every later version normalises the text between such characters
-as 13.0 did.
+before it from the text after it. Unicode promises that later versions normalise the text in between as 13.0 did.
 
 Reference: Unicode Standard Annex 15, sections 3 (versioning) and 6.1 (substrings); Normalization Stability Policy.
 """

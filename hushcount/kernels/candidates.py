@@ -1,8 +1,7 @@
 """Decode item by item: test whether each report supports an item, several reports in one machine instruction.
 
 The loops over reports have neither branch nor division, so that the compiler vectorises them. A tile of reports stays
-in the nearest cache while every item is tested. `_count61` is for the field of 2**61 - 1, the fingerprints of items in
-an open domain.
+in the nearest cache while every item is tested. `_count61` is for 2**61 - 1, the fingerprints of an open domain.
 """
 
 from __future__ import annotations

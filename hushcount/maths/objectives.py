@@ -86,8 +86,7 @@ def best_buckets(epsilon: float, prime: int, domain: int | None, objective: Obje
 def _least(low: int, high: int, loss: Callable[[npt.NDArray[np.int64]], FloatArray]) -> int:
     """Return the integer of least loss, the smallest on a tie.
 
-    Up to a million candidates are all tried. Of more, a logarithmic grid is tried, then finer linear grids around the
-    best point.
+    Up to a million candidates are all tried; of more, a logarithmic grid, then finer linear grids around the best one.
     """
     spaced: Callable[[int, int, int], FloatArray] = np.geomspace
     while True:

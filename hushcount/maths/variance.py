@@ -17,8 +17,7 @@ Numbers = float | FloatArray | npt.NDArray[np.int64]
 class SupportLaw:
     """What one report adds to the score of an item; every field may be an array of candidates.
 
-    A report scores 1 for the items that it supports, and 0 for all others. In Recursive Hadamard Response it scores -1
-    for the items that it opposes.
+    A report scores 1 for the items that it supports and 0 for all others; with blocks, -1 for items that it opposes.
 
     Attributes:
         own: mean score of the client's item; p* if scores are supports.
@@ -56,8 +55,7 @@ class SupportLaw:
                 of other items, which is the worst case.
 
         Reference: [P26] Theorem 2.6; [J] Theorem 3 corrected, docs/mathematics.md sections 5 and 8: the printed
-        `p^2/k` and `alpha1^2/k` ignore that a client answers in only one row, and overstate the variance (the tests
-        simulate it).
+        `p^2/k` and `alpha1^2/k` ignore that a client answers in only one row, and overstate the variance (see tests).
         """
         held = np.multiply(n, share)
         close = n - held if near is None else np.multiply(n, near)

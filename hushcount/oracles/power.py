@@ -14,9 +14,8 @@ _ROOM = np.linspace(1.0, 1.2, 400)
 def detection_power(mechanism: Mechanism, reports: FloatArray, share: float, rate: float) -> FloatArray:
     """Return the probability that an item is detected, for each number of reports, float64[c] of whole numbers.
 
-    Each client holds the item with probability `share`. The result is `P(Bin(n, pi) >= t)` for
-    `pi = q* + share (p* - q*)` and the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold the
-    item, the count varies less.
+    Each client holds the item with probability `share`. The power is `P(Bin(n, pi) >= t)`, `pi = q* + share (p* - q*)`,
+    for the least t with `P(Bin(n, q*) >= t) <= rate`. If exactly `share n` clients hold it, the count varies less.
 
     Args:
         mechanism: of independent functions, in one block.

@@ -37,7 +37,7 @@ class Amplified:
         blanket: the shuffled epsilon of this mechanism itself; None if it is not known.
         law: the blanket law of this mechanism; None if it is not known.
 
-    Privacy: against whoever sees only the shuffled reports, if n different honest clients sent these; the other clients
+    Privacy: against whoever sees only the shuffled reports, if n different honest clients sent them. All other clients
     may hold any values.
     """
 
@@ -91,8 +91,7 @@ def shuffled_epsilon(law: BlanketLaw, reports: int, delta: float) -> float:
     It is exact to 1e-6 of itself: the upper end of a bracket, where the divergence was checked to be at most delta. The
     cache serves a job with a ledger, which asks before it reads reports and again after it has counted them.
 
-    The law is `general_law(epsilon)`, for any mechanism, or the mechanism's own. More than 10**10 reports count as
-    10**10.
+    The law is `general_law(epsilon)` for any mechanism, or the mechanism's own. At most 10**10 reports are counted.
 
     Reference: docs/mathematics.md section 7.
     """

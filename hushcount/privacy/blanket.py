@@ -87,8 +87,7 @@ def blanket_law(mechanism: Mechanism) -> BlanketLaw:
     """Return the law of a mechanism for the two items that it hides worst.
 
     Privacy: epsilon is the stated one, computed from the rounded probabilities. A pool's rows are public, so the worst
-    two items are those that share no cell in any row: if they share a cell, a report supports both or neither more
-    often.
+    two items share no cell in any row: sharing a cell makes a report support both or neither more often.
     """
     base, clash = mechanism.responder.base_law(mechanism.encoder.scatters), mechanism.encoder.least_collision
     single = float(base.single)

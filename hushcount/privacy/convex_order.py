@@ -1,8 +1,7 @@
 """Binomial laws cut to the window that matters, and laws on few points that bound the mean of a convex function.
 
 Binomial probabilities are products of the ratios of neighbours, divided by the sum of all in the window. Their relative
-error is below `3 * 2**-53` for each step from the mode. Apart from that error, no probability is below the true one.
-The cut mass is bounded.
+error is below `3 * 2**-53` for each step from the mode; apart from it none is below the true one. Cut mass is bounded.
 
 A law is wider than another law of the same mean if no convex function has a smaller mean under it. A law becomes wider
 if mass moves from a point to two neighbours so that the mean is kept, or if an independent term of mean 0 is added.
@@ -44,8 +43,7 @@ class Window:
 def binomial_window(count: int, chance: float, other: float, tail: float) -> Window:
     """Return the law of `Bin(count, chance)`, count >= 1, with at most `tail` cut off on either side.
 
-    The window also fits `1 + Bin(count - 1, chance)`. `other` is `1 - chance`, an argument because the subtraction
-    would lose digits.
+    The window also fits `1 + Bin(count - 1, chance)`. The caller passes `other = 1 - chance` without a loss of digits.
     """
     mean = count * chance
     deviation = reach(mean * other, 1.0, tail)

@@ -59,9 +59,8 @@ def dominating_pair(curve: Curve, most: float, step: float) -> Pair:
     The divergence of any two laws is a convex function of exp(epsilon). So between two grid points it lies below their
     chord, and beyond `most` below its value there. The divergence of the pair has corners only at grid points, and
     there it is nowhere below the curve: from the largest loss down, each mass is the least that reaches the curve at
-    the next point. Every sum has terms of one sign, so the rounding error is relative, and smaller than the margin of
-    the curve. The negative losses mirror the positive ones, with P and Q exchanged: they bound the other order of the
-    neighbours.
+    the next point. Every sum has terms of one sign, so the rounding error is relative, and below the curve's margin.
+    The negative losses mirror the positive ones, with P and Q exchanged: they bound the other order of the neighbours.
 
     Args:
         curve: a delta for each epsilon at least 0, never below the true one in either order.

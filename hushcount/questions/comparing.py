@@ -1,7 +1,6 @@
 """Compare two sides: the error of the difference, and its p-value if nothing changed.
 
-For few reports the p-value is by Fisher's exact test of two proportions, two-sided by likelihood; one call tests many
-pairs of counts.
+For few reports the p-value is by Fisher's exact test of two proportions, two-sided by likelihood, for many pairs.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ def power_of(both: Compared, ratio: float, level: float = 0.05) -> FloatArray:
     """Return float64[g]: the probability that a change of each share by this ratio would have been significant.
 
     It is `P(|z| > z_(level/2))` by the normal law, with the reports of both sides. The share changes from the estimate
-    of the side before (0 if negative) to `ratio` times that. If hardly any client held the group before, no ratio is
-    significant.
+    before (0 if negative) to `ratio` times that. If hardly any client held the group before, no ratio is significant.
 
     Args:
         both: sides that were compared: `Changes.both`.

@@ -101,8 +101,7 @@ class Sealer:
         """Return the sealed box that all holders of this 32-byte key make of these bytes; it opens like any other box.
 
         It is for boxes that must not reveal who made them. Equal boxes show that equal bytes were sealed, and whoever
-        has the key can test a guess. The ephemeral key is a keyed hash of recipient and bytes, so other bytes have
-        another ephemeral key.
+        has the key can test a guess. The ephemeral key is a keyed hash of recipient and bytes: it differs for others.
         """
         return self.seal_many_alike(np.frombuffer(plain, dtype=np.uint8)[np.newaxis], [key]).tobytes()
 

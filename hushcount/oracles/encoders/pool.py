@@ -117,7 +117,7 @@ class Pooled(Family):
         others = sizes - 1.0
 
         def noise(own_square: FloatArray, own_other: FloatArray, free: FloatArray) -> FloatArray:
-            """Return the noise of `free` items on random cells, from E[x^2] of the own cell and E[x x'] with another."""
+            """Return the noise of `free` items on random cells, from E[x^2] of the own cell and E[x x'] of two."""
             pairs = free * (free - 1.0) / m**2
             among = (m - 1.0) * ((free / m + pairs) * other_spread + (m - 2.0) * pairs * cells.covariance)
             rows = (cells.own - cells.other) ** 2 * (1.0 - 1.0 / self.rows) * free / m * (1.0 - 1.0 / m)
@@ -131,9 +131,8 @@ class Pooled(Family):
     def group_collisions(self: PoolEncoder, asked: Grouped, held: bool = True) -> FloatArray:
         """Any two items may share a cell: an outside item errs by its count, two items of the group by both counts.
 
-        The mean square is `clash (g (S - Q) + (g-2) Q + F^2)`: S sums the squared counts of all items, Q those of the
-        group, F is the group's count. For two pairs without a common item it needs four-wise independence; here it errs
-        by 4 % at most.
+        Mean square `clash (g (S - Q) + (g-2) Q + F^2)`: S sums the squared counts of all items, Q those of the group, F
+        is its count. Two pairs without a common item need four-wise independence; here the error is 4 % at most.
         """
         scored, sizes = asked.scored, asked.groups.sizes
         n, clash = scored.tally.reports, float(scored.law.clash)
