@@ -1,10 +1,11 @@
-"""Adjust estimated counts, so that they are not negative or add up: each way has a bias, which it states.
+"""Adjust estimated counts so that none is negative or they add up to a total; each function states its bias.
 
-Estimates are unbiased because they may be negative and need not add up to the reports. An adjustment pulls counts in
-one direction; so no job adjusts, and no interval or error is valid for an adjusted count.
+Unadjusted estimates are unbiased because they may be negative and need not add up to the number of reports. An
+adjustment shifts counts in one direction. So no job adjusts counts, and no interval or error is valid for an adjusted
+count.
 
-Counts go in and out as float64[c], users, in one order; `total` is the users that hold one of these items. A number
-that is not finite, a total out of range or no count at all is a ValueError.
+Functions take and return counts as float64[c], in users and in the same order. `total` is the number of users that
+hold one of these items. ValueError if a number is not finite, the total is out of range, or there is no count.
 
 Reference: T. Wang, M. Lopuhaa-Zwakenberg, Z. Li, B. Skoric, N. Li, "Locally Differentially Private Frequency Estimation
 with Consistency", NDSS 2020; each function names the method.
@@ -32,11 +33,12 @@ def non_negative(counts: FloatArray) -> FloatArray:
 def sum_to(counts: FloatArray, total: float) -> FloatArray:
     """Return the counts, each shifted by the same amount so that they add up to `total`.
 
-    The nearest counts with that sum in squared distance. No bias, if the counts are unbiased and `total` is the true
-    sum or an unbiased estimate of it; else every item carries the same share of its error. Counts may still be
-    negative. Little is gained: independent errors shrink by one part in 2c. Estimates of a whole dictionary with
-    "other" already add up to the reports if every report supports equally many of its items: with grr and ss, and wss
-    with a design of just as many cells; nearly with ais; not with sue, oue, or wss with spare cells.
+    Of all counts with that sum, these are the nearest in squared distance. Bias: none if the counts are unbiased and
+    `total` is the true sum or an unbiased estimate of it. Otherwise every item gets the same share of the error of
+    `total`. Counts may still be negative. The gain is small: independent errors shrink by one part in 2c. Estimates of
+    a whole dictionary with "other" already add up to the number of reports if every report supports equally many of
+    its items. This holds for grr and ss, and for wss with a design of exactly as many cells; it nearly holds for ais;
+    it does not hold for sue, oue, or wss with spare cells.
 
     Reference: Wang et al., Norm.
     """
@@ -46,23 +48,23 @@ def sum_to(counts: FloatArray, total: float) -> FloatArray:
 
 
 def norm_sub(counts: FloatArray, total: float) -> FloatArray:
-    """Return `max(count - t, 0)` for each item, with the one t that makes them add up to `total`.
+    """Return `max(count - t, 0)` for each item, with the only t that makes the results add up to `total`.
 
-    This is the end of shifting and clipping again and again, and also the Euclidean projection on the simplex
-    `{x >= 0, sum x = total}`; sorting finds it directly. `total` is at least 0. Bias: upward for rare items, which
-    clipping lifts; downward for frequent ones, by t each and by as much in sum. The more items are rare, the larger t:
-    several standard errors among thousands that hardly anybody holds.
+    This is the limit of repeated shifting and clipping, and also the Euclidean projection on the simplex
+    `{x >= 0, sum x = total}`. Sorting finds it directly. `total` is at least 0. Bias: upward for rare items, because
+    clipping raises them; downward for each frequent item by t. The two biases cancel in the sum. t grows with the
+    number of rare items: among thousands of items that hardly anybody holds, it is several standard errors.
 
     Reference: Wang et al., Norm-Sub; J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient Projections onto
     the l1-Ball for Learning in High Dimensions", ICML 2008, Figure 1.
     """
     counts = _checked(counts)
     _check_total(total, 0.0)
-    # Moving all counts together changes nothing; from the largest count, no kept count is farther than `total`.
+    # Adding a constant to all counts changes nothing. No kept count is farther than `total` below the largest count.
     gap = counts - counts.max()
     falling = -np.sort(-gap)
     shift = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    # The j largest items stay, for the last j whose shift leaves the least of them at 0 or above.
+    # The j largest items are kept, for the largest j at which the shift leaves the smallest of them at 0 or above.
     kept = int(np.flatnonzero(falling >= shift)[-1])
     return np.maximum(gap - shift[kept], 0.0)
 

@@ -1,7 +1,8 @@
 """How many reports a client may still make: at most the campaign's cap of each stream in each window.
 
-The shuffler enforces the cap on whoever shows a client token. The allowance keeps an honest client from sending what
-the shuffler would drop, and from spending its budget more often than the statement assumes, whoever collects.
+The shuffler enforces the cap for each client token. The allowance keeps an honest client from sending reports that the
+shuffler would drop. It also keeps the client from spending its budget more often than the statement assumes, whichever
+collector it reports to.
 """
 
 from __future__ import annotations
@@ -32,29 +33,30 @@ _Window = Annotated[str, AfterValidator(_window_name)]
 
 
 class OverCap(HushcountError):
-    """One more report of a stream would not count: it is beyond the campaign's cap in this window."""
+    """The campaign's cap of the stream in this window is reached: one more report would not count."""
 
 
 class _Made(Part):
-    """How many reports were made in the windows that the clock has shown last, by campaign and stream."""
+    """How many reports were made, by campaign and stream, in the last windows that the clock showed."""
 
     windows: dict[_Window, _Reports] = Field(default_factory=dict, max_length=MOST_KEPT)
 
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """Counts the reports of one client, window by window, by this machine's clock; many threads may use it.
+    """Counts the reports of one client in each window of this machine's clock; threads may share it.
 
-    Each window has the cap, in whatever order the clock shows it: a clock that was ahead mutes nobody when it is set
-    right, and one that flaps between two windows wins nothing. Whoever sets the clock opens a window with each one that
-    is not among the last 16, as any clock that advances does. A person's budget bounds what that costs, and the
-    shuffler, which counts by the collector's clock, what it changes.
+    Each window has its own count, in whatever order the clock shows the windows. So a client with a clock that was
+    ahead can report again once the clock is set right, and a clock that jumps between two windows permits no extra
+    reports. Only the last 16 windows are kept: any other window that the clock shows starts a new count, whether the
+    clock advanced or somebody set it. The client's budget bounds the cost of this. The shuffler bounds its effect,
+    because it counts by the collector's clock.
 
     Args:
-        window: length of the deployment's windows, which tile time from 1970 on. With a shorter one, the client makes
-            more reports, and the shuffler forwards the cap.
-        path: file of mode 0600 in which the numbers outlive the process, made with the first report; beside it a file
-            `.lock`, if the system can lock files. It names no value. None: the count ends with the process.
+        window: length of the deployment's windows, which are counted from 1970. With a shorter length the client makes
+            more reports, but the shuffler still forwards only the cap.
+        path: file of mode 0600 that keeps the counts when the process ends. The first report makes it, and beside it a
+            file `.lock`, if the system can lock files. It contains no value. None: the counts end with the process.
     """
 
     window: timedelta = timedelta(days=1)
@@ -64,30 +66,30 @@ class Allowance:
     def __post_init__(self) -> None:
         if self.window < timedelta(seconds=1):
             raise ValueError(f"window is {self.window}, must be at least 1 second")
-        cure = "restore it, or remove it, and this client may make its cap anew"
+        cure = "restore it, or remove it: then this client may make as many reports as the cap again"
         object.__setattr__(self, "_made", KeptValue(_Made(), self.path, "allowance", cure))
 
     def take(self, campaign: Campaign, stream: Stream, number: int, now: datetime | None = None) -> None:
-        """Count `number` reports that are about to be made, or none if they exceed the cap.
+        """Count `number` reports before they are made; count none of them if they would exceed the cap.
 
         Raises:
-            OverCap: they exceed the cap; nothing may be made.
-            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; nor then.
+            OverCap: the reports would exceed the cap; the caller must make none of them.
+            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; likewise.
         """
         self._made.change(lambda made: (self._counted(made, campaign, stream, number, now), None))
 
     def _counted(self, made: _Made, campaign: Campaign, stream: Stream, number: int, now: datetime | None) -> _Made:
-        # Not of each file: an operator may publish many epochs in one window.
+        # Counted by campaign, not by campaign file: an operator may publish many epochs in one window.
         name = f"{campaign.id}/{stream}"
         present = window_at(now or MACHINE.now(), self.window).name
         reports = made.windows.get(present, {})
         before, cap = reports.get(name, 0), campaign.shuffle.cap
         if before + number > cap:
             raise OverCap(
-                f"{number} more {stream} of campaign {campaign.id} in the window that began at "
-                f"{present}, where {before} were made: must be at most {cap} together; wait for the next window, "
-                "and for a retry send the same bytes again"
+                f"{number} more {stream} of campaign {campaign.id} cannot be made: {before} were made in the window "
+                f"that began at {present}, and the cap is {cap}; wait for the next window; to retry, send the same "
+                "bytes again"
             )
-        # A copy is not checked again: that the window is one takes as long as the rest of a report.
+        # model_copy does not validate: validating the window's name would take as long as the rest of a report.
         windows = last_changed(made.windows, present, {**reports, name: before + number})
         return made.model_copy(update={"windows": windows})

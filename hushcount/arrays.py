@@ -17,4 +17,4 @@ Counts = npt.NDArray[np.int64]
 Limbs = npt.NDArray[np.uint64]
 """uint64[limbs, n]: n integers, the least significant limb first, each limb below 2**32 unless said otherwise."""
 Reports = npt.NDArray[Any]
-"""A structured array, one element a report, its fields those of the mechanism's encoder and responder."""
+"""A structured array: one element for each report, with the fields of the mechanism's encoder and responder."""

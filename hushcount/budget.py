@@ -1,7 +1,7 @@
-"""What one client may tell at all: a budget of epsilon over all campaigns, epochs and both streams.
+"""A client's budget: the most epsilon that its reports may cost, over all campaigns, epochs and both streams.
 
-Campaign, policy and allowance bound a window or an epoch. The budget bounds what they add up to, for the person who
-holds the device, and keeps the count before anything is made.
+Campaign, policy and allowance bound the cost of one window or epoch. The budget bounds the sum for the person who
+holds the device. It is charged before a report is made.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from hushcount.spent import Spent, StreamSpent
 
 _BILLION = 10**9
 _WHOLE_DELTA = 10**18
-# Floats hold every number of billionths up to it. So it is also the limit where none is set: an epsilon of a million.
+# Floats represent every integer up to this one exactly. It is also the limit if the app sets none: epsilon a million.
 _MOST = 10**15
 _Count = Annotated[int, Field(ge=0)]
 _Day = Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")]
 
 
 class BudgetSpent(HushcountError):
-    """Too little of the budget is left for a report, and the app wants none then (`when_spent="nothing"`)."""
+    """Too little budget is left for a report, and the app set `when_spent="nothing"`: no report is made."""
 
 
 class OptedOut(HushcountError):
@@ -51,7 +51,7 @@ class _Line(Part):
 
 
 class _Charged(Part):
-    """All that was charged; lines by "campaign/stream", and epsilon of the days that the clock has shown last."""
+    """All charges: lines by "campaign/stream", and the epsilon of the last days that the clock showed."""
 
     format: Literal[1] = 1
     days: dict[_Day, _Count] = Field(default_factory=dict, max_length=MOST_KEPT)
@@ -70,7 +70,7 @@ class Cost:
     Attributes:
         epsilon: in billionths, rounded up.
         delta: in units of 1e-18, rounded up.
-        lasting: it is that of all reports of the epoch, which repeat their answers.
+        lasting: whether the cost covers all reports of the epoch, because these repeat their answers.
     """
 
     epsilon: int
@@ -81,10 +81,11 @@ class Cost:
 def cost_of(campaign: Campaign, stream: Stream) -> Cost:
     """Return what a report of the stream costs, whatever its value is.
 
-    A frequency report costs its epsilon. In a campaign of clients that remember, all those of an epoch together cost
-    `memory_values` times that. A discovery report costs the (epsilon, delta) of the keep rule, as replace-one; reports
-    under one cap could share it, but the cap is of a window, and the window the operator's. Each number counts as the
-    decimal number in the campaign file: 0.1 is a tenth.
+    A frequency report costs its epsilon. If clients remember, all frequency reports of an epoch together cost
+    `memory_values` times that. A discovery report costs the (epsilon, delta) of the keep rule, converted to
+    replace-one. All discovery reports of a window, up to the cap, could share this cost. Each is charged nevertheless,
+    because the operator chooses the length of a window. Each number is taken as the decimal number in the campaign
+    file: 0.1 is exactly a tenth.
     """
     if stream == "reports":
         campaign.require_frequency()
@@ -98,32 +99,34 @@ def cost_of(campaign: Campaign, stream: Stream) -> Cost:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """Bounds what all reports of one client cost together; many threads may use it.
+    """Bounds the total cost of all reports of one client; threads may share it.
 
-    Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
-    are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A client that
-    remembers has paid for an epoch with its first answer, and repeats it also when nothing is left.
+    Once the budget is spent, frequency reports are of "other" and discovery reports are blanks, whatever the values
+    are: sending no report would reveal that the budget is spent. Neither a charge nor the moment when the budget is
+    spent depends on a value. A client with a memory pays for an epoch with its first answer, and repeats its answers
+    even when no budget is left.
 
-    A day is one of UTC, and has its limit in whatever order the clock shows it: a clock that was ahead uses up no day
-    but the one that it showed. Whoever sets the clock opens a day with each one that is not among the last 16, and
-    `lifetime` bounds what can be charged that way.
+    Days are days of UTC. Each has its own limit, in whatever order the clock shows the days: a clock that was ahead
+    uses up only the day that it showed. The budget keeps the last 16 days: any other day to which somebody sets the
+    clock has its whole limit. `lifetime` bounds what can be charged in this way.
 
     Args:
-        path: file of mode 0600 in which the count outlives the process, made with the first report; beside it a file
-            `.lock`, if the system can lock files. It names campaigns and holds numbers, no values. A damaged file is
-            refused. A removed one, or an old copy put back, is not noticed: the budget begins anew. None: the count
-            ends with the process, and a forked process goes on with a copy of it.
+        path: file of mode 0600 that keeps the count when the process ends. The first report makes it, and beside it a
+            file `.lock`, if the system can lock files. It contains campaign ids and numbers, no values. A damaged file
+            is refused. It is not noticed if somebody removes the file (the budget then begins anew) or puts back an old
+            copy (later charges are then forgotten). None: the count ends with the process, and a forked process
+            continues with a copy of it.
         per_day: most epsilon of a day, rounded down to billionths.
-        lifetime: most epsilon ever, likewise.
-        when_spent: "other", or "nothing": then making a report raises BudgetSpent. An app that sends nothing tells
-            whoever sees its requests that the budget is spent, and so how much was sent elsewhere.
+        lifetime: most epsilon ever, rounded down to billionths.
+        when_spent: "other", or "nothing": a report then raises BudgetSpent. An app that then sends nothing reveals to
+            anyone who sees its requests that the budget is spent, and so how much the client sent elsewhere.
 
     Raises:
-        UsageError: an argument is none of these.
+        UsageError: an argument is out of its range.
 
-    Privacy: everything made under one budget, by clients that give the same one, is epsilon-private, replace-one, at
-        `Spent.epsilon` and `Spent.delta`: by the sum over reports, frequency reports whoever colludes, and discovery
-        reports as long as the auxiliary server and the analyzer do not.
+    Privacy: all reports that clients make under the same budget are together (`Spent.epsilon`, `Spent.delta`)-private,
+        replace-one; both numbers are sums over the reports. For frequency reports this holds even if all parties
+        collude; for discovery reports as long as the auxiliary server and the analyzer do not collude.
     """
 
     path: Path | None = None
@@ -141,7 +144,7 @@ class Budget:
         if self.when_spent not in ("other", "nothing"):
             raise UsageError(f"when_spent is {self.when_spent!r}, must be 'other' or 'nothing'")
         object.__setattr__(self, "_limits", (_limit(self.per_day), _limit(self.lifetime)))
-        cure = "restore it; removing it would renew the budget of a person who cannot take back what was sent"
+        cure = "restore it; removing it would renew the budget, although sent reports cannot be taken back"
         object.__setattr__(self, "_kept", KeptValue(_Charged(), self.path, "budget", cure))
 
     def charge(
@@ -154,24 +157,25 @@ class Budget:
         also: Callable[[], None] = lambda: None,
         now: datetime | None = None,
     ) -> int:
-        """Charge `number` reports that are about to be made, for good; return how many, the first, may tell a value.
+        """Charge `number` reports, permanently, before they are made; return how many of them may carry a value.
 
-        The others must tell nothing, and are counted as such. Reports that repeat answers fit all or none.
+        The first reports carry their values. The others must reveal nothing, and are counted as blank. If reports
+        repeat answers, either all of them carry values or none does.
 
         Args:
-            repeats: the client has an answer of this epoch, which was charged when it was drawn.
-            also: called when a charge seems to be possible and before it is made; if it raises, nothing is charged.
+            repeats: whether the client already has an answer of this epoch, which was charged when it was drawn.
+            also: called when the charge seems possible and before it is made; if `also` raises, nothing is charged.
 
         Raises:
-            BudgetSpent: not all fit, and the app wants nothing then. Nothing is charged.
+            BudgetSpent: the budget is too small for all reports, and `when_spent` is "nothing". Nothing is charged.
             OptedOut: the person opted out.
-            HushcountError: the file is damaged, or cannot be read or written; then nothing may be made.
+            HushcountError: the file is damaged, or cannot be read or written; the caller must make no report then.
         """
         cost = cost_of(campaign, stream)
 
         def step(charged: _Charged) -> tuple[_Charged, int]:
             if charged.opted_out:
-                raise OptedOut(f"campaign {campaign.id}: the person opted out, nothing is made until budget.opt_in()")
+                raise OptedOut(f"the person opted out: no report of {campaign.id} is made until budget.opt_in()")
             today = _day(now)
             left = min(self._left(charged, today))
             if not cost.lasting:
@@ -193,7 +197,7 @@ class Budget:
             days = last_changed(charged.days, today, charged.days.get(today, 0) + charges * cost.epsilon)
             return charged.model_copy(update={"days": days, "lines": {**charged.lines, key: line}}), telling
 
-        # First to see what it raises: it may not hold its lock while others are taken.
+        # A first try only raises errors: `also` takes other locks, and may not run while this file's lock is taken.
         step(self._kept.read())
         also()
         return self._kept.change(step)
@@ -220,32 +224,32 @@ class Budget:
 
     @property
     def opted_out(self) -> bool:
-        """Whether the person opted out. Whoever sends what was made before asks this first."""
+        """Whether the person opted out. Check this before you send reports that were made earlier."""
         return self._kept.read().opted_out
 
     def opt_out(self) -> None:
-        """Make nothing from now on, in any process that uses the file; without a file, in this one."""
+        """Permit no more reports, in all processes that use the file; without a file, in this process."""
         self._opt(out=True)
 
     def opt_in(self) -> None:
-        """Make reports again. What was spent stays spent."""
+        """Permit reports again. What was spent stays spent."""
         self._opt(out=False)
 
     def _opt(self, *, out: bool) -> None:
         self._kept.change(lambda charged: (charged.model_copy(update={"opted_out": out}), None))
 
     def _left(self, charged: _Charged, today: str) -> tuple[int, int]:
-        """Return the billionths left of the day and of all; 0 if the app lowered a limit below what was spent."""
+        """Return the billionths left of the day and of the lifetime; 0 if the app set a limit below what was spent."""
         per_day, lifetime = self._limits
         return max(0, per_day - charged.days.get(today, 0)), max(0, lifetime - charged.total)
 
     def _refusal(self, campaign: Campaign, stream: Stream, number: int, cost: Cost, charged: _Charged, day: str) -> str:
         today, ever = self._left(charged, day)
-        where = f"on {day}: wait for the next day, UTC" if today < ever else "in all, which no day renews"
+        where = f"on {day}: wait for the next day, UTC" if today < ever else "for the lifetime, which no day renews"
         return (
-            f"{number} more {stream} of campaign {campaign.id} at epsilon {cost.epsilon / _BILLION:.9g} "
-            f"{'an epoch' if cost.lasting else 'each'}: must fit in the {min(today, ever) / _BILLION:.9g} that is left "
-            f"{where}"
+            f"the budget does not allow {number} more {stream} of campaign {campaign.id} at epsilon "
+            f"{cost.epsilon / _BILLION:.9g} {'an epoch' if cost.lasting else 'each'}: "
+            f"epsilon {min(today, ever) / _BILLION:.9g} is left {where}"
         )
 
 
@@ -256,7 +260,7 @@ def _day(now: datetime | None) -> str:
 
 @lru_cache
 def _units(value: float, unit: int, times: int) -> int:
-    """Return `times` the decimal number that a float is written as, in whole units, rounded up."""
+    """Take the decimal number that a float prints as, and return `times` that number in whole units, rounded up."""
     return math.ceil(Fraction(repr(float(value))) * unit * times)
 
 

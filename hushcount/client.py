@@ -36,7 +36,7 @@ class Queue(Protocol):
     """Reports that were made and wait to be sent."""
 
     def forget(self) -> None:
-        """Delete them all, for good."""
+        """Delete all waiting reports permanently."""
         ...
 
 
@@ -46,38 +46,44 @@ class Client:
 
     Args:
         campaign: from `Campaign.read`.
-        policy: what the client demands of the campaign. It is checked before anything is made, and that the keys that
-            vouch have not expired, before each report.
+        policy: what the client demands of the campaign. The client checks it before it makes any report. Before each
+            report it also checks that the keys that vouch for the campaign have not expired.
         signature: the campaign's; by default read from beside the campaign file.
         log: the campaign's log, for a client that missed an epoch.
         dictionary: the campaign's; by default read from beside the campaign file.
-        memory: where the client keeps its answers, if the campaign says that clients remember, and only then.
+        memory: where the client keeps its answers. Needed if the campaign says that clients remember, else refused.
         allowance: counts what this client makes, up to the campaign's cap of each stream in each window. By default
             windows are days, and the count ends with the process; `Allowance(window, path)` keeps it in a file.
-        budget: bounds what this client's reports cost in all; by default it has no limits, and ends with the process.
-            `Budget(path, per_day, lifetime)`; clients of several campaigns share one, if they are of one person.
+        budget: bounds the total cost of this client's reports; by default it has no limits and ends with the process.
+            `Budget(path, per_day, lifetime)` has limits and a file. Clients of one person share one budget, also in
+            several campaigns.
         queue: where the app keeps reports that wait to be sent; `forget` deletes them.
-        ask: asks the evaluator, if the campaign has one. A client that answers later may go without, and make each
-            discovery report by `pending_discovery`.
-        clock: tells by which window and day reports are counted, and whether keys are valid.
+        ask: asks the evaluator, if the campaign has one. An app that asks later may omit it, and make each discovery
+            report by `pending_discovery`.
+        clock: decides in which window and on which day a report is counted, and whether keys are valid.
 
     Raises:
         Untrusted: the policy refuses the campaign.
-        UsageError: no policy was given, a memory is missing or one too many, the dictionary is missing or another one,
-            no key of the campaign is valid now, or the campaign file is one without the key of the discovery hash.
+        UsageError: the policy is missing; a memory is missing, or given although clients do not remember; the
+            dictionary is missing or not the campaign's; no key of the campaign is valid now; or the campaign file is a
+            redacted one, without the key of the discovery hash.
 
-    Privacy: reports are counted and charged before they are drawn. What is charged, and whether a report tells anything
-        of its value, does not depend on values.
+    Privacy: the client counts and charges reports before it draws them. Neither the charge nor whether a report carries
+        its value depends on values.
         A frequency report is epsilon-locally private, replace-one. A discovery report hides its value only as long as
-        the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule;
-        from the auxiliary server it hides only values that it cannot guess, if the campaign's names are keyed; if they
-        are oblivious, those that nobody asked the evaluator about for it, and that the two do not test together.
-        A client that sends both pays for both.
-        Without a memory, sending the same value again spends the budget again. With one, all frequency reports of a
-        campaign's epoch together spend k epsilon, for k = `memory_values` different values; all values outside the
-        dictionary count as one. A further value, or one that the memory has no room for, is answered as the last of
-        them, because silence would tell. The price: shuffling gains nothing, and the analyzer sees which reports are
-        alike, in one batch or in many, which for k above 1 tells when a value changed. The shuffler sees no link.
+        the auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule.
+        If the campaign's names are keyed, a discovery report hides from the auxiliary server only values that the
+        auxiliary server cannot guess. If names are oblivious, it hides a value from the auxiliary server as long as
+        nobody asks the evaluator about that value for the auxiliary server, and the auxiliary server and the evaluator
+        do not test guesses together.
+        A client that sends reports of both streams pays for both.
+        Without a memory, sending the same value again spends the budget again. With a memory, all frequency reports of
+        a campaign's epoch together spend k epsilon, where k = `memory_values` is the number of different values that
+        the client remembers; all values outside the dictionary count as one value. A further value, or a value for
+        which the memory has no room, gets the answer to the last remembered value, because sending no report would
+        reveal that the value is new. The price of a memory: there is no amplification by shuffling, and the analyzer
+        sees which reports are equal, in one batch and in different batches. If k is above 1, this reveals when a
+        client's value changed. The shuffler cannot see which reports are equal, because each is sealed anew.
     Randomness: the operating system's cryptographic generator.
     """
 
@@ -102,26 +108,26 @@ class Client:
             )
         if not isinstance(self.policy, Policy):
             raise UsageError(
-                f"policy is a {type(self.policy).__name__}, must say what this client demands of a campaign: give "
-                'policy=Policy.read("policy.json", Newest(Path("newest.json"))), which hushcount campaign policy writes'
+                f"policy is a {type(self.policy).__name__}, must be a Policy: write the file with hushcount campaign "
+                'policy, and give policy=Policy.read("policy.json", Newest(Path("newest.json")))'
             )
         object.__setattr__(self, "_vouched_until", self._accepted(self.policy))
         if self.memory is not None and not all(hasattr(self.memory, name) for name in ("get", "keep", "forget")):
             raise UsageError(f"memory is a {type(self.memory).__name__}, must be a memory: give ClientMemory(path)")
         if self.campaign.memory and self.memory is None:
             raise UsageError(
-                f"campaign {self.campaign.id} is of clients that remember: give a memory, as in "
+                f"clients of campaign {self.campaign.id} remember their answers: give a memory, as in "
                 "Client(campaign, policy=policy, memory=ClientMemory(path))"
             )
         if self.memory is not None and not self.campaign.memory:
             raise UsageError(
-                f"campaign {self.campaign.id} is of clients that do not remember: give no memory, or make the campaign "
-                "with hushcount campaign new --memory"
+                f"clients of campaign {self.campaign.id} do not remember their answers: give no memory, or make the "
+                "campaign with hushcount campaign new --memory"
             )
         object.__setattr__(self, "dictionary", checked_dictionary(self.campaign, self.dictionary))
 
     def _accepted(self, policy: Policy) -> datetime | None:
-        """Let the policy check the campaign, and return when the keys that vouch expire."""
+        """Let the policy check the campaign, and return when the first key that vouches for the campaign expires."""
         if policy.trusts:
             _LOG.warning(
                 "a client of campaign %s believes any campaign file: Policy.trusting() is for tests", self.campaign.id
@@ -134,21 +140,21 @@ class Client:
         return policy.accept(self.campaign, signature, self.log, self.clock.now())
 
     def report(self, value: str) -> bytes:
-        """Return one sealed frequency report; "other" for a value outside the dictionary or no item (`items`)."""
+        """Return one sealed frequency report; a value outside the dictionary or no valid item counts as "other"."""
         return self.reports([value]).tobytes()
 
     def reports(self, values: Sequence[str], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed frequency report for each value, all of the same length.
 
-        Once the budget is spent, the reports are of "other", and the memory is not asked; but where it has an answer of
-        the epoch, which was charged then, they go on repeating that.
+        Once the budget is spent, the reports are of "other", and the memory is not asked. Exception: if the memory has
+        an answer of this epoch, the epoch is paid for, and reports are still answered from the memory.
 
         Raises:
-            OverCap: they are more than this client may make in this window.
-            BudgetSpent: the budget is spent, and says that nothing is made then.
+            OverCap: this client may not make that many more reports in this window.
+            BudgetSpent: the budget is spent, and its `when_spent` is "nothing".
             OptedOut: the person opted out.
-            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot keep one; whatever the
-                values are.
+            HushcountError: the memory cannot be read, or has no answer of this epoch and cannot store one. Whether
+                this is raised does not depend on the values.
         """
         texts = [text_of(value) for value in values]
         mechanism = self.campaign.require_frequency()
@@ -156,7 +162,7 @@ class Client:
         recipient = self._sealer(self.campaign.keys.analyzer)
         telling = self._charged("reports", len(values))
         items[telling:] = other_item(mechanism)
-        # Reports that repeat answers tell something all or none.
+        # Of reports that repeat answers, either all carry their value or none does.
         draw = partial(drawn, self.campaign)
         if self.memory is not None and telling:
             answers = remembered(self.campaign, items, self.memory, draw)
@@ -171,23 +177,24 @@ class Client:
     def discovery_reports(self, values: Sequence[str | None], threads: int = 1) -> Octets:
         """Return uint8[n, L]: one sealed discovery report for each value, all of the same length.
 
-        There is nothing to discover in a value that the dictionary lists, or that is no item, such as the empty string
-        or one with a control character (`items.fault_of_text`). Such a report carries a random hash and no value:
-        every client sends one, so that sending tells nothing; so is one of a spent budget or without an answer.
+        A value has nothing to discover if the dictionary lists it, or if it cannot be an item, as the empty string or
+        a text with a control character (`items.fault_of_text`). Its report is a blank: it has a random hash and no
+        value. Every client sends a report, so that sending reveals nothing. A report is also a blank if the budget is
+        spent or the evaluator does not answer.
 
         Raises:
             OverCap, BudgetSpent, OptedOut: as `reports`.
-            UsageError: a value is longer than the campaign allows; its length is named, never the value. An app that
-                then sends nothing tells the shuffler so; one that sends `discovery_report(None)` does not.
+            UsageError: a value is longer than the campaign allows; the message has its length, never the value. An app
+                that then sends nothing reveals this to the shuffler: send `discovery_report(None)` instead.
         """
         new, making = new_values(self.campaign, self.dictionary, values), self._making()
         ask = asked_by(self.campaign, self.ask)
         return named(self.campaign, making, self._told(new), ask, threads)
 
     def pending_discovery(self, value: str | None) -> PendingDiscovery:
-        """Return a discovery report, counted and charged, whose evaluation is asked for later.
+        """Count and charge a discovery report, and return it; the caller asks for its evaluation later.
 
-        The evaluation is the same for every value: send it once, at a time that does not depend on the value. If no
+        The evaluation reveals nothing of the value: send it once, at a time that does not depend on the value. If no
         answer comes, send the blank. Raises as `discovery_reports`, and UsageError if the campaign has no evaluator.
         """
         if not self.campaign.is_oblivious:
@@ -200,11 +207,11 @@ class Client:
         return self.budget.spent(self.clock.now())
 
     def forget(self) -> None:
-        """Opt out for good: make nothing more, and delete what is kept of values, the memory's answers and the queue.
+        """Opt out: make no more reports, and delete all that was made from values: the memory's answers and the queue.
 
-        Only numbers stay, so that `budget.opt_in()` renews no budget. If this raises or is killed, nothing more is made
-        all the same; call it again to delete the rest. A report that another thread is making may still come out:
-        whoever sends it asks `budget.opted_out` first.
+        Only numbers are kept, so that `budget.opt_in()` does not renew the budget. The opt-out is stored first: if a
+        later step raises or the process is killed, no more reports are made; call this again to delete the rest.
+        Another thread may still return a report that it was making: check `budget.opted_out` before you send it.
         """
         self.budget.opt_out()
         for kept in (self.queue, self.memory):
@@ -221,14 +228,14 @@ class Client:
         return Sealer(bytes.fromhex(valid_key(keys, now).key))
 
     def _charged(self, stream: Stream, number: int) -> int:
-        """Count and charge reports for good, before they are drawn; return how many, the first, may tell a value."""
+        """Count and charge reports permanently, before they are drawn; return how many of the first carry values."""
         repeats = stream == "reports" and self.memory is not None and self.memory.get(place_key(self.campaign, 0))
         now = self.clock.now()
         take = partial(self.allowance.take, self.campaign, stream, number, now)
         return self.budget.charge(self.campaign, stream, number, repeats=bool(repeats), also=take, now=now)
 
     def _told(self, new: list[str | None]) -> list[str | None]:
-        """Count and charge discovery reports, and return what they may tell."""
+        """Count and charge discovery reports; return their values, None in place of those that must not be told."""
         telling = self._charged("discovery", len(new))
         return [*new[:telling], *[None] * (len(new) - telling)]
 

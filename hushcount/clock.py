@@ -14,12 +14,12 @@ def _steady() -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """Tells the time to what decides by it: `MACHINE`, or in a test one that the test sets.
+    """The clock for all decisions that depend on time: `MACHINE`, or in a test a clock that the test sets.
 
     Attributes:
-        seconds: returns the present, in seconds since 1970.
-        steady: returns seconds since some moment, by a clock that nobody sets and, if the system has one, that goes on
-            while the machine sleeps.
+        seconds: returns the present time, in seconds since 1970.
+        steady: returns seconds since a fixed moment, by a clock that nobody can set. If the system has such a clock, it
+            also counts while the machine sleeps.
     """
 
     seconds: Callable[[], float] = time.time

@@ -1,26 +1,26 @@
-"""The errors Hushcount raises for its caller's mistakes: one sentence each, to be shown as it is."""
+"""The errors that Hushcount raises for a caller's mistakes; each message is one sentence, fit to be shown as it is."""
 
 from __future__ import annotations
 
 
 class HushcountError(Exception):
-    """A mistake or a state that one sentence explains; `exit_status` is what a command ends with."""
+    """A mistake or a state that one sentence explains; a command that raises it ends with `exit_status`."""
 
     exit_status = 1
 
 
 class UsageError(HushcountError, ValueError):
-    """The caller gave something that cannot be used: the message names it, its value and the allowed range."""
+    """An argument or a file cannot be used: the message has its name, its value and the allowed range."""
 
     exit_status = 2
 
 
 class FormatError(UsageError):
-    """A file is not what it should be: wrong kind, other version, damaged."""
+    """A file is of the wrong kind, of another version, or damaged."""
 
 
 class NotYet(HushcountError):
-    """Nothing is wrong: run again when more reports have arrived. `streams` do not reach the minimum batch."""
+    """Nothing is wrong: run again when more reports have arrived. `streams` are those below the minimum batch."""
 
     exit_status = 3
 

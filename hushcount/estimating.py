@@ -1,4 +1,4 @@
-"""Estimates of a campaign with repeated answers: the one way from a tally to counts with errors."""
+"""Estimate counts and their errors from a campaign's tally, including the error that repeated answers add."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def summed(
     """Return the estimate of the sum of each group of distinct items, with the error that repeated answers add.
 
     Args:
-        listed: the campaign's dictionary, if it was read; it is read where it matters.
+        listed: the campaign's dictionary, if the caller has read it; otherwise it is read if it is needed.
 
     Raises:
         UsageError: the error of a sum is unknown: `_require_random_order`.
@@ -45,14 +45,14 @@ def summed(
 def _require_random_order(
     campaign: Campaign, groups: list[UInt64Array], domain: int, listed: Dictionary | None
 ) -> None:
-    """Raise UsageError if a group lacks more than one item of a dictionary that is in another order.
+    """Raise UsageError if a group omits two or more items of a dictionary that is not in random order.
 
-    All items but one are n less the count of that one, whatever the order.
+    A group of all items except one is allowed in any order: its sum is n less the count of that item.
     """
     partial = [group for group in groups if len(group) < domain - 1]
     listed = listed or (campaign.read_dictionary() if partial else None)
     if partial and listed is not None and not listed.is_in_random_order:
         raise UsageError(
             f"the error of a sum of {len(partial[0]):,} items is unknown, because the dictionary is not in random "
-            "order: make the next epoch, whose dictionary `hushcount campaign new` writes in random order"
+            "order: make the next epoch with `hushcount campaign new`, which writes its dictionary in random order"
         )

@@ -1,8 +1,8 @@
-"""Which strings may be items, and their one spelling.
+"""Which strings may be items, and how an item is spelled.
 
-A text can be written in several ways: é is one character, or an e and an accent. `canonical` gives every value that
-enters one spelling. What `may_be_item` refuses would be lost or changed in a line of a dictionary or a cell of a table,
-or would mislead a reader: two items that look the same, or one that reads the other way round.
+The same text can be encoded in several ways: é is one character, or an e and an accent. `canonical` gives every value
+its canonical spelling. `may_be_item` refuses a string that a line of a dictionary or a cell of a table would lose or
+change. It also refuses a string that would mislead a reader, because it looks like another item or reads backwards.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import lru_cache
 from hushcount.formats import unicode13
 
 MOST_ITEM_BYTES = 4096
-"""Longest item, in UTF-8: what a table can hold in one cell, and the longest value that can be discovered."""
+"""Longest item in UTF-8: the longest text that one cell of a table can hold, and the longest discoverable value."""
 MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES
-"""Longest text whose canonical form may be an item: that form has more than a quarter of the bytes."""
+"""Longest text that may become an item: its canonical form has more than a quarter of its bytes."""
 _FAULTS = {
     "control": "a control character",
     "surrogate": "a lone surrogate",
@@ -26,7 +26,7 @@ _FAULTS = {
 }
 _MARK = "\ufeff"
 _OTHERS_UNSEEN = "\u2800\ufff9-\ufffb"
-"""Of no property: Braille's blank, and the marks of annotations."""
+"""Invisible characters that no property of Unicode lists: the Braille blank, and the annotation marks."""
 _SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SELECTORS = "\u180b-\u180d\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _JOINERS = "\u180e\u200c\u200d"
@@ -35,10 +35,10 @@ _FLAGS = ("gbeng", "gbsct", "gbwls")
 
 
 def canonical(value: str) -> str:
-    """Return the one spelling of a value, its NFC by Unicode 13.0, whatever the version of Python.
+    """Return the canonical spelling of a value: its NFC by Unicode 13.0, in all versions of Python.
 
-    Case, compatible forms (NFKC) and white space stay: what looks different is another item. So does a value that is
-    too long for an item, because sorting its marks takes the square of their number.
+    Case, compatibility forms (NFKC) and white space stay: a text that looks different is another item. A value that is
+    too long for an item is returned unchanged, because NFC sorts its combining marks in quadratic time.
     """
     return value if _is_longer(value, MOST_SPELLED_BYTES) else unicode13.nfc(value)
 
@@ -49,7 +49,7 @@ def may_be_item(value: str) -> bool:
 
 
 def fault_of_item(value: str) -> str | None:
-    """Return why a string may not be an item, as a predicate that does not repeat it; None if it may be one."""
+    """Return why a string may not be an item, in words that do not repeat the string; None if it may be an item."""
     return f"has more than {MOST_ITEM_BYTES:,} bytes" if _is_longer(value, MOST_ITEM_BYTES) else fault_of_text(value)
 
 
@@ -60,7 +60,7 @@ def fault_of_text(value: str) -> str | None:
     if value.isascii() and value.isprintable():
         return None
     if value.startswith(_MARK):
-        # At the beginning of a file it would be taken for no part of the text.
+        # At the beginning of a file, programs skip this mark and do not read it as text.
         return "begins with a byte order mark"
     shown, unfit = _forms()
     if (found := unfit.search(shown.sub(lambda each: each[0][0], value))) is not None:
@@ -70,10 +70,10 @@ def fault_of_text(value: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the form of a character with what is invisible alone and shows behind it, and that of what is unfit.
+    """Return two patterns: invisible characters that are allowed after a visible one (with that one), and unfit ones.
 
-    By Unicode's data: a flag's tags, a keycap's and a picture's selector, the selector of another shape of a character,
-    a joiner between two characters that are visible and beyond ASCII, and one after a virama, as Kannada ends words.
+    Unicode's data list the allowed ones: the tags of a flag, the selector of a keycap or of a picture, a variation
+    selector, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as in Kannada.
 
     Reference: Unicode Technical Standard 51, section 1.4; Unicode Standard, section 23.4; RFC 5892, appendix A.1, A.2.
     """

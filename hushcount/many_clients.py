@@ -17,20 +17,20 @@ from hushcount.wire.sealing import Sealer, SealRows, seal_rows
 
 @dataclass(frozen=True)
 class ManyClients:
-    """Makes reports of many people: each value is of another one, who has a budget, and remembers nothing yet.
+    """Makes reports of many people: each value is of another person, who has budget left and remembers no answer.
 
-    An app uses `Client`. This counts, charges and keeps nothing, and believes any campaign file: for one person who
-    sends more than one report of a stream, no guarantee of the campaign holds.
+    An app must use `Client` instead. This class counts, charges and keeps nothing, and accepts any campaign file: if
+    one person sends more than one report of a stream through it, no guarantee of the campaign holds for that person.
 
     Args:
         campaign: from `Campaign.read`.
         dictionary: the campaign's; by default read from beside the campaign file.
-        ask: puts questions to the evaluator, if the campaign has one.
-        seal_rows: what seals, by default libsodium. Another one makes the same boxes faster.
+        ask: asks the evaluator, if the campaign has one.
+        seal_rows: the function that seals, by default libsodium's. A faster one must make the same boxes.
 
     Raises:
-        UsageError: the dictionary is missing or another one, or the campaign file is one without the key of the
-            discovery hash.
+        UsageError: the dictionary is missing or not the campaign's, or the campaign file is a redacted one, without the
+            key of the discovery hash.
 
     Randomness: the operating system's cryptographic generator.
     """

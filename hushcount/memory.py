@@ -1,7 +1,7 @@
-"""The client's memory: it answers the same value alike within a campaign, so that repetition tells nothing more.
+"""The client's memory: a value has the same answer throughout an epoch, so that repetition reveals nothing more.
 
-Without it, a client that reports a value again and again averages its own noise away (docs/adr/0010). With it, the
-client draws the plain answer to a value once for each campaign and epoch, and seals it afresh each time it sends it.
+Without a memory, a client that reports a value repeatedly averages its own noise away (docs/adr/0010). With a memory,
+the client draws the plain answer to a value once for each campaign and epoch, and seals it anew for each report.
 """
 
 from __future__ import annotations
@@ -26,54 +26,55 @@ SALT_BYTES, NAME_END = 16, 32
 
 
 def place_key(campaign: Campaign, place: int) -> bytes:
-    """Return the key of a place for an answer, of one campaign and epoch; the first takes place 0."""
+    """Return the key of a place for an answer in one campaign and epoch; the first answer takes place 0."""
     named = campaign.fingerprint + place.to_bytes(8, "little")
     return hashlib.blake2b(named, digest_size=KEY_BYTES, person=b"reports").digest()
 
 
 def item_name(item: int, salt: bytes) -> bytes:
-    """Return the salted name of the item of an answer: no two memories name an item alike."""
+    """Return the salted name of the item of an answer: the same item has different names in different memories."""
     return hashlib.blake2b(item.to_bytes(8, "little"), digest_size=NAME_END - SALT_BYTES, salt=salt).digest()
 
 
 class Memory(Protocol):
-    """Answers by a key of 32 bytes; many threads may call both methods."""
+    """Answers by a key of 32 bytes; threads may share it."""
 
     def get(self, key: bytes) -> bytes | None:
         """Return the answer under a key, or None."""
         ...
 
     def keep(self, key: bytes, answer: bytes) -> bytes:
-        """Store an answer unless the key has one, and return the key's answer once that is stored for good.
+        """Store an answer unless the key already has one; return the key's answer once it is stored durably.
 
         Raises:
-            HushcountError: it cannot be stored. The caller must then not send it: a client that forgets an answer
-                that it sent draws another one the next time.
+            HushcountError: the answer cannot be stored. The caller must not send it then: a client that forgot an
+                answer that it sent would draw another one the next time.
         """
         ...
 
     def forget(self) -> None:
-        """Delete all answers, for good; HushcountError if that fails. The next ones are charged to the budget anew."""
+        """Delete all answers permanently; HushcountError if that fails. Later answers are charged to the budget."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ClientMemory:
-    """Answers of one client, in one file of the device, mode 0600, which every new answer replaces.
+    """Answers of one client, in one file of mode 0600 on the device; each new answer rewrites the file.
 
-    The file hashes keys once more, under a random key of its own that is in it. So it names no value, but whoever reads
-    it can test a guessed value, and sees answers that were or will be sent: it is as private as the rest of what the
-    app keeps of its user.
+    The file has a random key, under which it hashes the keys of answers once more. So it names no value, but anyone who
+    reads the file can test a guessed value, and sees answers that were or will be sent. Protect it like the other
+    private data that the app keeps of its user.
 
-    A damaged file is refused, never begun anew: new answers to old values are what it prevents. A deleted file is not
-    noticed, but a budget charges the epoch's answers anew. It may be deleted when the campaign's epoch is over.
+    A damaged file is refused and never replaced by an empty one, because the client would then draw new answers to old
+    values. A deleted file is not noticed, but the budget charges the epoch's answers again. The file may be deleted
+    when the epochs of its answers are over.
 
     Args:
-        path: of the file, made with the first answer; beside it a file `.lock`, if the system can lock files. On other
-            systems one process at a time may use it. None: the answers end with the process, for tests and a process
-            that lives as long as its campaign.
-        limit: most answers, of all campaigns and epochs together. An epoch with an answer then answers a further value
-            as the last of them; an epoch without any cannot begin, and every value of it is refused.
+        path: of the file. The first answer makes it, and beside it a file `.lock`, if the system can lock files. On
+            other systems only one process at a time may use it. None: the answers end with the process; this is for
+            tests, and for a process that lives as long as its campaign.
+        limit: most answers, of all campaigns and epochs together. At the limit, a further value of an epoch with
+            answers gets the last of them. An epoch without answers cannot begin, and all its values are refused.
     """
 
     path: Path | None = None
@@ -83,7 +84,7 @@ class ClientMemory:
     def __post_init__(self) -> None:
         if not isinstance(self.limit, int) or self.limit < 1:
             raise UsageError(f"limit is {self.limit!r}, must be a whole number of answers, at least 1")
-        cure = "restore it, because new answers to values that were answered before would spend their budget again"
+        cure = "restore it; without it, values get new answers, which spend their budget again"
         object.__setattr__(self, "_kept", KeptValue(_Kept(), self.path, "memory", cure, TABLE_BYTES))
 
     def get(self, key: bytes) -> bytes | None:

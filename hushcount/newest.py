@@ -1,6 +1,6 @@
-"""The newest epoch of each campaign that a client accepted: an older one, or another history, is refused.
+"""The newest epoch of each campaign that a client accepted; the client refuses older epochs and other histories.
 
-Only a statement of the operator's own key, of a greater serial than any before, sets a client back to another history.
+Only the operator's own key can move a client to another history: by a restart with a greater serial than any before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hushcount.formats.models import Hex32, Part
 
 
 class Untrusted(HushcountError):
-    """The campaign is not one that this client may report to; nothing was made for it."""
+    """The client may not report to this campaign; no report was made for it."""
 
 
 class _Head(Part):
@@ -37,11 +37,11 @@ class _Heads(Part):
 
 @dataclass(frozen=True, eq=False)
 class Newest:
-    """Keeps the head of each campaign's log as of the newest epoch that was accepted; many threads may use it.
+    """Keeps the head of each campaign's log at the newest epoch that was accepted; threads may share it.
 
     Args:
-        path: file of mode 0600 in which the heads outlive the process, made with the first campaign; beside it a file
-            `.lock`, if the system can lock files. None: they end with the process.
+        path: file of mode 0600 that keeps the heads when the process ends. The first campaign makes it, and beside it a
+            file `.lock`, if the system can lock files. None: the heads end with the process.
     """
 
     path: Path | None = None
@@ -59,20 +59,21 @@ class Newest:
         Args:
             campaign: the file.
             log: the campaign's log, for a client that missed an epoch.
-            signature: the campaign's, which was verified. A restart in it that is newer than what the operator said
-                before replaces what was accepted.
+            signature: the campaign's, already verified. A restart in it with a greater serial than any before replaces
+                the history that was accepted.
 
         Raises:
-            Untrusted: it is of an older epoch, another file of the same one, or a later one whose history does not
-                continue what was accepted: `log` must lead there if an epoch was missed. Or a publisher signed it whom
-                the operator replaced, or who leaves out more epochs than a log holds.
+            Untrusted: the file is of an older epoch; it is another file of the same epoch; or it is of a later epoch
+                and does not continue the accepted history (if the client missed an epoch, `log` must connect the two).
+                Also if the operator replaced the publisher that signed, or this publisher skipped more epochs than a
+                log holds.
             FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written.
         """
         self._kept.change(lambda heads: (_advanced(heads, campaign, log, signature), None))
 
 
 def _advanced(kept: _Heads, campaign: Campaign, log: CampaignLog | None, signature: CampaignSignature | None) -> _Heads:
-    """Return the heads with that of a campaign."""
+    """Return the heads, with the head of this campaign added or replaced."""
     last, serial = kept.campaigns.get(campaign.id), 0 if signature is None else signature.serial
     if last is not None and signature is not None:
         restart = signature.restart
@@ -91,33 +92,33 @@ def _require_publisher(campaign: Campaign, delegation: Delegation, last: _Head) 
     name = f"epoch {campaign.epoch} of campaign {campaign.id}"
     if delegation.serial < last.serial:
         raise Untrusted(
-            f"{name} was signed under the delegation {delegation.serial}, the operator's newest statement is "
-            f"{last.serial}: fetch the newest"
+            f"{name} was signed under the delegation {delegation.serial}, but the operator's newest serial is "
+            f"{last.serial}: fetch the newest file"
         )
     if campaign.epoch - last.epoch > MOST_EPOCHS:
         raise Untrusted(
-            f"{name} is more than {MOST_EPOCHS} after epoch {last.epoch}, which was accepted before: the operator must "
-            "sign it"
+            f"{name} is more than {MOST_EPOCHS} epochs after epoch {last.epoch}, which was accepted before: the "
+            "operator must sign it"
         )
 
 
 def _require_continued(campaign: Campaign, last: _Head, log: CampaignLog | None) -> None:
     name = f"epoch {campaign.epoch} of campaign {campaign.id}"
     if campaign.epoch < last.epoch:
-        raise Untrusted(f"{name} is older than epoch {last.epoch}, which was accepted before: fetch the newest")
+        raise Untrusted(f"{name} is older than epoch {last.epoch}, which was accepted before: fetch the newest file")
     if campaign.epoch == last.epoch and campaign.head.hex() != last.head:
         raise Untrusted(
-            f"{name} is another file than the one that was accepted before: one of the two was made for a few "
-            "clients only, ask the operator"
+            f"{name} is another file than the one that was accepted before: one of the two may have been made for a "
+            "few clients only; ask the operator"
         )
     if campaign.epoch > last.epoch and campaign.previous not in _heads_from(last.head, log):
         raise Untrusted(
-            f"{name} does not continue epoch {last.epoch}, which was accepted before: give the campaign's log, and "
-            "if it does not lead from there, ask the operator"
+            f"{name} does not continue epoch {last.epoch}, which was accepted before: give the campaign's log; if the "
+            "log does not connect the two epochs, ask the operator"
         )
 
 
 def _heads_from(head: str, log: CampaignLog | None) -> list[str]:
-    """Return a head and those that follow it in the log, if the log has it."""
+    """Return a head, and the heads that follow it in the log if the log has it."""
     heads = [] if log is None else [one.hex() for one in log.heads]
     return heads[heads.index(head) :] if head in heads else [head]

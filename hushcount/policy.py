@@ -26,7 +26,7 @@ _REPORT_BYTES = 16384
 
 
 class PolicyTerms(Part):
-    """The content of policy.json, which an app ships; every client reads this one form, in any language."""
+    """The content of policy.json, which an app ships; clients in all languages read this format."""
 
     format: Literal[1] = 1
     campaign_id: Identifier
@@ -35,13 +35,13 @@ class PolicyTerms(Part):
     )
     max_epsilon: float = Field(
         ge=0.0,
-        description="greatest local epsilon of a client's frequency reports in a window; with memory in an epoch",
+        description="greatest local epsilon of a client's frequency reports in a window, or with a memory in an epoch",
     )
     max_discovery_epsilon: float = Field(
         default=0.0, ge=0.0, description="greatest epsilon of the keep rule, replace-one; 0: no discovery"
     )
     oblivious: bool = Field(
-        default=False, description="whether nobody may test a guessed value without an evaluator, if there is discovery"
+        default=False, description="whether discovery must use oblivious names: testing a guess needs the evaluator"
     )
     max_delta: float = Field(
         default=1e-6, ge=0.0, lt=1.0, description="greatest delta of discovery, replace-one, and of shuffling"
@@ -49,7 +49,7 @@ class PolicyTerms(Part):
     min_batch: int = Field(default=1000, ge=1, le=10**12, description="least minimum batch")
     max_report_bytes: int = Field(default=_REPORT_BYTES, ge=1, le=1 << 30, description="longest sealed report")
     max_dictionary_bytes: int = Field(
-        default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary that is fetched, also unpacked"
+        default=USUAL_BYTES, ge=1, le=MOST_BYTES, description="longest dictionary, as fetched and unpacked"
     )
 
     def text(self) -> str:
@@ -67,18 +67,20 @@ class Policy(PolicyTerms):
     """Which campaign a client reports to, whose signature it needs, and the most that it may cost.
 
     Args:
-        campaign_id: the one campaign.
-        operator_keys: who may sign it, or delegate it to a publisher (`Delegation`).
-        max_epsilon: bounds cap times epsilon, what a client's frequency reports of one window cost it together; if
-            clients remember, memory_values times epsilon, the cost of an epoch.
-        max_discovery_epsilon: bounds the keep rule's epsilon for one client replaced: twice that of add-remove.
-        oblivious: refuses discovery with keyed names, where the auxiliary server and any client test guesses.
-        max_delta: bounds discovery's delta for one client replaced, and the delta at which shuffling is stated.
+        campaign_id: the only campaign that the client accepts.
+        operator_keys: the keys that may sign the campaign, or delegate it to a publisher (`Delegation`).
+        max_epsilon: bounds the total cost of a client's frequency reports: cap times epsilon in a window, or
+            memory_values times epsilon in an epoch if clients remember.
+        max_discovery_epsilon: bounds the keep rule's replace-one epsilon, which is twice its epsilon if the campaign
+            calibrates discovery to add-remove.
+        oblivious: refuses discovery with keyed names, where the auxiliary server and any client can test guesses
+            together.
+        max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
         min_batch: the least minimum batch.
         max_report_bytes: the longest sealed report of either stream.
-        max_dictionary_bytes: the longest dictionary that a sender fetches and keeps, and the longest unpacked.
-        newest: where the client keeps the newest epoch that it accepted. Without a path it forgets with the process,
-            and takes an older epoch after the next start.
+        max_dictionary_bytes: the longest dictionary that a sender fetches and keeps, and that it unpacks.
+        newest: where the client keeps the newest epoch that it accepted. Without a path this ends with the process, and
+            the next process may accept an older epoch.
 
     Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
     """
@@ -94,7 +96,7 @@ class Policy(PolicyTerms):
 
     @classmethod
     def trusting(cls) -> Policy:
-        """Return a policy that believes any campaign file: for simulations and tests, where no person is measured."""
+        """Return a policy that accepts any campaign file, for simulations and tests without real people."""
         policy = cls.model_construct(campaign_id="", operator_keys=(), max_epsilon=math.inf)
         policy._trusts = True
         return policy
@@ -120,7 +122,7 @@ class Policy(PolicyTerms):
             now: the time of the check.
 
         Returns:
-            When the first of the keys that vouch expires; None if nothing is checked.
+            When the first of the keys that vouch for the campaign expires; None if nothing is checked.
 
         Raises:
             Untrusted: the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
@@ -134,7 +136,7 @@ class Policy(PolicyTerms):
     def check(
         self, campaign: Campaign, signature: CampaignSignature | None, now: datetime | None = None
     ) -> datetime | None:
-        """Check all but the history, and keep nothing: arguments, result and Untrusted as of `accept`."""
+        """Check everything except the history, and store nothing; arguments, result and Untrusted as in `accept`."""
         if self._trusts:
             return None
         if campaign.id != self.campaign_id:
@@ -189,7 +191,7 @@ def costs(campaign: Campaign) -> tuple[float, float, float]:
 def terms_of(
     campaign: Campaign, operator_keys: Sequence[VerifyKeyPart], dictionary: Dictionary | None = None
 ) -> PolicyTerms:
-    """Return the policy that allows what a campaign costs and no more, for its developer to review."""
+    """Return a policy that allows exactly the cost of this campaign, for the app's developer to review."""
     epsilon, discovery_epsilon, delta = costs(campaign)
     longest = max(map(campaign.sealed_bytes, campaign.streams))
     if not operator_keys:
@@ -202,7 +204,7 @@ def terms_of(
         oblivious=campaign.is_oblivious,
         max_delta=delta,
         min_batch=campaign.shuffle.minimum_batch,
-        # A grown dictionary makes reports longer.
+        # Not the present length only: a larger dictionary makes reports longer.
         max_report_bytes=max(longest, _REPORT_BYTES),
         max_dictionary_bytes=max(0 if dictionary is None else len(dictionary.text), USUAL_BYTES),
     )

@@ -1,4 +1,4 @@
-"""The one door to randomness: unsigned 64-bit words, and the exact draws made from them.
+"""The only source of randomness: unsigned 64-bit words, and the exact draws made from them.
 
 Every random choice about a report, a batch or a release takes its words from an argument, a `Words` source. On every
 privacy path that is `SystemWords`. Seeded sources exist in `hushcount/oracles/simulation.py`, which no party imports,
@@ -19,7 +19,7 @@ from nacl.bindings import randombytes_buf_deterministic
 from hushcount.arrays import Octets, UInt64Array
 
 WORD_VALUES = 1 << 64
-"""How many values a word has; probabilities are thresholds out of this number."""
+"""How many values a word can have; a probability is a threshold divided by this number."""
 _DIGITS = 8
 _EXPANDED_WORDS = 128
 _MOST_EXPANDED_WORDS = 1 << 15
@@ -80,9 +80,9 @@ def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
 def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count] of 64 bits each, every bit set independently with probability exactly `threshold / 2**64`.
 
-    All bits compare their own random number with the threshold at once, from its highest digit down. After eight
-    digits one bit in 256 is undecided, and draws its other digits alone: about 8.25 words a word. The threshold is in
-    1..2**64-1.
+    Each bit compares a random number of its own with the threshold, from the highest binary digit down; one operation
+    compares a digit of all 64 bits. After eight digits one bit in 256 is undecided, and draws its other digits alone:
+    about 8.25 random words for each word returned. The threshold is in 1..2**64-1.
     """
     if not 0 < threshold < WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 1..2**64-1")
@@ -107,8 +107,8 @@ def event_bits(threshold: int, count: int, words: Words) -> UInt64Array:
 def uniform(bound: int, count: int, words: Words) -> UInt64Array:
     """Draw uint64[count], each exactly uniform on 0..bound-1, by rejection.
 
-    A plain `word % bound` favours small values; instead, words in the incomplete last stretch are drawn again. The
-    bound is in 1..2**64.
+    `word % bound` alone would favour small values. So words from the largest multiple of the bound on are drawn again.
+    The bound is in 1..2**64.
     """
     if not 1 <= bound <= WORD_VALUES:
         raise ValueError(f"bound is {bound}, must be in 1..2**64")
@@ -127,8 +127,8 @@ def uniform(bound: int, count: int, words: Words) -> UInt64Array:
 def permutation(count: int, words: Words) -> npt.NDArray[np.intp]:
     """Draw a uniformly random order of 0..count-1: every one of the `count!` orders is equally likely.
 
-    Ranks of distinct uniform keys are exchangeable, so no order is favoured. A tie draws all keys anew, because
-    breaking it by position would favour the order of arrival.
+    Ranks of distinct uniform keys are exchangeable, so no order is favoured. After a tie all keys are drawn again,
+    because breaking the tie by position would favour the order of arrival.
     """
     while True:
         keys = words.words(count)

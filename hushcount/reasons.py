@@ -20,5 +20,5 @@ def reason_of(text: str) -> Reason | None:
 
 
 def rejected(reason: Reason, number: int) -> tuple[Reason, int]:
-    """Return a count of rejected records, as a job yields it: a misspelt reason is a type error."""
+    """Return a count of rejected records as jobs yield it; type checkers find a misspelt reason."""
     return reason, number

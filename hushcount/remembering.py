@@ -1,4 +1,4 @@
-"""Answer from a memory: the one answer of a campaign to each value, drawn the first time."""
+"""Answer from a memory: each value has one answer in a campaign's epoch, drawn when the value first occurs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hushcount.randomness import SystemWords
 
 
 def remembered(campaign: Campaign, items: UInt64Array, memory: Memory, draw: Callable[[UInt64Array], Octets]) -> Octets:
-    """Return uint8[n, report_bytes]: the one answer to each item in this campaign; `draw` makes a new one."""
+    """Return uint8[n, report_bytes]: the remembered answer to each item; `draw` makes an answer that is missing."""
     distinct, place = np.unique(items, return_inverse=True)
     answers = np.zeros((len(distinct), campaign.require_frequency().report_bytes), dtype=np.uint8)
     for row, item in zip(answers, distinct, strict=True):
         answer = _answer(campaign, int(item), memory, draw)
         if len(answer) != len(row):
-            raise UsageError(f"the memory holds an answer of {len(answer)} bytes, the campaign's have {len(row)}")
+            raise UsageError(f"an answer in the memory has {len(answer)} bytes, must have the campaign's {len(row)}")
         row[:] = np.frombuffer(answer, dtype=np.uint8)
     return answers[place.reshape(-1)]
 
 
 def _answer(campaign: Campaign, item: int, memory: Memory, draw: Callable[[UInt64Array], Octets]) -> bytes:
-    """Return the one answer to an item, drawn if a place is free for it; else that of the last place.
+    """Return the answer to an item: the remembered one, a new one if a place is free, else that of the last place.
 
-    A place that cannot be kept is no place: to raise only for an item without an answer would tell.
+    If a new answer cannot be stored, the last answer is used. An error here would reveal that the item is a new one.
     """
     last = b""
     for place in range(campaign.memory_values):
@@ -37,7 +37,7 @@ def _answer(campaign: Campaign, item: int, memory: Memory, draw: Callable[[UInt6
         if found is None:
             salt = SystemWords().words(SALT_BYTES // 8).tobytes()
             drawn = draw(np.array([item], dtype=np.uint64)).tobytes()
-            # Two threads that draw at the same time both take what was kept first.
+            # If two threads draw at the same time, both use the answer that was stored first.
             try:
                 found = memory.keep(key, salt + item_name(item, salt) + drawn)
             except HushcountError:

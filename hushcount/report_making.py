@@ -1,4 +1,4 @@
-"""The steps of making reports, which count nothing: `Client` for one person, `ManyClients` for simulated ones."""
+"""The steps of making reports, without counting or charging; `Client` and `ManyClients` share them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hushcount.wire.sealing import Octets, Sealer
 
 
 def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dictionary | None:
-    """Return the campaign's dictionary, by default read from beside its file; reports of the campaign can be made.
+    """Return the campaign's dictionary, by default read from beside its file; check that reports can be made.
 
     Raises:
-        UsageError: the dictionary is missing or another one, or the campaign file is one without the key of the
-            discovery hash or of the evaluator.
+        UsageError: the dictionary is missing or not the campaign's, the campaign file is a redacted one, without the
+            key of the discovery hash, or the evaluator's key is invalid.
     """
     if campaign.discovery is not None:
         campaign.require_whole()
@@ -31,7 +31,7 @@ def checked_dictionary(campaign: Campaign, dictionary: Dictionary | None) -> Dic
     if dictionary is None:
         return campaign.read_dictionary()
     if campaign.dictionary is None:
-        raise UsageError("a dictionary was given, and the campaign has none: its domain is open")
+        raise UsageError("a dictionary was given, but the campaign's domain is open: give no dictionary")
     if not campaign.dictionary.is_of(dictionary):
         raise UsageError("the dictionary is not the campaign's: give the one that came with it")
     return dictionary
@@ -58,7 +58,7 @@ def sealed(campaign: Campaign, answers: Octets, analyzer: Sealer, threads: int) 
 
 
 def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequence[str | None]) -> list[str | None]:
-    """Return what there is to discover in values; None where there is nothing.
+    """Return each value that is to be discovered, and None in place of the others.
 
     Raises:
         UsageError: a value is longer than the campaign allows.
@@ -72,7 +72,7 @@ def new_values(campaign: Campaign, dictionary: Dictionary | None, values: Sequen
 
 
 def _is_new(value: str | None, dictionary: Dictionary | None) -> bool:
-    """Return whether there is something to discover; a value that is too long is refused later."""
+    """Return whether a value is to be discovered; one that is too long is refused later."""
     if value is None or (dictionary is not None and value in dictionary):
         return False
     return fault_of_text(value) is None
@@ -86,7 +86,7 @@ def named(campaign: Campaign, making: Making, values: Sequence[str | None], ask:
 
 
 def asked_by(campaign: Campaign, ask: Ask | None) -> Ask | None:
-    """Return what names values at the evaluator; None if the campaign has none, and names are keyed."""
+    """Return `ask` if the campaign has an evaluator; None if its names are keyed."""
     if not campaign.is_oblivious:
         return None
     if ask is None:

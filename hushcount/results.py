@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 FOLDER = "estimates"
 """The folder of the data set in a store."""
 TABLE = "estimates.parquet"
-"""The name of a file of the data set in the output of the job that made it."""
+"""The name that a file of the data set has in the output of the job that makes it."""
 VERSION = 1
-"""Of the columns. A change of a name, type or meaning is a new version; its readers read all older ones."""
+"""Version of the columns. It rises when a name, type or meaning changes; readers also read all older versions."""
 VERSION_KEY = b"hushcount.schema_version"
-"""In the metadata of each file: the version, in decimal digits."""
+"""Key in the metadata of each file, with the version in decimal digits."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def version_of(metadata: dict[bytes, bytes] | None, path: str) -> int:
     text = (metadata or {}).get(VERSION_KEY, b"")
     if not re.fullmatch(rb"[1-9][0-9]{0,5}", text):
         raise FormatError(
-            f"{path} has no {VERSION_KEY.decode()}: it is no table of hushcount job analyze; move it away"
+            f"{path} has no {VERSION_KEY.decode()}, so it is not a table of hushcount job analyze: move it away"
         )
     return int(text)
 
@@ -115,14 +115,14 @@ def read(
 
     Args:
         path: the folder "estimates" of a store: local, gs:// or s3://.
-        campaign: id of the only campaign; None: all.
-        windows: names of the only windows, as in 20261121T000000Z; None: all.
-        items: the only items, spelled as in the table; None: all rows.
+        campaign: id of the campaign to read; None: all.
+        windows: names of the windows to read, as in 20261121T000000Z; None: all.
+        items: the items to read, spelled as in the table; None: all rows.
 
     Raises:
-        UsageError: pyarrow is missing, the folder holds no estimates, or none of this campaign or of one of the
+        UsageError: pyarrow is missing, or the folder has no estimates at all, of this campaign, or of one of the
             windows.
-        FormatError: a file is not of a version that this one reads.
+        FormatError: a file is damaged, or of a newer version than this package reads.
     """
     arrow = _pyarrow()
     system, root = _opened(os.fspath(path))
@@ -145,7 +145,7 @@ def read(
 
 
 def parse(raw: bytes, path: str) -> pa.Table:
-    """Return the rows of one file; FormatError, with its path, if it is damaged or of a version that is not read."""
+    """Return the rows of one file; FormatError, with its path, if it is damaged or its version is not supported."""
     arrow = _pyarrow()
     try:
         table = parse_parquet(raw, path)
@@ -178,7 +178,7 @@ def _table(system: Any, path: str, wanted: pa.Array | None) -> pa.Table:
 
 
 def _unread(path: str, error: Exception) -> FormatError:
-    # Its first line: a message of Parquet's may quote what is in the file.
+    # Only the first line of the error: the rest may quote the content of the file.
     return FormatError(f"cannot read {path}: {str(error).splitlines()[0]:.200}")
 
 

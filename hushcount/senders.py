@@ -1,8 +1,8 @@
-"""How senders are told apart, and how often each gets the cap: whom a guarantee protects, and how many reports.
+"""How senders are told apart, and how often each gets the cap; a guarantee depends on both.
 
-Without client tokens each report counts as another client's: the cap binds nobody, and one client may send a value as
-often as it takes to reveal it. The hash of a token has a new key for each window of each collector, so that a client
-gets the cap once for each key behind a batch: an allotment.
+Without client tokens each report counts as that of another client: the cap limits nobody, and one client may send a
+value often enough to reveal it. Each window of each collector hashes tokens under a new key. So a client gets the cap
+once for each key with which tokens of a batch were hashed. Each such time is an allotment.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeGuard, get_args
 from hushcount.errors import UsageError
 
 Authentication = Literal["none", "bearer", "client-token"]
-"""What a collector asks of a request, from the weakest: nothing, a token of the app, a secret of the client."""
+"""What a collector demands of a request, the weakest first: nothing, a token of the app, a secret of the client."""
 WAYS: tuple[Authentication, ...] = get_args(Authentication)
 WEAKEST: Authentication = "none"
 KEY, ALLOTMENTS = "authentication", "allotments"
-"""Their keys in a summary."""
+"""Keys of a summary."""
 MOST_ALLOTMENTS = 1 << 16
-"""More than any rule or gain by shuffling allows; with more, clients count as not told apart."""
+"""More allotments than any keep rule or amplification allows; above it, clients count as not told apart."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,21 @@ class Senders:
         return self.reports if stream == "reports" else self.discovery
 
     def data(self) -> dict[str, Any]:
-        """Return it as summaries hold it."""
+        """Return the fields of a summary."""
         return {KEY: self.way, ALLOTMENTS: {"reports": self.reports, "discovery": self.discovery}}
 
 
 UNBOUND = Senders()
-"""Unknown senders: the cap binds nobody."""
+"""Unknown senders: the cap limits nobody."""
 
 
 def weakest(ways: Iterable[Authentication]) -> Authentication:
-    """Return the weakest of these ways; the weakest of all if there are none."""
+    """Return the weakest of these ways; the weakest way that exists if the argument is empty."""
     return min(ways, key=WAYS.index, default=WEAKEST)
 
 
 def as_way(said: object) -> Authentication:
-    """Return the way that this names; the weakest if it names none."""
+    """Return the way with this name; the weakest way if no way has this name."""
     return next((way for way in WAYS if way == said), WEAKEST)
 
 
@@ -64,7 +64,7 @@ def tells_clients_apart(way: Authentication) -> bool:
 
 
 def counted(way: Authentication, reports: object, discovery: object) -> Senders:
-    """Return senders with these allotments of each stream, or UNBOUND if the numbers, which may be foreign, are not."""
+    """Return senders with these allotments of each stream; UNBOUND if a number, maybe of another party, is invalid."""
     if _is_count(reports) and _is_count(discovery):
         return Senders(way, reports, discovery)
     return UNBOUND
@@ -76,9 +76,9 @@ def _is_count(said: object) -> TypeGuard[int]:
 
 
 def recapped(senders: Senders, before: object, cap: int) -> Senders:
-    """Return the senders of reports that were forwarded under the cap `before`, in allotments of `cap`.
+    """Return the senders of reports that were forwarded under the cap `before`, converted to allotments of `cap`.
 
-    UNBOUND if `before`, which may be foreign, is not a count.
+    UNBOUND if `before`, which may come from another party, is not a valid count.
     """
     if not _is_count(before):
         return UNBOUND
@@ -87,7 +87,7 @@ def recapped(senders: Senders, before: object, cap: int) -> Senders:
 
 
 def told_in(summary: Mapping[str, Any]) -> Senders:
-    """Return the senders that a summary states; UNBOUND if it does not state all."""
+    """Return the senders that a summary states; UNBOUND if a part of them is missing."""
     times = summary.get(ALLOTMENTS)
     if not isinstance(times, Mapping):
         return UNBOUND
@@ -98,7 +98,8 @@ def require_told_apart(senders: Senders, uncapped: bool) -> None:
     """Raise UsageError if any one client can reveal a value, unless the operator wants discovery without a cap."""
     if not senders.told_apart and not uncapped:
         raise UsageError(
-            f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery: any one "
-            "client could reveal a value by sending it again and again; collect with client-token (hushcount job "
-            "encode --clients), or give --uncapped, in a deployment file uncapped_discovery = true, if that is wanted"
+            f"senders were told apart by authentication {senders.way!r}, must be 'client-token' for discovery, because "
+            "otherwise a single client could reveal a value by sending it repeatedly: collect with client-token "
+            "(hushcount job encode --clients), or allow this with --uncapped (uncapped_discovery = true in a "
+            "deployment file)"
         )

@@ -17,8 +17,8 @@ class StreamSpent:
     """What the reports of one stream of a campaign cost, over all its epochs.
 
     Attributes:
-        reports: how many were charged, or repeat an answer that was.
-        blank: how many more tell nothing of a value, because the budget was spent.
+        reports: number of reports that were charged, or that repeat a charged answer.
+        blank: number of other reports, which carry no value because the budget was spent.
         epsilon, delta: replace-one, the sums over the reports that were charged.
     """
 
@@ -38,10 +38,10 @@ class Spent:
         streams: by campaign and stream.
         day: the UTC day that the device's clock shows.
         today: epsilon charged on that day.
-        epsilon, delta: charged in all: what was sent is (epsilon, delta)-private, replace-one, all of it together.
+        epsilon, delta: all charges: all that was sent, together, is (epsilon, delta)-private, replace-one.
         per_day, lifetime: the limits, epsilon; infinity for no limit.
         left_today, left: epsilon that may still be charged on that day, and ever.
-        silent: whether a spent budget makes no reports, rather than reports that tell nothing.
+        silent: whether a client with a spent budget makes no reports, instead of reports that reveal nothing.
         opted_out: whether nothing is made until the person opts in.
     """
 
@@ -58,7 +58,7 @@ class Spent:
     opted_out: bool
 
     def words(self) -> tuple[str, ...]:
-        """Return it in sentences for the person; each holds by itself, and figures claim no more than is true."""
+        """Return sentences for the person; each is true by itself, and figures are rounded so that none claims more."""
         return tuple(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ class Spent:
         yield _limit(f"On {self.day} (UTC)", "a day", self.today, self.per_day, self.left_today)
         yield _limit("Altogether", "the lifetime of this app", self.epsilon, self.lifetime, self.left)
         if math.isfinite(min(self.per_day, self.lifetime)):
-            # Reports may go on that repeat an answer, which was paid before.
+            # Reports that repeat an answer may continue, because that answer is already paid for.
             instead = "that tells more of you is made" if self.silent else "tells more of you, although some are sent"
             yield f"When too little is left for a report, no report {instead}."
 

@@ -31,7 +31,7 @@ def at_once(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]
     """Call `work` on each part; return the results in order."""
     if threads <= 1 or len(parts) < 2:
         return [work(part) for part in parts]
-    # Here, because a client that seals one report needs no threads, nor the time of this import.
+    # Imported here, because a client that seals one report needs no threads and should not wait for this import.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(threads) as pool:
