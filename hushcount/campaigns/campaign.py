@@ -47,10 +47,10 @@ class Campaign(Part):
         default=None, description="head of the campaign's log before this epoch; absent in the first"
     )
     mechanism: MechanismPart | None = None
-    dictionary: DictionaryPart | None = Field(default=None, description="absent with a mechanism: the open domain")
+    dictionary: DictionaryPart | None = Field(default=None, description="absent: with a mechanism, the open domain")
     memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
     memory_values: int = Field(
-        default=1, ge=1, le=1000, description="different values that a client remembers; a further counts as the last"
+        default=1, ge=1, le=1000, description="how many values a client remembers; further ones get the last answer"
     )
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
@@ -67,7 +67,7 @@ class Campaign(Part):
         if self.mechanism is None and self.dictionary is not None and self.discovery is None:
             wrong.append("dictionary: is of no use without a mechanism or discovery")
         if self.memory and self.mechanism is None:
-            wrong.append("memory: is of no use without a mechanism, discovery reports hold no noise")
+            wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
             wrong.append(f"memory_values: is {self.memory_values}, must be 1 where memory is false")
         if self.discovery is not None and not self.keys.aux_server:
@@ -77,16 +77,16 @@ class Campaign(Part):
             wrong.append(f"keys.evaluator: holds {len(self.keys.evaluator)} keys, must hold {needed}")
         for role, listed in self.keys:
             if len(listed) > 1:
-                wrong.append(f"keys.{role}: {len(listed)} keys, must be one; a new key needs a new epoch's campaign")
+                wrong.append(f"keys.{role}: {len(listed)} keys, must be one; put a new key into the next epoch's file")
         shared = {key.id for key in self.keys.analyzer} & {key.id for key in self.keys.aux_server}
         if shared:
-            wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles: one party would open both layers")
+            wrong.append(f"keys: {', '.join(sorted(shared))} is of both roles, so one party could open both layers")
         for name in ("frequency", "keep_rule"):
             try:
                 getattr(self, name)
             except ValueError as error:
                 wrong.append(str(error))
-            # A copy with other fields would take the mechanism and the rule of this campaign with it.
+            # Forget the cached value: a copy with other fields would keep the mechanism and the rule of this campaign.
             self.__dict__.pop(name, None)
         if wrong:
             raise ValueError("; ".join(wrong))
@@ -114,20 +114,20 @@ class Campaign(Part):
 
     @property
     def epoch_epsilon(self) -> float | None:
-        """The local epsilon of all that a client with a memory sends in the epoch; None without a memory: no bound."""
+        """The local epsilon of all frequency reports of a client in the epoch; None, for no bound, without a memory."""
         return self.memory_values * self.require_frequency().epsilon if self.memory else None
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """BLAKE2b-256 of the campaign file, without the dictionary's path, and with the hash key's commitment."""
+        """BLAKE2b-256 of the campaign file, without the dictionary's path, and with a commitment to the hash key."""
         return hashlib.blake2b(canonical_json(self._fixed()), digest_size=32).digest()
 
     @property
     def terms(self) -> bytes:
         """BLAKE2b-256 of all that a publisher may not change from one epoch to the next (`Delegation`).
 
-        It may change the dictionary, what is planned or drawn for it, and nothing that a client pays by. Which keys of
-        an evaluator it may name, the delegation says.
+        The publisher may change the dictionary, the mechanism's parameters and the hash key, but nothing that raises a
+        client's cost. The delegation lists the evaluator's keys that the publisher may name.
         """
         data = self._fixed()
         for name in ("epoch", "previous"):
@@ -143,7 +143,7 @@ class Campaign(Part):
 
     @property
     def path(self) -> Path | None:
-        """The file that this campaign was read from; None if it was read from none."""
+        """The file that this campaign was read from; None if it was not read from a file."""
         return self._path
 
     @property
@@ -172,13 +172,14 @@ class Campaign(Part):
         return (*frequency, "discovery") if self.discovery is not None else frequency
 
     def reaches_minimum(self, reports: int) -> bool:
-        """Return whether so many reports of one stream are a batch: below the minimum batch nothing is released.
+        """Return whether this many reports of one stream reach the minimum batch, below which nothing is released.
 
         Args:
-            reports: of one stream of one batch, copies and those over the cap left out.
+            reports: number of reports of one stream in one batch, without copies and reports over the cap.
 
-        Privacy: a report hides among the others of its batch. The shuffler asks before it forwards reports. It cannot
-            tell forged reports from honest ones, so each party that opens reports asks again, of those it accepted.
+        Privacy: a report hides among the others of its batch. The shuffler checks before it forwards reports. It cannot
+            tell forged reports from honest ones, so each party that opens reports checks again, and counts only the
+            reports that it accepted.
         """
         return reports >= self.shuffle.minimum_batch
 
@@ -206,13 +207,13 @@ class Campaign(Part):
             raise UsageError(_NO_DISCOVERY.format(self.id))
         if self.discovery.hash_key_commitment is not None:
             raise UsageError(
-                f"this file of campaign {self.id} holds no hash key: it is for the shuffler and the auxiliary server; "
-                "clients and the analyzer need the whole one"
+                f"this file of campaign {self.id} is redacted and holds no hash key: it is for the shuffler and the "
+                "auxiliary server; give the file that is not redacted"
             )
 
     @property
     def is_oblivious(self) -> bool:
-        """Whether an evaluator answers for the names of values; else the campaign's hash key makes them."""
+        """Whether names of values are made with an evaluator; otherwise they are made with the campaign's hash key."""
         return self.discovery is not None and self.discovery.hash == "oblivious"
 
     def require_evaluator_key(self) -> bytes:
@@ -222,8 +223,9 @@ class Campaign(Part):
     def redacted(self) -> Campaign:
         """Return the same campaign, of the same fingerprint, without the key of the discovery hash.
 
-        The shuffler and the auxiliary server need no more, and without the key cannot test a guessed value against the
-        hashes. Clients hold the key, so it is no secret from whoever asks one of them. With an evaluator there is none.
+        The shuffler and the auxiliary server need no more. Without the key they cannot test a guessed value against the
+        hashes. All clients have the key, so it is not secret from a party that colludes with a client. A campaign with
+        an evaluator has no such key.
         """
         if self.discovery is None or self.is_oblivious:
             return self
@@ -235,7 +237,7 @@ class Campaign(Part):
 
     @property
     def discovery_format(self) -> DiscoveryFormat:
-        """The layout of the discovery reports, with an empty hash key if it holds none; UsageError if none."""
+        """The layout of discovery reports, with an empty hash key if the file has none; UsageError if no discovery."""
         part = self.discovery
         if part is None:
             raise UsageError(_NO_DISCOVERY.format(self.id))
@@ -247,16 +249,16 @@ class Campaign(Part):
         return released_bytes(self.discovery_format, self.require_keep_rule().counts)
 
     def read_dictionary(self) -> Dictionary | None:
-        """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or another."""
+        """Read the dictionary beside the campaign file; None for the open domain; UsageError if missing or wrong."""
         if self.dictionary is None:
             return None
         path = (Path() if self._path is None else self._path.parent) / self.dictionary.path
         if not path.exists():
-            raise UsageError(f"the campaign's dictionary {path} is missing: put it there, as it came with the campaign")
+            raise UsageError(f"the campaign's dictionary {path} is missing: put the one there that came with the file")
         dictionary = read_dictionary(path, self.dictionary.items)
         if not self.dictionary.is_of(dictionary):
-            # The error tells nothing of the file, which may be any file of that name.
-            raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the campaign")
+            # The error reveals nothing of the file, which may be any file of that name.
+            raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the file")
         return dictionary
 
     @classmethod
@@ -272,8 +274,8 @@ class Campaign(Part):
         return json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
 
     def write(self, path: Path) -> None:
-        """Write the campaign to a new file; UsageError if it exists, or does not end in .json, as epochs name files."""
+        """Write the campaign to a new file; UsageError if the file exists or its name does not end in .json."""
         if path.suffix != ".json":
             raise UsageError(f"campaign file is {path}, must end in .json")
-        there = "exists: a campaign is immutable, give another name"
+        there = "exists: a campaign file never changes, give another name"
         write_once(path, "campaign file", self.text(), if_there=there)

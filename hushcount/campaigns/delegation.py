@@ -1,10 +1,11 @@
 """The signature of a campaign: the operator's, or that of a publisher to whom the operator's key delegates.
 
-The operator's key may stay offline. The publisher's key, online, makes the files of further epochs: it may change the
-dictionary and what follows from it, and nothing that costs a client more (`Campaign.terms`).
+The operator's key may stay offline. The publisher's key is online and signs the files of further epochs. It may change
+the dictionary and what follows from it, but nothing that costs a client more (`Campaign.terms`).
 
-What the operator says of a campaign has a number. A restart sets its clients back to a history: whoever once accepted a
-forged history refuses every other one, and only the operator's own key may set it right.
+Each statement of the operator about a campaign has a serial. A restart makes clients continue from a history that the
+operator names. It is needed because a client that accepted a forged history refuses every other history. Only the
+operator's own key may sign it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from hushcount.formats.reading import parse_model, read_file, take
 
 
 class Numbered(Part):
-    """What the operator signs about a campaign. Restarts and delegations share one row of serials."""
+    """A statement about a campaign that the operator signs. Restarts and delegations share one sequence of serials."""
 
     format: Literal[1] = 1
     campaign: Identifier
-    serial: int = Field(ge=1, le=GREATEST_EPOCH, description="clients heed nothing of a smaller one than they saw")
+    serial: int = Field(ge=1, le=GREATEST_EPOCH, description="clients follow no statement below the greatest they saw")
 
     def signed(self) -> bytes:
         """Return the bytes that the operator signs: canonical JSON without the signature."""
@@ -40,7 +41,7 @@ class Numbered(Part):
 
 
 class RestartTerms(Numbered):
-    """What the operator signs for the purpose "restart": where clients go on, whatever they accepted before."""
+    """What the operator signs for "restart": the epoch from which clients continue, whatever they accepted before."""
 
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     head: Hex32 = Field(description="Campaign.head of that epoch")
@@ -65,7 +66,7 @@ def read_restart(path: Path) -> Restart:
 
 
 class DelegationTerms(Numbered):
-    """What the operator signs for "delegation": who may publish which campaign, under which terms, up to when."""
+    """What the operator signs for "delegation": who may publish which campaign, on which terms, up to which epoch."""
 
     terms: Hex32 = Field(description="Campaign.terms of every file that the publisher may sign")
     publisher: VerifyKeyPart
@@ -84,31 +85,31 @@ class Delegation(DelegationTerms):
         """Check that the publisher may sign this campaign with the key `signer`; SignatureError if it may not."""
         if restart is not None and self.serial < restart.serial:
             raise SignatureError(
-                f"serial of the delegation of campaign {campaign.id} is {self.serial}, the operator's restart ended "
-                f"those below {restart.serial}: the operator must delegate anew"
+                f"serial of the delegation of campaign {campaign.id} is {self.serial}, but the operator's restart "
+                f"ended all below {restart.serial}: the operator must delegate anew"
             )
         if (self.campaign, self.terms) != (campaign.id, campaign.terms.hex()):
             raise SignatureError(
                 f"campaign {campaign.id} has the terms {campaign.terms.hex()}, but the operator delegated campaign "
-                f"{self.campaign} with the terms {self.terms}: the publisher may change the dictionary only, the "
-                "operator must sign anything else"
+                f"{self.campaign} with the terms {self.terms}: the publisher may change the dictionary only; the "
+                "operator must sign any other change"
             )
         if campaign.epoch > self.last_epoch:
             raise SignatureError(
-                f"epoch of campaign {campaign.id} is {campaign.epoch}, the publisher may sign up to {self.last_epoch}: "
-                "the operator must delegate anew"
+                f"epoch of campaign {campaign.id} is {campaign.epoch}, but the publisher may sign only up to epoch "
+                f"{self.last_epoch}: the operator must delegate anew"
             )
         for key in campaign.keys.evaluator:
-            # A publisher with a key of its own could test guesses alone.
+            # A publisher that names an evaluator key of its own could test guesses without the evaluator.
             if key.key not in self.evaluator_keys:
                 raise SignatureError(
-                    f"campaign {campaign.id} names the evaluator's key {key.id}, which is none of the "
+                    f"campaign {campaign.id} names the evaluator's key {key.id}, which is not among the "
                     f"{len(self.evaluator_keys)} that the operator delegated: the operator must delegate anew"
                 )
         if signer != self.publisher.id:
             raise SignatureError(
-                f"the publisher's key is {signer}, the operator delegated to {self.publisher.id}: the operator must "
-                "delegate anew"
+                f"the publisher's key is {signer}, but the operator delegated to {self.publisher.id}: the operator "
+                "must delegate anew"
             )
 
 
@@ -120,7 +121,7 @@ class CampaignSignature(Signature):
 
     @property
     def serial(self) -> int:
-        """The greatest serial of what the operator says here; 0 if it says nothing."""
+        """The greater serial of the delegation and the restart; 0 if there is neither."""
         return max((said.serial for said in (self.delegation, self.restart) if said is not None), default=0)
 
     def text(self) -> str:
@@ -131,20 +132,21 @@ class CampaignSignature(Signature):
 def verify_campaign(
     keys: Sequence[VerifyKeyPart], campaign: Campaign, signature: CampaignSignature, at: datetime | None = None
 ) -> tuple[VerifyKeyPart, ...]:
-    """Check a campaign's signature: of its fingerprint, so that it holds for the redacted file too.
+    """Check a campaign's signature, which signs the fingerprint, so that it is valid for the redacted file too.
 
     Args:
         keys: the operator's, from a source that the caller trusts.
         campaign: the file.
         signature: the operator's own, or a publisher's with its delegation.
-        at: the time of the check, by default now: a signature does not tell when it was made.
+        at: the time of the check, by default now, because a signature does not say when it was made.
 
     Returns:
-        The keys that vouch for the campaign: the signer's, then the operator's under a delegation and a restart.
+        The keys that vouch for the campaign: the signer's, then those of the operator that signed a delegation and a
+        restart.
 
     Raises:
-        SignatureError: as in `verify`, a key that vouches is not valid now, or the delegation is of other terms, or it
-            or the restart is not of this campaign.
+        SignatureError: as in `verify`; a key that vouches is not valid now; or the delegation or the restart does not
+            allow this campaign (`Delegation.require`, `Restart.require`).
     """
     now = at or MACHINE.now()
     delegation, restart = signature.delegation, signature.restart

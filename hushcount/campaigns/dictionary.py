@@ -1,4 +1,4 @@
-"""Dictionaries: the items that a campaign knows in advance, and the items of a mechanism that strings become."""
+"""Dictionaries: the items that a campaign knows in advance, and how strings become items of a mechanism."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MOST_ITEMS = 1 << 24
 MOST_BYTES = 1 << 28
 """Longest dictionary, unpacked."""
 USUAL_BYTES = 1 << 25
-"""Longest that a sender fetches, unless its policy says otherwise."""
+"""Longest dictionary that a sender fetches, unless its policy says otherwise."""
 _PACKING = 6
-"""How hard gzip tries: 9 takes three times as long for a hundredth less."""
+"""Level of gzip. Level 9 takes three times as long, and its output is only one hundredth shorter."""
 _MAGIC = b"\x1f\x8b"
 _ORDER_BYTES = 16
 _ORDER_PERSON = b"hushcount order"
@@ -37,10 +37,10 @@ _ORDER_PERSON = b"hushcount order"
 
 @dataclass(frozen=True)
 class Dictionary:
-    """A list of distinct items in their canonical spelling (`items.canonical`), in which callers ask too.
+    """A list of distinct items in their canonical spelling (`items.canonical`); callers must look up that spelling.
 
-    UsageError if it is empty, or names the lines of items that are invalid (`items.fault_of_item`) or there twice; the
-    error repeats nothing of them, and calls the list by its name.
+    UsageError if the list is empty, or if an item is invalid (`items.fault_of_item`) or repeated. The error has the
+    name of the list and the lines of these items, but not the items.
     """
 
     items: tuple[str, ...]
@@ -63,14 +63,14 @@ class Dictionary:
         return "".join(f"{item}\n" for item in self.items).encode()
 
     def packed(self) -> bytes:
-        """Return its file as clients fetch it, of gzip: the same bytes for the same items and zlib."""
+        """Return the gzip file that clients fetch; the same items and the same zlib give the same bytes."""
         return gzip.compress(self.text, _PACKING, mtime=0)
 
     @cached_property
     def sizes(self) -> str:
-        """How long its file is, and what of it each client fetches."""
+        """How long its file is, and how many bytes each client fetches, in words."""
         return (
-            f"{len(self.text):,} bytes, {len(self.packed()):,} packed as each client fetches it, once for each change"
+            f"{len(self.text):,} bytes; each client fetches {len(self.packed()):,} bytes, packed, once for each change"
         )
 
     def __contains__(self, value: str) -> bool:
@@ -102,10 +102,11 @@ def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def in_random_order(items: Iterable[str]) -> tuple[str, ...]:
-    """Return items, in their canonical spelling, in the order of a hash: one for a set, and like no order of names.
+    """Return items, in their canonical spelling, in the order of a hash: a set has one such order, unlike any of names.
 
-    The error of a group's sum is that of a random group then (`estimating.summed`): in an alphabetical dictionary,
-    groups such as the items with a prefix have consecutive positions, and affine functions do not treat these alike.
+    In this order the error of a group's sum is that of a random group (`estimating.summed`). In an alphabetical
+    dictionary, groups such as all items with one prefix have consecutive positions, and affine hash functions do not
+    treat these like random positions.
     """
     return tuple(sorted(items, key=_place_of))
 
@@ -115,10 +116,10 @@ def _place_of(item: str) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a text or gzip file without ends and byte order mark.
+    """Yield the lines of a text or gzip file, without line ends and byte order mark.
 
     Raises:
-        UsageError: it cannot be read, or is no text in UTF-8 (`formats.lines.bare_lines`).
+        UsageError: the file cannot be read, or is not text in UTF-8 (`formats.lines.bare_lines`).
     """
     opener = gzip.open if path.suffix == ".gz" else open
     try:
@@ -138,11 +139,11 @@ def read_items(path: Path) -> list[str]:
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """Read a dictionary, one item a line, text or gzip, which another party may have made.
 
-    It may have `most` items; no more is read or unpacked than these can take.
+    It may have at most `most` items, and no more bytes are read or unpacked than so many items can take.
 
     Raises:
-        UsageError: it is missing, unreadable, no regular file, damaged or longer, or lines are no items or there twice;
-            the error repeats nothing of its content.
+        UsageError: the file is missing, unreadable, not a regular file, damaged or too long, or lines are invalid or
+            repeated. The error repeats nothing of the content.
     """
     try:
         with open_regular(path) as raw:
@@ -153,7 +154,7 @@ def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
 
 
 def parse_dictionary(data: bytes, most: int, most_bytes: int = MOST_BYTES) -> Dictionary:
-    """Return the dictionary in a file's bytes, of which at most `most_bytes` are unpacked; as `read_dictionary`."""
+    """Return the dictionary in a file's bytes, as `read_dictionary`; at most `most_bytes` are unpacked."""
     try:
         return _parsed(io.BytesIO(data), most, "the dictionary", most_bytes)
     except (OSError, EOFError, zlib.error):
@@ -161,7 +162,7 @@ def parse_dictionary(data: bytes, most: int, most_bytes: int = MOST_BYTES) -> Di
 
 
 def _parsed(raw: IO[bytes], most: int, name: str, most_bytes: int = MOST_BYTES) -> Dictionary:
-    # No UTF-8 begins so, whatever a file is called, and whatever a server says of what it sends.
+    # No UTF-8 text begins with these bytes, so neither the file's name nor a server's header matters.
     packed = raw.read(len(_MAGIC)) == _MAGIC
     raw.seek(0)
     with gzip.GzipFile(fileobj=raw) if packed else raw as stream:
@@ -175,13 +176,15 @@ def _bounded(readline: Callable[[int], bytes], most: int, most_bytes: int, name:
         number, left = number + 1, left - len(line)
         if left < 0:
             raise UsageError(
-                f"{name} has more than {most_bytes:,} bytes unpacked: shorten it, or if a policy says so raise its "
-                "max_dictionary_bytes"
+                f"{name} has more than {most_bytes:,} bytes unpacked: shorten it, or raise max_dictionary_bytes if a "
+                "policy sets this limit"
             )
         if len(line) > longest:
-            raise UsageError(f"line {number} of {name} is too long, of {MOST_SPELLED_BYTES:,} bytes at most: drop it")
+            raise UsageError(
+                f"line {number} of {name} is too long, must have at most {MOST_SPELLED_BYTES:,} bytes: drop it"
+            )
         if number > most:
-            raise UsageError(f"{name} has more items than the {most:,} that it may have")
+            raise UsageError(f"{name} has more items than the {most:,} that it may have: drop some")
         yield line
 
 
@@ -194,7 +197,7 @@ def items_of(mechanism: Mechanism, dictionary: Dictionary | None, values: Sequen
         return dictionary.positions(values)
     known = may_be_item if dictionary is None else dictionary.__contains__
     fit = np.fromiter(map(known, values), dtype=np.bool_, count=len(values))
-    # The others may hold a lone surrogate, which has no fingerprint.
+    # The other values may hold a lone surrogate, which has no fingerprint.
     named = fingerprints(value if listed else "" for value, listed in zip(values, fit, strict=True))
     return np.where(fit, named, np.uint64(OTHER))
 
@@ -211,7 +214,7 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
         named = ", ".join(f"{values[at]!r} (line {at + 1})" for at in absent[:MOST_NAMED])
         rest = f" and {len(absent) - MOST_NAMED:,} more" if len(absent) > MOST_NAMED else ""
         raise UsageError(
-            f"items that are not in the campaign's dictionary, where their reports count as 'other': {named}{rest}: "
+            f"these items are not in the campaign's dictionary, so that their reports count as 'other': {named}{rest}; "
             "ask for listed items, or collect with --open-domain"
         )
     return items_of(mechanism, dictionary, values)
@@ -220,15 +223,15 @@ def known_items(mechanism: Mechanism, dictionary: Dictionary | None, values: Seq
 def tally_items(mechanism: Mechanism, wanted: UInt64Array | None = None) -> UInt64Array:
     """Return the items that a tally has columns for, uint64[c], distinct and ascending.
 
-    All of a dictionary with "other"; none if the tally counts cells; in an open domain without a sketch those `wanted`,
-    because no other can be asked for later: UsageError if it is None.
+    With a dictionary: all its items and "other". In an open domain: no items if the tally counts cells of a sketch,
+    otherwise those `wanted`, because no other item can be estimated later; UsageError if `wanted` is None.
     """
     encoder = mechanism.encoder
     if encoder.domain is not None or not encoder.by_item:
         return np.arange(encoder.domain or 0, dtype=np.uint64)
     if wanted is None:
         raise UsageError(
-            "this mechanism has no sketch of an open domain: say which items to count, by --items FILE or by --found "
-            "with what hushcount job discover found"
+            "this mechanism has no sketch of the open domain: say which items to count, by --items FILE, or by --found "
+            "with the output of hushcount job discover"
         )
     return np.unique(wanted)

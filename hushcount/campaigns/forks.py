@@ -1,7 +1,7 @@
-"""Forks of a campaign's history: two places that were shown different files of one epoch, or one of them no file.
+"""Forks of a campaign's history: two places were shown different files of one epoch, or one of them no file of it.
 
-Whoever can show each client a campaign file of its own can tell their reports apart. Such files have different heads,
-and nobody can bring two histories together again: each head stands for all before it.
+A party that shows each client a different campaign file can tell the clients' reports apart. Such files have different
+heads, and two histories can never be joined again, because each head stands for all files before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Seen:
     Attributes:
         place: name of the place.
         heads: the head of the log with each epoch, by the epoch's number.
-        whole: whether these are all epochs up to the newest of them.
+        whole: whether `heads` has all epochs up to its newest.
     """
 
     place: str
@@ -36,7 +36,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Fork:
-    """The first epoch of which two places were shown different histories."""
+    """The first epoch at which two places were shown different histories."""
 
     epoch: int
     places: tuple[str, str]
@@ -56,7 +56,7 @@ def seen_in_file(place: str, campaign: Campaign) -> Seen:
 
 
 def forks(seen: Sequence[Seen]) -> list[Fork]:
-    """Return the forks between any two places. A place that was shown less than another one is no fork."""
+    """Return the forks between any two places. It is no fork if a place was not yet shown the newest epochs."""
     found = (fork_of(one, other) for one, other in combinations(seen, 2))
     return [fork for fork in found if fork is not None]
 
@@ -65,7 +65,7 @@ def fork_of(one: Seen, other: Seen) -> Fork | None:
     """Return the first epoch in which two histories differ, or None."""
     for epoch in sorted({*one.heads, *other.heads}):
         heads = one.heads.get(epoch), other.heads.get(epoch)
-        # Only a whole history shows that it lacks an epoch.
+        # Only in a whole history does a missing head prove that the epoch is missing.
         lacks = any(
             head is None and seen.whole and epoch < seen.newest for head, seen in zip(heads, (one, other), strict=True)
         )

@@ -1,4 +1,4 @@
-"""The log of a campaign: every epoch ever published, as a hash chain whose newest head stands for all of them."""
+"""The log of a campaign: every epoch ever published, in a hash chain; its newest head stands for all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hushcount.formats.reading import parse_model, take
 MOST_EPOCHS = 4096
 """Longest log: eleven years of one epoch a day."""
 LOG_BYTES = 1 << 23
-"""Longest file of a log; with the longest signatures it fits."""
+"""Longest file of a log; a log of MOST_EPOCHS with the longest signatures fits."""
 
 
 class LogEntry(Part):
@@ -30,9 +30,10 @@ class LogEntry(Part):
 
 
 class CampaignLog(Part):
-    """All epochs of a campaign, the oldest first. Nothing is promised of whoever hands it over but its own chain.
+    """All epochs of a campaign, the oldest first. A log by itself proves only that its entries form a chain.
 
-    The signature of the newest campaign signs every entry: each file names the head before it (`Campaign.previous`).
+    The signature of the newest campaign file covers every entry, because each file names the head before it
+    (`Campaign.previous`).
     """
 
     format: Literal[1] = 1
@@ -60,17 +61,17 @@ class CampaignLog(Part):
 
 
 def require_follows(campaign: Campaign, before: Campaign | None) -> None:
-    """Check that a campaign file names the head of the log with the epoch before it, None for the first epoch.
+    """Check that a campaign file names the head of the log at the epoch before it; `before` is None for the first.
 
     Raises:
-        UsageError: it names another head, so that clients would refuse it.
+        UsageError: the file names another head, so that clients would refuse it.
     """
     wanted = None if before is None else before.head.hex()
     if campaign.previous != wanted:
         raise UsageError(
             f"previous of epoch {campaign.epoch} of campaign {campaign.id} is {campaign.previous or 'absent'}, must be "
-            f"{wanted or 'absent'}, the head of what was published before it: make the file with hushcount campaign "
-            "new --after the newest published file"
+            f"{wanted or 'absent'}, the head of the log before this epoch: make the file with hushcount campaign new "
+            "--after NEWEST, the newest published file"
         )
 
 

@@ -24,12 +24,12 @@ _LARGE = re.compile(r"[1-9][0-9]{15,19}")  # a seed has 64 digits
 
 
 class MechanismPart(Part):
-    """The frequency oracle, its parameters complete, so that every party builds the same one."""
+    """The frequency oracle with all its parameters, so that every party builds the same one."""
 
     name: str
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON, description="local budget of one report, nats")
     parameters: dict[str, Value] = Field(
-        default_factory=dict, description="an integer beyond 2**53 - 1 is written as text"
+        default_factory=dict, description="an integer above 2**53 - 1 is written as text"
     )
 
     @field_validator("parameters", mode="before")
@@ -43,7 +43,7 @@ class MechanismPart(Part):
 
 
 def portable(parameters: Parameters) -> dict[str, Value]:
-    """Return parameters as a campaign file has them: as text where JavaScript would round an integer."""
+    """Return parameters as a campaign file has them: an integer that JavaScript would round becomes text."""
     return {
         name: str(value) if isinstance(value, int) and abs(value) > LARGEST_INTEGER else value
         for name, value in parameters.items()
@@ -66,7 +66,7 @@ class DictionaryPart(Part):
     digest: Hex32 = Field(description="BLAKE2b-256 of the items, one a line")
 
     def is_of(self, dictionary: Dictionary) -> bool:
-        """Return whether this is the part of that dictionary."""
+        """Return whether this section is of that dictionary: it has the same number of items and the same digest."""
         return (len(dictionary.items), dictionary.digest) == (self.items, self.digest)
 
 
@@ -77,14 +77,14 @@ class ShufflePart(Part):
         default=1,
         ge=1,
         le=1000,
-        description="reports of a client forwarded of each stream, in a window at a collector",
+        description="most reports of one client that are forwarded, of each stream, in one window at one collector",
     )
-    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="no stream of fewer reports is released")
+    minimum_batch: int = Field(default=1000, ge=1, le=10**12, description="a stream with fewer reports is not released")
     delta: float = Field(default=1e-8, gt=0.0, lt=1.0, description="delta at which the shuffled epsilon is stated")
 
 
 class DiscoveryPart(Part):
-    """Discovery of values that no list has."""
+    """Discovery of values that the dictionary lacks."""
 
     epsilon: float = Field(ge=LEAST_EPSILON, le=LARGEST_EPSILON)
     delta: float = Field(gt=0.0, lt=1.0)
@@ -92,18 +92,18 @@ class DiscoveryPart(Part):
     rule: RuleName = "optimal"
     counts: bool = Field(
         default=False,
-        description='whether revealed values show how many sent them, with noise; with rule "optimal" only',
+        description='whether a revealed value shows its number of reports, with noise; only with rule "optimal"',
     )
     max_value_bytes: int = Field(default=64, ge=1, le=MAX_VALUE_BYTES, description="longest value, in UTF-8 bytes")
     hash: Literal["keyed", "oblivious"] = Field(
         default="keyed",
-        description="who can test a guess: any client's file, or nobody without the evaluator",
+        description="who can test a guess: whoever has a client's campaign file, or nobody without the evaluator",
     )
     hash_key: Hex32 | None = Field(
-        default=None, description="key of the hash that bins are counted by, drawn anew for each campaign"
+        default=None, description="key of the hash by which bins are counted, drawn anew for each campaign file"
     )
     hash_key_commitment: Hex32 | None = Field(
-        default=None, description="BLAKE2b-256 of hash_key, in its place for parties that must not test values"
+        default=None, description="BLAKE2b-256 of hash_key, in place of it for parties that must not test values"
     )
 
     @model_validator(mode="after")
@@ -111,14 +111,14 @@ class DiscoveryPart(Part):
         given = [key for key in (self.hash_key, self.hash_key_commitment) if key is not None]
         if len(given) != (wanted := 1 if self.hash == "keyed" else 0):
             raise ValueError(
-                f"hash_key, hash_key_commitment: {len(given)} of them are given, must be {wanted} where hash is "
+                f"hash_key, hash_key_commitment: {len(given)} of them are there, must be {wanted} if hash is "
                 f"{self.hash}"
             )
         return self
 
     @property
     def commitment(self) -> str:
-        """A hash that binds a campaign to its hash key, 256 random bits that nobody can guess from it; else empty."""
+        """A hash that binds a campaign to its hash key and does not reveal the key's 256 random bits; else empty."""
         if self.hash_key is None:
             return self.hash_key_commitment or ""
         return hashlib.blake2b(bytes.fromhex(self.hash_key), digest_size=32, person=b"hash key").hexdigest()

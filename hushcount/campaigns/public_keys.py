@@ -1,4 +1,4 @@
-"""Public keys: those that clients seal to, by role, that answers are proved with, and that verify signatures."""
+"""Public keys: for sealing, by role; for the proofs of an evaluator; and for verifying signatures."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class PublicKeyPart(_KeyPart):
 
 
 class VerifyKeyPart(_KeyPart):
-    """The public key of whoever signs (Ed25519), and when it signs. Its id tells it from a PublicKeyPart."""
+    """A public key that verifies signatures (Ed25519), and when it is valid. No PublicKeyPart has the same id."""
 
     _person: ClassVar[bytes] = _SIGNING
 
 
 class EvaluatorKeyPart(_KeyPart):
-    """The evaluator's public key (ristretto255), and when clients may ask. Its id tells it from a PublicKeyPart."""
+    """The evaluator's public key (ristretto255), and when clients may ask. No PublicKeyPart has the same id."""
 
     _person: ClassVar[bytes] = _EVALUATING
 
@@ -63,7 +63,7 @@ class KeysPart(Part):
     analyzer: tuple[PublicKeyPart, ...] = Field(min_length=1)
     aux_server: tuple[PublicKeyPart, ...] = ()
     evaluator: tuple[EvaluatorKeyPart, ...] = Field(
-        default=(), description="with discovery.hash oblivious: the one key, of this epoch alone"
+        default=(), description="with discovery.hash oblivious: exactly one key, for this epoch only"
     )
 
 
@@ -90,7 +90,7 @@ AnyKeyPart = TypeVar("AnyKeyPart", PublicKeyPart, EvaluatorKeyPart)
 
 
 def valid_key(keys: tuple[AnyKeyPart, ...], at: datetime | None = None) -> AnyKeyPart:
-    """Return the key that clients use now: the valid one that began last; UsageError if none is valid."""
+    """Return the key that clients use now: of the valid keys, the newest; UsageError if no key is valid."""
     now = at or MACHINE.now()
     valid = [key for key in keys if key.not_before <= now < key.not_after]
     if not valid:

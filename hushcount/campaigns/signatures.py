@@ -15,7 +15,7 @@ from hushcount.formats.models import Part, text_of
 from hushcount.formats.reading import parse_model
 
 Purpose = Literal["campaign", "delegation", "restart", "batch", "manifest", "summary", "statement", "receipt"]
-"""What a signature is for; one for another purpose is refused, whatever the bytes are."""
+"""What a signature is for; a signature for another purpose is refused, even of the same bytes."""
 SIGNATURE_BYTES = 4096
 """Longest signature file."""
 
@@ -32,7 +32,7 @@ class Signature(Part):
 
 
 def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
-    """Return the bytes to sign: the payload after the name of its purpose, so that no signature serves two."""
+    """Return the bytes to sign: the payload after the name of its purpose, so that no signature has two purposes."""
     if purpose not in get_args(Purpose):
         raise ValueError(f"purpose is {purpose!r}, must be one of {', '.join(get_args(Purpose))}")
     return b"hushcount signature 1\0" + purpose.encode() + b"\0" + payload
@@ -41,16 +41,16 @@ def signed_bytes(payload: bytes, purpose: Purpose) -> bytes:
 def verify(keys: Sequence[VerifyKeyPart], payload: bytes, purpose: Purpose, signature: Signature) -> VerifyKeyPart:
     """Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
 
-    Not promised: when it was made, nor that nothing newer was signed since.
+    This proves neither when the signature was made, nor that it is the newest one.
 
     Raises:
-        SignatureError: made by none of these keys, for another purpose, or of other bytes.
+        SignatureError: the signature is by another key, for another purpose, or of other bytes.
     """
     message = signed_bytes(payload, purpose)
     key = next((key for key in keys if key.id == signature.key_id), None)
     if key is None:
         trusted = ", ".join(key.id for key in keys) or "none"
-        raise SignatureError(f"the {purpose} was signed with key {signature.key_id}, trusted are {trusted}")
+        raise SignatureError(f"the {purpose} was signed with key {signature.key_id}, but trusted are {trusted}")
     try:
         crypto_sign_open(bytes.fromhex(signature.signature) + message, bytes.fromhex(key.key))
     except BadSignatureError:

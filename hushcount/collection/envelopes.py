@@ -1,4 +1,4 @@
-"""Envelopes: a sealed report with its metadata, before the shuffler strips these."""
+"""Envelopes: a sealed report with its metadata, before the shuffler strips the metadata."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sealed_offset(sealed_bytes: int) -> int:
 def client_token(client: str, campaign: bytes) -> bytes:
     """Return the token of a client in one campaign: BLAKE2b of its name keyed by the campaign's fingerprint.
 
-    For trials, which know only a name. In production a token must be a secret between client and collector: whoever
-    knows another client's token can crowd out its reports under the cap.
+    This is for trials, where only the client's name is known. In production a token must be a secret between client
+    and collector: anyone who knows a client's token can use up that client's cap.
     """
     return hashlib.blake2b(client.encode(), digest_size=TOKEN_BYTES, key=campaign).digest()

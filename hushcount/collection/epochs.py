@@ -35,9 +35,9 @@ class EpochPart(Part):
 
     epoch: int = Field(ge=1, le=GREATEST_EPOCH)
     file: CampaignFileName = Field(description="campaign file, in the same directory")
-    begins: Instant = Field(description="from when on reports are accepted")
+    begins: Instant = Field(description="moment from which its reports are accepted")
     ends: Instant | None = Field(default=None, description="when clients stop reporting under it; null: not yet known")
-    grace_ends: Instant | None = Field(default=None, description="until when its reports are accepted; null: no end")
+    grace_ends: Instant | None = Field(default=None, description="until then its reports are accepted; null: no end")
 
     @model_validator(mode="after")
     def _check(self) -> EpochPart:
@@ -82,7 +82,7 @@ def read_collection(path: Path) -> CollectionFile:
 
 
 def read_epoch(directory: Path, part: EpochPart) -> Campaign:
-    """Read an epoch's campaign file from the campaign's directory; UsageError if it is not valid, or another one."""
+    """Read an epoch's campaign file from the campaign's directory; UsageError if it is invalid or of another epoch."""
     path = directory / part.file
     campaign = Campaign.read(path)
     if (campaign.id, campaign.epoch) != (directory.name, part.epoch):

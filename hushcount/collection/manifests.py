@@ -1,7 +1,7 @@
-"""Manifests: what a collector closed of one window of one campaign file (docs/adr/0014).
+"""Manifests: the segments of one closed window of one campaign file at one collector (docs/adr/0014).
 
-A manifest is named COLLECTOR-ID.manifest.json. The id is random for each window of a journal, so that two collectors
-with the same name, or one that lost its disk, never overwrite each other's files.
+A manifest is named COLLECTOR-ID.manifest.json. The id is random for each window of a journal. So two collectors with
+the same name, or a collector before and after it lost its disk, never overwrite each other's files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Reason = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Refused = Annotated[dict[Reason, Count], Field(max_length=_MOST_REASONS)]
 WindowName = Annotated[str, text_of(r"^[0-9]{8}T[0-9]{6}Z$", "must be a window's start, as in 20261121T000000Z")]
-"""Whoever reads one calls `window_start` too: not every such text is a time."""
+"""Readers must also call `window_start`, because not every text of this form is a time."""
 WindowSeconds = Annotated[int, Field(ge=1, le=MOST_SECONDS)]
 
 
@@ -59,13 +59,13 @@ class Manifest(Part):
     fingerprint: Hex32
     window: WindowName
     seconds: WindowSeconds = Field(description="length of the window, which a deployment may change")
-    authentication: Authentication = Field(default=WEAKEST, description="the weakest by which senders were told apart")
+    authentication: Authentication = Field(default=WEAKEST, description="the weakest that told senders apart")
     segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]] = Field(
         default_factory=dict
     )
     refused: Refused = Field(default_factory=dict, description="requests refused at the door, by reason")
     damaged: int = Field(
-        default=0, ge=0, le=_MOST_DAMAGED, description="damaged frames or stretches of journals: reports may be lost"
+        default=0, ge=0, le=_MOST_DAMAGED, description="damaged frames or parts of journals: reports may be lost"
     )
 
     @model_validator(mode="after")
@@ -86,7 +86,7 @@ def manifest_name(collector: str, id: str) -> str:
 def divided(
     segments: Mapping[Stream, Sequence[SegmentPart]], id: str
 ) -> list[tuple[str, dict[Stream, tuple[SegmentPart, ...]]]]:
-    """Return the segments of each manifest of a window, with its id; `id` is that of the first."""
+    """Divide a window's segments into manifests; return the id and the segments of each. `id` is the first id."""
     parts = max([1, *(-(-len(listed) // MOST_SEGMENTS) for listed in segments.values())])
     return [
         (

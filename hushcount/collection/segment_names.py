@@ -1,8 +1,8 @@
 """Names of segments: COLLECTOR-SERIAL-NUMBER-WAY-KEY.blocks.
 
 WAY says how the segment's senders were told apart. KEY is the id of the key under which their tokens are hashed; each
-window of a collector's journal has one. The cap counts by that hash, so that a client has the cap once for each key.
-The name tells both, also of a segment that no manifest lists.
+window of a collector's journal has its own key. The cap counts by that hash, so a client gets the cap once for each
+key. Both are in the name, so that they are known for a segment that no manifest lists.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def mark(way: Authentication, key: bytes) -> str:
 
 
 def segment_named(path: str) -> SegmentName | None:
-    """Return what a segment's name says, or None if no collector gave this name."""
+    """Return the parts of a segment's name, or None if the name does not have the form that collectors give."""
     match = _NAME.fullmatch(path.rpartition("/")[2])
     return None if match is None else SegmentName(match["collector"], as_way(match["way"]), match["key"])
 
@@ -50,12 +50,12 @@ def segment_named(path: str) -> SegmentName | None:
 def allotments(paths: Iterable[str]) -> int:
     """Return how many times a client gets the cap: the number of keys of tokens, at least 1.
 
-    A segment with a name that no collector gave counts as a key of its own.
+    A segment with a name of another form counts as a key of its own.
     """
     named = ((path, segment_named(path)) for path in paths)
     return max(1, len({path if name is None else (name.collector, name.key) for path, name in named}))
 
 
 def senders_of(way: Authentication, segments: Mapping[Stream, Iterable[str]]) -> Senders:
-    """Return the senders of segments, by their paths; `way` is the weakest by which these were told apart."""
+    """Return the senders of segments from the segments' paths; `way` is the weakest way that told them apart."""
     return counted(way, allotments(segments.get("reports", ())), allotments(segments.get("discovery", ())))

@@ -34,7 +34,7 @@ class Window:
 
     @property
     def text(self) -> str:
-        """Its start, as people read and type it: 2026-11-21, or 2026-11-21T00:00Z if it is not of whole days."""
+        """Its start, as people read and type it: 2026-11-21, or 2026-11-21T00:00Z if it does not have whole days."""
         days = not (self.length % timedelta(days=1) or (self.start - _ORIGIN) % timedelta(days=1))
         return _text(self.start, days=days)
 
@@ -56,10 +56,10 @@ def window_at(moment: datetime, length: timedelta) -> Window:
 
 
 def window_from(over: datetime | None, moment: datetime, length: timedelta) -> Window:
-    """Return the window of a moment, or of `over` if that is later; where another one ended there, it begins there.
+    """Return the window of a moment, or of `over` if that is later; the window begins no earlier than `over`.
 
     Args:
-        over: the end of the last window, which may have been of another length; None: there was none.
+        over: the end of the last window, which may have had another length; None: there was no window before.
     """
     if over is None:
         return window_at(moment, length)
@@ -68,7 +68,7 @@ def window_from(over: datetime | None, moment: datetime, length: timedelta) -> W
 
 
 def tiling(length: timedelta, window: Window) -> str:
-    """Say when windows of a length begin; empty if each day begins with one, which nobody has to be told.
+    """Say when windows of a length begin; empty if a window begins at every midnight, which needs no explanation.
 
     Args:
         window: the present one.
@@ -114,7 +114,7 @@ def window_start(name: str) -> datetime:
 def window_names(windows: Iterable[str]) -> dict[str, str]:
     """Return the name of each window as people read and type it: its first day, or its first minute, in UTC.
 
-    Days are 2026-11-21, minutes 2026-11-21T13:00Z; minutes are for all if a window does not begin with a day.
+    A day is written 2026-11-21, a minute 2026-11-21T13:00Z. If one window does not begin at midnight, all get minutes.
     """
     starts = {name: window_start(name) for name in windows}
     days = not any((start - _ORIGIN) % timedelta(days=1) for start in starts.values())
@@ -131,10 +131,10 @@ def _text(start: datetime, *, days: bool) -> str:
 
 
 def last_changed(counts: Mapping[Key, Count], key: Key, count: Count) -> dict[Key, Count]:
-    """Return counts by window or day with one of them changed, the 16 that were changed last.
+    """Change the count of one window or day, and return the 16 counts that were changed last.
 
-    Whoever counts by a clock that may be wrong keeps the windows that it has shown, not the newest alone: a clock that
-    was ahead then mutes nobody, and one that flaps between windows opens none anew.
+    The clock may be wrong, so the last windows that it showed are kept, not only the newest. Then a client with a clock
+    that was ahead can still report, and a clock that jumps between windows starts no new count.
     """
     changed = {**{other: kept for other, kept in counts.items() if other != key}, key: count}
     return dict(list(changed.items())[-MOST_KEPT:])
