@@ -1,6 +1,6 @@
 """Delivery: reports from an app to a collector, with a queue on the device. Start with `Sender`.
 
-`import hushcount` does not import it: it brings SQLite and TLS.
+`import hushcount` does not import this package, because it needs SQLite and TLS.
 """
 
 from hushcount.delivery.events import Delivery, Event

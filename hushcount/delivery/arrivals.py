@@ -1,16 +1,18 @@
-"""Which reports count where they arrive: of each stream no more than the cap in a window of the collector's clock.
+"""Which reports count when they arrive: at most the cap of each stream, in a window of the collector's clock.
 
-The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if what
-waits of its stream, plain values included, and what arrived in the present window are below the cap. Then nothing is
-charged that the cap drops: whoever was offline for days finds the first reports waiting, and later ones not made.
+The shuffler counts a report in the window in which it arrives, not in which it was made. So a report is made only if
+the waiting reports and plain values of its stream and the reports that arrived in the present window are together
+fewer than the cap. Then no report is charged that the cap drops: after days offline, the first reports wait, and later
+ones were not made.
 
-The present window is the collector's: the `Date` of its last answer 202, and the time that has passed on the device
-since. Before such an answer, and if the device's clock was set back since, it is the device's. If the clock was set
-ahead after that answer, the window is taken for a later one until the next answer: the cap of one window may then be
-charged in vain.
+The present window follows the collector's clock: the `Date` of its last answer 202, plus the time that has passed on
+the device since. Before the first such answer, or if the device's clock was set back since, it follows the device's
+clock. If the device's clock was set ahead after that answer, the present window looks like a later one until the next
+answer. Reports up to the cap of one window may then be charged although they do not count.
 
-A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
-bounded apart (`Allowance`). It can keep its client from making reports, for two windows on the device after an answer.
+A collector that lies about the time gets no more reports and costs no more budget, because `Allowance` separately
+bounds the reports in a window of the device's clock. But it can keep its client from making reports, for two windows
+of the device's clock after an answer.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ class _Arrived:
     """What is kept of the collector's answers.
 
     Attributes:
-        answered: when the last one came, by the device's clock, in seconds since 1970.
-        ahead: how far the collector's clock was ahead of it then.
-        windows: reports that arrived, by the start of the window and by stream, those of the last windows.
+        answered: when the last answer came, by the device's clock, in seconds since 1970.
+        ahead: how many seconds the collector's clock was ahead of the device's clock then.
+        windows: how many reports arrived in the last windows, by the start of the window and by stream.
     """
 
     answered: float = 0.0
@@ -47,7 +49,7 @@ class _Arrived:
     windows: Sequence[tuple[int, _Counts]] = field(default=())
 
     def present(self, now: float, seconds: int) -> tuple[int, _Counts]:
-        """Return the start of the collector's present window of so many seconds, and what arrived in it."""
+        """Return the start of the collector's present window of `seconds`, and how many reports arrived in it."""
         moment = int(now + self.ahead if now >= self.answered else now)
         start = moment - moment % seconds
         return start, dict(self.windows).get(start, {})
@@ -55,9 +57,10 @@ class _Arrived:
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Counts what arrives of one campaign's queue, in the queue's own changes; threads and processes may share it.
+    """Counts the reports of one campaign's queue that arrive, within changes of the queue; processes may share it.
 
-    Threads that report at the same moment may exceed the cap by as many reports, which are then charged in vain.
+    Threads may share it too. If several report at the same moment, they may exceed the cap by as many reports; these
+    are charged but do not count.
     """
 
     queue: Queue
@@ -65,24 +68,24 @@ class Arrivals:
     clock: Clock = MACHINE
 
     def require_room(self, campaign: Campaign, streams: Sequence[Stream], anew: bool = False) -> None:
-        """Raise OverCap unless one more report of each stream counts; `anew`: one that is made of a waiting value."""
-        # First what waits: what is sent meanwhile then counts twice, and not never.
+        """Raise OverCap unless one more report of each stream counts; `anew`: it is made from a waiting value."""
+        # Read first what waits: a report that is sent meanwhile is then counted twice, not missed.
         there = self.queue.waiting_of(streams)
         _, came = _read(self.queue.fact(_FACT)).present(self.clock.seconds(), self._seconds)
         for stream, (reports, values) in zip(streams, there, strict=True):
             waiting, arrived = reports if anew else reports + values, came.get(stream, 0)
             if waiting + arrived >= campaign.shuffle.cap:
                 raise OverCap(
-                    f"1 more {stream} of campaign {campaign.id}: {waiting} wait to be sent, and {arrived} arrived in "
-                    f"the collector's present window: must be at most {campaign.shuffle.cap} together, because no more "
-                    "of a window count; deliver what waits, or wait for the next window"
+                    f"1 more {stream} of campaign {campaign.id} would not count: {waiting} wait to be sent, and "
+                    f"{arrived} arrived in the collector's present window, in which at most {campaign.shuffle.cap} "
+                    "count; deliver what waits, or wait for the next window"
                 )
 
     def sent(self, claimed: Claimed, at: float | None) -> int:
         """Remove claimed reports that the collector took, and count them; return how many were still there.
 
         Args:
-            at: when, by the collector's clock, in seconds since 1970; None if it did not say.
+            at: when the collector took them, by its clock, in seconds since 1970; None if its answer has no time.
         """
         now = self.clock.seconds()
 
@@ -91,7 +94,7 @@ class Arrivals:
             after = before if at is None else _Arrived(now, at - now, before.windows)
             start, there = after.present(now, self._seconds)
             stream = str(claimed.stream)
-            # The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+            # Keep the next window: it may have begun at another collector. Later ones come from a wrong clock.
             known = {other: counts for other, counts in before.windows if other <= start + self._seconds}
             counts = last_changed(known, start, {**there, stream: there.get(stream, 0) + number})
             return json.dumps(asdict(_Arrived(after.answered, after.ahead, tuple(counts.items()))))

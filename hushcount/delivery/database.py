@@ -1,7 +1,7 @@
-"""A small SQLite database of one client: a file that its user alone can read, or the process's memory; its folder.
+"""A small SQLite database of one client, in a file that only its user can read or in memory; and its folder.
 
-One attempt at a change: all of it is on the disk when the block ends, or none. A connection to a file lives as long as
-a change, so that none is ever carried into a process that is forked.
+A change is tried once: when its block ends, the whole change is on the disk, or nothing of it. A connection to a file
+is open during one change only, so that a forked process never inherits one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hushcount.formats.whole_files import sync
 
 _BUSY_SECONDS = 30.0
 _SETTINGS = (
-    # A journal that is emptied, not removed: then the commit is one of the file's own bytes, and synced with them.
+    # The journal is truncated, not removed: a commit then changes only the journal file, which SQLite syncs.
     "PRAGMA journal_mode = TRUNCATE",
     "PRAGMA synchronous = FULL",
-    # Deleted rows hold values if the app keeps them.
+    # Deleted rows contain plain values if the app keeps these.
     "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA temp_store = MEMORY",
 )
-# SQLite has locks of its own. A fork waits until no thread holds one, or the child could never take it.
+# SQLite has locks of its own. A fork waits until no thread holds one; otherwise the child could never take that lock.
 _ALONE = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
@@ -37,7 +37,7 @@ if hasattr(os, "register_at_fork"):
 class Database:
     """Tables in a file of mode 0600, or in memory if `path` is None; threads and processes may share it.
 
-    In memory it belongs to the process that made it: a child that is forked later begins with an empty one.
+    A database in memory belongs to the process that made it: a child that is forked later begins with an empty one.
 
     Args:
         path: of the file, made with the first change.
@@ -75,7 +75,7 @@ class Database:
                 raise HushcountError(f"cannot write queue file {self._path}: {error}; nothing changed") from None
             except sqlite3.DatabaseError:
                 raise FormatError(
-                    f"queue file {self._path} is damaged: remove it; its reports are lost, and their budget is spent"
+                    f"queue file {self._path} is damaged: remove it; its reports are lost, and their budget stays spent"
                 ) from None
 
     def _opened(self) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Take what is due from the queue, send it in batches, and settle each batch by the answer; ask before that."""
+"""Ask the evaluator, then take due reports from the queue, send them in batches, and settle each by the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hushcount.errors import HushcountError
 
 _MOST_REPORTS = 1000
 _MOST_BYTES = 1 << 18
-"""Of one request; a collector takes a megabyte if its operator says nothing else. Refused ones are halved."""
+"""Longest request. By default a collector accepts a megabyte; a batch that it refuses as too long is halved."""
 _SECONDS_UNTIL_MADE = 3_600.0
 """How long a value waits if no report can be made of it now."""
 
@@ -74,7 +74,7 @@ class Deliverer:
             if claimed is None:
                 break
             if not claimed.usable[0] <= self.clock.seconds() < claimed.usable[1]:
-                # This process slept, or its clock was set back: another one may have claimed them meanwhile.
+                # This process slept, or its clock was set back: another process may have claimed the reports meanwhile.
                 continue
             if claimed.fingerprint:
                 client = self._settle(claimed, post(self.site, self.queue, claimed), client, done)
@@ -95,9 +95,9 @@ class Deliverer:
         )
 
     def seconds_to_wait(self, began: float) -> float:
-        """Return when there may be something to do again after a delivery that began at a moment, since 1970.
+        """Return how many seconds to wait for the next work, after a delivery that began at `began`, since 1970.
 
-        What was due then, and still is, cannot be sent now: that is no reason to look again.
+        Reports that were due at that moment and still wait cannot be sent now, so they do not shorten the wait.
         """
         now = self.clock.seconds()
         due, held, asked = self.queue.next_due(), held_until(self.queue, now), self.asker.next_due()
@@ -106,7 +106,7 @@ class Deliverer:
         return max(0.0, min((moment for moment in moments if moment > began), default=math.inf) - now)
 
     def _settle(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
-        """Do with a batch what the answer says; return the present client."""
+        """Settle a batch by the verdict on the answer; return the present client."""
         number = len(claimed.rows)
         if verdict.fate == "sent":
             release(self.queue)
@@ -135,17 +135,17 @@ class Deliverer:
         self.tell("again", verdict.reason, len(claimed.rows), claimed.stream)
 
     def _closed(self, claimed: Claimed, verdict: Verdict, client: Client | None, done: _Done) -> Client | None:
-        """Turn reports that come too late into plain values, from which others are made; drop those without a value."""
+        """Turn reports that came too late into plain values, to make new reports from; drop reports without a value."""
         kept = [one.value is not None for one in claimed.waiting]
         if not done.asked:
-            # Also if nothing is made anew: the next reports are to be of the present epoch.
+            # Fetch even if no report is made anew, because the next reports must be of the present epoch.
             done.asked = True
             client = self.present.refreshed(anyway=True)
         if verdict.reason == "epoch_closed" and not any(kept):
             self._drop(done, verdict.reason, self.queue.remove(claimed), claimed.stream)
             return client
         if client is None or client.campaign.fingerprint.hex() == claimed.fingerprint:
-            # The collector is about to change epochs, or serves what it does not take.
+            # The collector is about to change epochs, or serves a campaign file for which it takes no reports.
             self._again(claimed, verdict)
             return client
         for place, one in enumerate(claimed.waiting):
@@ -168,7 +168,7 @@ class Deliverer:
                 reason = "budget_spent"
             except HushcountError as error:
                 if not ready:
-                    # The cap is reached, or keys have expired: the other values fare alike.
+                    # The cap is reached, or keys have expired: the other values would fail too.
                     done.makes = False
                     self.queue.give_back(claimed, self.clock.seconds() + _SECONDS_UNTIL_MADE)
                     self.tell("again", str(error), len(claimed.rows) - place, one.stream)

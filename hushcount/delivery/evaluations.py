@@ -27,16 +27,17 @@ EQUIVOCATION = "equivocation"
 class Asker:
     """Asks for the open evaluations of this process; threads may share it.
 
-    What is asked, how often, and when does not depend on values: there is one evaluation for each report. So requests
-    are not padded; their sizes tell how many reports were made, which the collector counts anyway.
+    The content, the number and the times of requests do not depend on values: there is one evaluation for each report.
+    So requests are not padded: their sizes reveal only how many reports were made, and the collector counts these
+    anyway.
 
     Args:
         site: the evaluator.
         queue: where the blanks are.
         evaluations: of this process.
         budget: says whether the person opted out.
-        delay: each finished report waits a random time up to so many seconds, so that it tells no more of the time of
-            use than its evaluation did.
+        delay: each finished report waits a random time of at most this many seconds, so that it reveals no more about
+            the time of use than its evaluation did.
         tell: is told each step.
         clock: the device's.
     """
@@ -50,14 +51,14 @@ class Asker:
     clock: Clock
 
     def ask(self, early: bool) -> Counter[str]:
-        """Ask what is due, or all if `early`, and return how many reports go without their value, by reason.
+        """Ask what is due, or all if `early`; return how many reports are sent without their value, by reason.
 
-        One that fails is asked for again after a pause, with the same bytes, until its time is up. One that is
-        asked for early has no other time: its blank goes.
+        An evaluation that fails is asked for again after a pause, with the same bytes, until its time is up
+        (`OpenEvaluation.until`). With `early` it is not asked for again: its blank is sent.
         """
         blank: Counter[str] = Counter()
         if self.evaluations.next_due() is None:
-            # As in every campaign without an evaluator: its queue is not opened for that.
+            # As in every campaign without an evaluator: there the queue's file is not opened for this.
             return blank
         most = MOST_EVALUATIONS
         while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:
@@ -68,7 +69,7 @@ class Asker:
                 taken = self._still_waiting(taken, blank)
                 verdict = self._settle(taken, blank) if taken else Verdict("sent")
             except BaseException:
-                # The disk is full, or the user interrupts: they wait for the next call.
+                # The disk is full, or the user interrupts: the evaluations wait for the next call.
                 self.evaluations.add(taken)
                 raise
             if verdict.fate == "smaller":
@@ -87,13 +88,13 @@ class Asker:
         return None if due is None else max(due, held_until(self.queue, self.clock.seconds(), EVALUATOR) or 0.0)
 
     def _still_waiting(self, taken: list[OpenEvaluation], blank: Counter[str]) -> list[OpenEvaluation]:
-        """Return the evaluations whose blanks nobody has sent or deleted, and let nobody send them meanwhile."""
+        """Return the evaluations of blanks that still wait, and extend the claims so that nobody sends these blanks."""
         there = self.queue.renew([one.claim for one in taken], self.clock.seconds() + self.queue.lease)
         self._lost(there.count(False), "too_late", blank)
         return [one for one, waits in zip(taken, there, strict=True) if waits]
 
     def _settle(self, taken: list[OpenEvaluation], blank: Counter[str]) -> Verdict:
-        """Ask in one exchange, and do with the evaluations what the answer says."""
+        """Ask for evaluations in one exchange, and settle them by the answer."""
         body = b"".join(one.pending.evaluation for one in taken)
         reports: list[bytes] = []
         try:
@@ -105,7 +106,7 @@ class Asker:
         except NoAnswer as failure:
             verdict = Verdict("again", failure.failure)
         except Unanswered:
-            # Not asked again: an evaluator that answers with another key may do so until it likes the moment.
+            # Not asked again: by wrong answers the evaluator could choose the moment of the right one.
             verdict = Verdict("dropped", EQUIVOCATION)
         if verdict.fate in ("again", "smaller"):
             self.evaluations.add(taken)
@@ -122,7 +123,7 @@ class Asker:
         return verdict
 
     def _give_up(self, evaluations: list[OpenEvaluation], reason: str, blank: Counter[str]) -> None:
-        """Let the blanks go, at the times at which finished reports would."""
+        """Release the blanks, to be sent at the times at which finished reports would be sent."""
         if evaluations:
             self.queue.settle([Settled(one.claim, self._due()) for one in evaluations])
             self._lost(len(evaluations), reason, blank)

@@ -40,11 +40,11 @@ class Event:
             a plain value waits for a campaign file. queued: reports wait to be sent. sent: the collector has them.
             again: they are sent again later. remade: made anew under the present campaign file. dropped: given up.
             answered: the evaluations of discovery reports came. not_answered: they are asked for again later.
-            blank: nobody answered them, and the reports go without their values; with the reason "equivocation"
+            blank: no evaluation came, and the reports are sent without their values; with the reason "equivocation"
             if an answer was not made with the campaign's evaluator key. forgotten: deleted when the person opted out.
         reports: how many.
-        stream: their stream, if they have one in common.
-        reason: why, in the collector's word or a sentence of ours; no value stands in it.
+        stream: their stream, if all are of the same stream.
+        reason: why, in the collector's word or in a sentence of this library; it never contains a value.
     """
 
     at: datetime
@@ -55,7 +55,7 @@ class Event:
 
 
 class TellEvent(Protocol):
-    """What is told each step."""
+    """A function that is told each step."""
 
     def __call__(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
         """Note a step."""
@@ -83,17 +83,17 @@ class Delivery:
     """What one call of `deliver` did.
 
     What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
-    `before + reported + added = sent + dropped + waiting`, where one process delivers.
+    `before + reported + added = sent + dropped + waiting`, if only one process delivers.
 
     Attributes:
         sent: reports that the collector has on its disk.
-        remade: reports that were made of plain values that waited.
-        added: how many more they are than those values: one value may become a report of each stream.
+        remade: reports that were made from waiting plain values.
+        added: `remade` less the number of those values, because one value may become a report of each stream.
         dropped: reports that were given up, by reason.
         waiting: reports, and plain values, that wait now.
         held_until: before this moment nothing is sent, because of failures; None: no failure.
-        blank: discovery reports that go without their values, because their evaluations did not come, by reason. They
-            are sent or waiting like all others.
+        blank: discovery reports without their values, because their evaluations did not come, by reason. They are
+            counted in `sent` or `waiting` like all others.
     """
 
     sent: int = 0

@@ -1,7 +1,7 @@
 """One HTTP request and its answer, bounded in bytes and in time, whatever the other side does.
 
-No redirect is followed, no cookie is kept, and no header is sent beyond those that are given, the app's token of the
-site, and what HTTP asks for.
+It follows no redirect and keeps no cookie. It sends only the headers of the request, the app's token of the site, and
+the headers that HTTP needs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hushcount.delivery.site import Site
 from hushcount.errors import HushcountError
 
 _MOST_ANSWER_BYTES = 1 << 16
-"""Of an answer to a post."""
+"""Longest body of an answer to a POST."""
 _MOST_HEAD_BYTES = 1 << 16
-"""Also for what surrounds the pieces of a body."""
+"""Longest head of an answer, with the framing of a body in chunks."""
 _DATE_LETTERS = len("Thu, 26 Nov 2026 04:34:09 GMT")
 Failure = Literal["unreachable", "bad_certificate", "too_slow", "too_long", "malformed"]
 _SENTENCES: Mapping[Failure, str] = {
@@ -39,7 +39,7 @@ _SENTENCES: Mapping[Failure, str] = {
 
 
 class NoAnswer(HushcountError):
-    """No whole answer came. Whether the request arrived is not known: send the same bytes again."""
+    """No whole answer came. The request may have arrived or not: send the same bytes again."""
 
     def __init__(self, site: Site, failure: Failure) -> None:
         super().__init__(f"no answer of {site.host} port {site.port}: {_SENTENCES[failure]}")
@@ -48,7 +48,7 @@ class NoAnswer(HushcountError):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked. `path` begins with a slash and may have a query."""
+    """A request. `path` begins with a slash and may have a query."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer; names of headers are in lower case, and of several of one name the first is taken."""
+    """An answer; names of headers are in lower case, and of several headers with one name only the first is kept."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,9 +66,10 @@ class Reply:
 
     @property
     def date(self) -> float | None:
-        """When it was made by the other side's clock, in seconds since 1970; None if `Date` is no IMF-fixdate.
+        """When the answer was made, by the other side's clock, in seconds since 1970; None if `Date` has no such form.
 
-        Senders must write that form of RFC 9110, section 5.6.7; the years are those of windows.
+        The form is IMF-fixdate, which RFC 9110, section 5.6.7, demands of senders; years are limited to those of
+        windows.
         """
         text = self.headers.get("date", "")
         try:
@@ -92,8 +93,8 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     """Send a request on a connection of its own and return the answer, with a body of at most `most` bytes.
 
     Raises:
-        NoAnswer: no connection, no head of an answer within the site's seconds, or with 200 no whole body or a longer
-            one.
+        NoAnswer: no connection was made, no head of an answer came within the site's seconds, or the status is 200 and
+            the body is incomplete or too long.
     """
     line: _Line | None = None
     asked = False
@@ -102,9 +103,9 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
         connection.connect()
         assert connection.sock is not None  # noqa: S101  # connect() raises if there is none
         line = _Line(connection.sock, MACHINE.steady() + site.seconds, most + _MOST_HEAD_BYTES)
-        connection.sock = line  # as much of a socket as http.client uses
+        connection.sock = line  # has the methods of a socket that http.client uses
         headers = {"Connection": "close", **request.headers}
-        # A proxy may refuse a long body, and close, before it has read it.
+        # A proxy may refuse a long body, and close the connection before it has read all of it.
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.request(request.method, site.path + request.path, request.body, headers)
         asked = True
@@ -123,7 +124,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
     except (ValueError, OverflowError):
         if not asked:
             raise
-        # http.client takes a piece of -5 bytes for one, and cannot read it.
+        # http.client accepts a chunk with a length of -5 bytes, and then cannot read it.
         raise NoAnswer(site, "malformed") from None
     finally:
         if line is not None:
@@ -132,9 +133,9 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
 
 
 def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
-    """Return a body; b"" for one that is too long or breaks off, unless its status is 200: any other says enough."""
+    """Return a body; b"" for a body that is too long or breaks off, if the status is not 200 and so says enough."""
     try:
-        # A length that is told spares fetching what is not taken.
+        # If Content-Length says that the body is too long, the body is not fetched.
         if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:
             raise NoAnswer(site, "too_long")
         if answer.length:
@@ -162,7 +163,7 @@ def _connection(site: Site) -> http.client.HTTPConnection:
 
 
 def _proxy(site: Site) -> tuple[str, int] | None:
-    """Return host and port of the proxy that the environment names for a site, if that is asked for."""
+    """Return host and port of the proxy that the environment names for a site, if the site allows proxies."""
     if not site.environment_proxies or urllib.request.proxy_bypass(f"{site.host}:{site.port}"):
         return None
     named = urllib.request.getproxies().get("https" if site.by_tls else "http", "")

@@ -1,6 +1,6 @@
-"""One report of a value, ready to be queued, and the evaluation to the evaluator that it may need.
+"""One report of a value, ready to be queued, and the evaluation that it may need from the evaluator.
 
-Open evaluations wait in this process's memory: they hold values, and never reach a disk.
+Open evaluations contain values: they wait in this process's memory, and are never written to a disk.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class OpenEvaluation:
     Attributes:
         claim: of the blank in the queue.
         fingerprint: of the campaign file, in hexadecimal.
-        due: when it is asked, in seconds since 1970: drawn at random, and the same law for every value.
-        until: when its blank goes if nobody has answered.
+        due: when it is asked for, in seconds since 1970: drawn at random, by the same law for every value.
+        until: when its blank is sent if no answer has come.
     """
 
     claim: str
@@ -40,7 +40,7 @@ class OpenEvaluation:
 class OpenEvaluations:
     """The evaluations of one process; threads may share it.
 
-    A process that is forked later begins with none: its parent asks them, and no blinded element is sent by both.
+    A process that is forked later begins with none: its parent asks for them, so that they never ask for the same one.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class OpenEvaluations:
             return self._removed([one for one in due if one.fingerprint == due[0].fingerprint][:most])
 
     def take_late(self, now: float, early: bool) -> list[OpenEvaluation]:
-        """Remove and return evaluations that nobody has answered in time, or all if `early`."""
+        """Remove and return evaluations that were not answered in time, or all if `early`."""
         with self._lock:
             self._forget_parents()
             return self._removed([one for one in self._open if early or not is_ahead(one.until, now, 2 * LONGEST_WAIT)])
@@ -93,7 +93,7 @@ class OpenEvaluations:
 
 @dataclass(frozen=True)
 class Made:
-    """A report to queue, and the evaluation to keep once that is done; None if nothing is asked for it."""
+    """A report to queue, and the evaluation to keep once the report is queued; None if the report needs none."""
 
     waiting: Waiting
     evaluation: OpenEvaluation | None = None
@@ -104,8 +104,8 @@ class Maker:
     """Makes reports, due after a random delay.
 
     Args:
-        delay: its longest, in seconds.
-        answer_within: how many seconds an evaluation is repeated if nobody answers it.
+        delay: the longest delay, in seconds.
+        answer_within: for how many seconds an evaluation is repeated if no answer comes.
         clock: the device's.
     """
 
@@ -122,7 +122,7 @@ class Maker:
         wanted = _discoverable(client, value)
         if not client.campaign.is_oblivious:
             return Made(Waiting(fingerprint, stream, client.discovery_report(wanted), kept, due))
-        # The evaluation is due then. Its blank goes at a random time too: neither time reveals when the value was used.
+        # The evaluation is due at `due`. Its blank is sent at a random time too. Neither reveals the time of use.
         pending, claim, until = client.pending_discovery(wanted), new_evaluation(), due + self.answer_within
         blank = Waiting(
             fingerprint, stream, pending.blank, kept, until + random_seconds(self.delay), claim, claimed_until=until
@@ -131,6 +131,6 @@ class Maker:
 
 
 def _discoverable(client: Client, value: str) -> str | None:
-    """Return the value, or None if it is too long: a client that then sent nothing would tell so."""
+    """Return the value, or None if it is too long: to send nothing would reveal that it is too long."""
     most = client.campaign.discovery_format.max_value_bytes
     return value if len(canonical(value).encode(errors="surrogatepass")) <= most else None

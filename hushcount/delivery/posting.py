@@ -1,6 +1,6 @@
 """Post a batch of reports to the collector, or of elements to the evaluator.
 
-After a failure nothing is sent to either for a while; that is kept in the queue, so that all processes wait.
+After a failure nothing is sent to that party for a while. The pause is stored in the queue, so that all processes wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hushcount.delivery.waiting import Claimed
 from hushcount.delivery.waits import LONGEST_WAIT, is_ahead, pause
 
 COLLECTOR_TOKEN, EVALUATOR_TOKEN = "token", "evaluator_token"
-"""Two tokens: an evaluator that saw the collector's could post in the client's name, and crowd out its reports."""
+"""Two tokens: an evaluator that knew the collector's token could post in the client's name and use up its cap."""
 
 
 def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
@@ -31,7 +31,7 @@ def post(site: Site, queue: Queue, claimed: Claimed) -> Verdict:
 def posted(site: Site, queue: Queue, place: str, body: bytes, token: str) -> Reply:
     """Post bytes to a place of the campaign with a client token, and return the answer.
 
-    The token of this name is drawn at the first post with it, and then stays the same.
+    The token with this name is drawn when it is first needed, and then stays the same.
 
     Raises:
         NoAnswer: no whole answer came.

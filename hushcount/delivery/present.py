@@ -1,10 +1,10 @@
 """The client of the present epoch: from the kept documents, or from the collector's newest if the policy accepts it.
 
-A request for the campaign file at the moment of use would tell what the random delay of reports hides. So a report
-causes none once a file is kept. Rounds of delivery ask for it again, at a time that is drawn when the file comes and is
-kept with it. A round that finds this time passed waits a random time from then on, as a report does: the process may
-just have started, or the machine have slept. A process that does not live so long asks in a round that sends reports:
-their arrival is seen in any case.
+A request for the campaign file at the moment of use would reveal the time of use, which the random delay of reports
+hides. So once a file is kept, a report causes no request. Rounds of delivery ask for the file again, at a time that is
+drawn when the file comes and is kept with it. If a round begins after this time, it waits another random time before
+it asks, as a report does, because the process may just have started, or the machine may have slept. A process that
+ends earlier asks in a round that sends reports, because the collector sees their arrival in any case.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from hushcount.policy import Policy
 
 _SECONDS_WITHOUT_FILE = 60.0
 _SLEPT = 120.0
-"""Seconds: twice as long as between two rounds."""
+"""Seconds. Twice the longest time between two rounds: after more than this the process has slept."""
 _LONGEST = 1.5 * LONGEST_WAIT
 MakeClient = Callable[[Publication], Client]
-"""What makes the client of a publication; it raises if the policy refuses that."""
+"""Makes the client of a publication; raises if the policy refuses the publication."""
 Tell = Callable[[What, str], None]
 
 
 class Present:
     """The client of the newest campaign file that was accepted; threads may share it.
 
-    A file that cannot be fetched or is refused changes nothing: the one before stays in use.
+    If a file cannot be fetched or is refused, the file before it stays in use.
 
     Args:
         site: the collector.
         policy: names the campaign, and bounds what is fetched.
         database: where the documents are kept.
         delay: the longest random time that an overdue request waits, in seconds.
-        make: what makes a client.
+        make: makes a client.
         tell: is told each step, with a reason.
         clock: the device's.
     """
@@ -82,7 +82,7 @@ class Present:
         return self._client
 
     def first(self, once: bool) -> Client | None:
-        """Return the client; if no file was ever kept, ask for it, once a minute or `once` in all."""
+        """Return the client; if no file was ever kept, ask for one, at most once a minute, or only `once` in all."""
         with self._lock:
             never = self._kept() is None and not self._is_kept
             if never and not (once and self.failure) and self._is_time(sends=False):
@@ -92,7 +92,7 @@ class Present:
     def refreshed(self, sends: bool = False, anyway: bool = False) -> Client | None:
         """Ask the collector if it is time, or `anyway`; return the client, None if there is still none.
 
-        For rounds of delivery alone. `sends`: this one sends reports, and a request that is due need not wait.
+        Only rounds of delivery call this. `sends`: this round sends reports, so a request that is due need not wait.
         """
         with self._lock:
             self._kept()
@@ -111,7 +111,7 @@ class Present:
             return False
         if self._client is None or sends:
             return True
-        # A process that slept past that moment would else ask as it wakes.
+        # Otherwise a process that slept past that moment would ask at the moment it wakes.
         if self._drawn is None or now - self._drawn > _SLEPT:
             self._drawn = now + random_seconds(self._delay)
         return not is_ahead(self._drawn, now, _LONGEST)
@@ -137,7 +137,7 @@ class Present:
                     self._documents = documents
                     self._due = documents["campaign"].refresh_at
                 except HushcountError as error:
-                    # Kept by another version, expired, or older than what the policy accepted.
+                    # The file was kept by another version, has expired, or is older than what the policy accepted.
                     self.failure = error
                     self._tell("refused", str(error))
             self._read = True

@@ -1,7 +1,7 @@
-"""What a client needs of a campaign, read from the documents of a collector: none of it is believed yet.
+"""A campaign's documents as a collector serves them: the file, its log and its dictionary, not checked yet.
 
-A copy is kept of each document, with when to ask for it again. No request is conditional: an ETag that a collector
-gives to one client only would name that client from then on.
+A copy of each document is kept, with the time when to ask for it again. No request is conditional: a collector could
+give each client an ETag of its own, and recognise the client by it from then on.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hushcount.formats.reading import RECORD_BYTES, parse_model
 from hushcount.items import MOST_SPELLED_BYTES
 
 LEAST_AGE = 3_600.0
-"""Seconds. A collector that names a shorter age would else see often when this device is in use."""
+"""Seconds. With a shorter age a collector would often see when this device is in use."""
 _AGE = re.compile(r"(?:^|[,\s])max-age=([0-9]{1,9})(?:$|[,\s])")
 
 
 class NotServed(HushcountError):
-    """The collector answered with something else than the document."""
+    """The collector answered, but not with the document."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Document:
 def fetch(site: Site, path: str, most: int, now: float) -> Document:
     """Fetch a document of at most `most` bytes.
 
-    The request shows no client token, nor anything that a collector gave to this client alone.
+    The request has no client token, and nothing that a collector gave to this client alone.
 
     Raises:
         NoAnswer: no whole answer came.
@@ -74,9 +74,9 @@ def _signature_in(text: str) -> bytes | None:
 
 
 def _refresh_at(reply: Reply, now: float) -> float:
-    """Return when to ask again: after the age that the collector named, an hour to a day, and up to half as much more.
+    """Return when to ask again: after the collector's max-age, but an hour to a day, plus a random part of up to half.
 
-    The random part hides when the device asked before.
+    The random part hides the time of the request before.
     """
     match = _AGE.search(reply.headers.get("cache-control", "").lower())
     age = min(max(0.0 if match is None else float(match[1]), LEAST_AGE), LONGEST_WAIT)
@@ -93,7 +93,7 @@ def kept_documents(database: Database, campaign: str) -> dict[str, Document]:
 
 
 def keep_documents(database: Database, campaign: str, documents: dict[str, Document]) -> None:
-    """Keep these documents in place of all that were kept of a campaign."""
+    """Keep these documents, and delete all others that were kept of the campaign."""
     with database.change() as tables:
         tables.execute("DELETE FROM documents WHERE campaign = ?", (campaign,))
         tables.executemany(
@@ -113,7 +113,7 @@ def note_refresh(database: Database, campaign: str, refresh_at: float) -> None:
 Documents = Mapping[str, Document]
 """Documents by name: campaign, log, dictionary."""
 Check = Callable[[Campaign, CampaignSignature | None], object]
-"""What raises Untrusted if the policy refuses a campaign file."""
+"""Raises Untrusted if the policy refuses a campaign file."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class Publication:
 def fetch_documents(
     site: Site, id: str, kept: Documents, now: float, check: Check | None = None, most_bytes: int = MOST_BYTES
 ) -> dict[str, Document]:
-    """Fetch the current campaign file, and what belongs to it unless that is kept.
+    """Fetch the current campaign file, and its log and dictionary unless they are kept.
 
     Args:
-        check: what raises if the policy refuses the campaign file.
-        most_bytes: of the dictionary.
+        check: raises if the policy refuses the campaign file.
+        most_bytes: longest dictionary.
 
     Raises:
-        NoAnswer, NotServed: it cannot be had now.
-        FormatError: it is not a campaign file.
-        Untrusted: it was refused by `check`, before what it claims to be long was fetched.
+        NoAnswer, NotServed: a document cannot be fetched now.
+        FormatError: the collector served no campaign file.
+        Untrusted: `check` refused the campaign file. Its log and dictionary, which may be long, were not fetched.
     """
     base = f"/v1/campaigns/{quote(id, safe='')}"
     before = kept.get("campaign")
@@ -148,12 +148,12 @@ def fetch_documents(
     campaign = _campaign(fetched["campaign"])
     if check is not None:
         check(campaign, _signature(fetched["campaign"]))
-    # The policy says whether it needs the log.
+    # Whether the log is needed is checked later, by the policy.
     with suppress(NotServed):
         fetched["log"] = fetch(site, f"{base}/log", LOG_BYTES, now)
     if campaign.dictionary is None:
         return fetched
-    # Not by its path: the dictionary of each epoch has a name of its own.
+    # Compared by digest, not by path, because the dictionary of each epoch has a name of its own.
     listed = None if before is None else _campaign(before).dictionary
     if "dictionary" in kept and listed is not None and listed.digest == campaign.dictionary.digest:
         fetched["dictionary"] = kept["dictionary"]
@@ -165,10 +165,10 @@ def fetch_documents(
 
 
 def read_publication(documents: Documents, id: str, most_bytes: int = MOST_BYTES) -> Publication:
-    """Return what documents hold; of a dictionary no more than `most_bytes` are unpacked.
+    """Return the publication in documents; at most `most_bytes` of a dictionary are unpacked.
 
     Raises:
-        FormatError, UsageError: one of them is not what it should be, or they do not belong together.
+        FormatError, UsageError: a document is invalid, or the documents do not belong together.
     """
     campaign = _campaign(documents["campaign"])
     if campaign.id != id:
@@ -201,5 +201,5 @@ def _dictionary(campaign: Campaign, document: Document | None, most_bytes: int) 
         raise FormatError("the campaign's dictionary is missing: fetch it with the campaign")
     dictionary = parse_dictionary(document.data, part.items, most_bytes)
     if not part.is_of(dictionary):
-        raise FormatError("the dictionary is not the campaign's: the collector changes epochs now, or serves another")
+        raise FormatError("the dictionary is not the campaign's: try again, the collector may be changing epochs now")
     return dictionary

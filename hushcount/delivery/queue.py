@@ -1,11 +1,13 @@
 """What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them.
 
-A report stays until the collector has it. Whoever sends reports claims them first, for a limited time, so that two
-processes never send one at the same time. A claim of a killed process ends, and the same bytes are sent again: the
-shuffler counts them once, within the operator's grace period. A process that slept posts nothing by an old claim.
+A report stays in the queue until the collector has it. A process claims reports for a limited time before it sends
+them, so that no report is sent by two processes at once. If a process is killed, its claim ends, and the same bytes are
+sent again; the shuffler counts them once, within the operator's grace period. A process that slept posts nothing under
+an old claim.
 
-A discovery report that waits for an evaluator's answer is queued as a blank one, claimed by whoever asks. The answer
-puts the finished report in its place, or the claim ends and the blank goes: never both, because one row is one report.
+A discovery report that waits for an evaluator's answer is queued as a blank, claimed by the process that asks. The
+answer replaces the blank by the finished report; if the claim ends first, the blank is sent. The two are never both
+sent, because one row is one report.
 """
 
 from __future__ import annotations
@@ -34,23 +36,23 @@ _SCHEMA = (
 
 
 def _ahead(column: str, of_evaluation: int, of_other: int) -> str:
-    """Return `is_ahead` in SQL, of a time that can be so many days ahead.
+    """Return `is_ahead` in SQL, for a time that can be this many days ahead.
 
-    Twice the lease comes on top: that of a claim, and because another process may have read the clock later.
+    Twice the lease is added: once for a claim, and once because another process may have read the clock later.
     """
     days = f"CASE WHEN claim LIKE '{EVALUATION}%' THEN {of_evaluation} ELSE {of_other} END"
     return f"({column} > :now AND {column} <= :now + 2 * :lease + {LONGEST_WAIT} * {days})"
 
 
-# An evaluation waits a delay and then for its answer, at most a day each, and its report another delay.
+# An evaluation waits for a delay and then for its answer, at most a day each; its report then waits for another delay.
 _FREE = f"NOT {_ahead('claimed_until', 2, 0)}"
 _DUE = f"(:early OR NOT {_ahead('due', 3, 1)})"
 Remake = Callable[[str | None, int], str]
-"""What a fact becomes with so many reports that are removed."""
+"""Makes the new fact from the old one and from the number of removed reports."""
 
 
 class QueueFull(HushcountError):
-    """As many reports wait as may: nothing was made, and no budget spent."""
+    """The queue is full: no report was made, and no budget was spent."""
 
 
 def database(path: Path | None) -> Database:
@@ -73,7 +75,7 @@ class Queue:
     lease: float = 300.0
 
     def require_room(self, reports: int) -> None:
-        """Raise QueueFull if so many more do not fit."""
+        """Raise QueueFull if this many more reports do not fit."""
         if (number := self.waiting()) + reports > self.most:
             raise QueueFull(
                 f"{number} reports of campaign {self.campaign} wait to be sent, must be at most {self.most} with "
@@ -90,13 +92,13 @@ class Queue:
 
         Args:
             now: seconds since 1970.
-            most_rows: of one claim.
-            most_bytes: of their bodies together, but always one report.
+            most_rows: most reports of one claim.
+            most_bytes: most bytes of their bodies together; one report is claimed even if it is longer.
             plain: claim plain values too.
-            early: claim also what is not due yet.
+            early: also claim reports that are not due yet.
         """
         known = {"campaign": self.campaign, "now": now, "lease": self.lease, "plain": plain, "early": early}
-        # Constants of this module are put together, nothing else.
+        # These statements are made of constants of this module only.
         free = f"FROM rows WHERE campaign = :campaign AND {_FREE} AND {_DUE} AND (:plain OR fingerprint <> '')"
         first_free = f"SELECT fingerprint, stream {free} ORDER BY due, id LIMIT 1"
         alike = (
@@ -127,9 +129,10 @@ class Queue:
             return number
 
     def give_back(self, claimed: Claimed, due: float | None = None, most_refusals: int | None = None) -> int:
-        """End a claim: its reports are due at a moment, or as they were.
+        """End a claim; its reports are due at `due`, or when they were due before if that is None.
 
-        With `most_refusals` they were refused; those refused so often are removed. Returns how many that were.
+        If `most_refusals` is given, the reports were refused: those that were refused that often are removed. Returns
+        how many were removed.
         """
         refused = most_refusals is not None
         with self.database.change() as tables:
@@ -142,7 +145,7 @@ class Queue:
             return tables.execute(often, (self.campaign, most_refusals)).rowcount if refused else 0
 
     def replace(self, claimed: Claimed, place: int, waiting: Sequence[Waiting]) -> bool:
-        """Put reports in the place of a claimed one, and return True; nothing if it is gone or claimed by another."""
+        """Replace a claimed report, and return True; do nothing if it is gone or claimed by another process."""
         with self.database.change() as tables:
             changed = tables.execute(
                 "DELETE FROM rows WHERE id = ? AND claim = ?", (claimed.rows[place], claimed.claim)
@@ -152,7 +155,7 @@ class Queue:
             return bool(changed)
 
     def renew(self, claims: Sequence[str], until: float) -> list[bool]:
-        """Let claims of reports that wait for an answer last until a moment at least; return which are still there."""
+        """Extend claims of reports that wait for an answer, to `until` at least; return which are still there."""
         last_longer = (
             "UPDATE rows SET claimed_until = CASE WHEN claimed_until > :until + :longest THEN :until"
             " ELSE max(claimed_until, :until) END WHERE campaign = :campaign AND claim = :claim"
@@ -179,16 +182,16 @@ class Queue:
             return self._count(tables)
 
     def waiting_of(self, streams: Sequence[Stream]) -> list[tuple[int, int]]:
-        """Return for each stream how many reports wait, and how many plain values from which one is to be made."""
+        """Return for each stream how many reports wait, and how many plain values wait to become a report of it."""
         counts = "SELECT stream, fingerprint = '', count(*) FROM rows WHERE campaign = ? GROUP BY 1, 2"
         with self.database.change() as tables:
             found = {(stream, plain): n for stream, plain, n in tables.execute(counts, (self.campaign,))}
-        # A plain value without a stream is of all.
+        # A plain value without a stream becomes a report of each stream.
         of_all = found.get(("", 1), 0)
         return [(found.get((stream, 0), 0), found.get((stream, 1), 0) + of_all) for stream in streams]
 
     def next_due(self) -> float | None:
-        """Return when the next report is due that nobody has claimed, in seconds since 1970; None without any."""
+        """Return when the next report is due and not claimed any more, in seconds since 1970; None if none waits."""
         with self.database.change() as tables:
             (due,) = tables.execute(
                 "SELECT min(max(due, claimed_until)) FROM rows WHERE campaign = ?", (self.campaign,)
@@ -196,7 +199,7 @@ class Queue:
             return None if due is None else float(due)
 
     def clear(self) -> int:
-        """Remove all that waits, and what was noted of the campaign, the client token too; return how many waited."""
+        """Remove all that waits, and all facts of the campaign, the client token too; return how many waited."""
         with self.database.change() as tables:
             number = self._count(tables)
             for table in ("rows", "facts"):
@@ -254,7 +257,7 @@ def _columns(one: Waiting) -> tuple[object, ...]:
 
 
 def _octets(value: str | None) -> bytes | None:
-    """Return a value as it is kept; a lone surrogate too, which SQLite's texts cannot hold."""
+    """Return a value as it is stored: as bytes, because a text of SQLite cannot hold a lone surrogate."""
     return None if value is None else value.encode(errors="surrogatepass")
 
 

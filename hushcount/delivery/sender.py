@@ -38,26 +38,27 @@ _LONGEST_DELAY = timedelta(days=1)
 class Sender:
     """Makes the reports of one client for one campaign, and delivers them to one collector. Threads may share it.
 
-    With a folder, what `report` acknowledged is on disk: a killed process loses nothing, and the next one that is given
-    the folder sends it. Processes may share a folder; nothing is sent by two of them at the same time. Without one, all
-    ends with the process, and a forked process begins with an empty queue of its own.
+    With a folder, reports are on the disk when `report` returns: a killed process loses no report, and the next process
+    with this folder sends them. Processes may share a folder; no report is sent by two processes at once. Without a
+    folder, everything ends with the process, and a forked process begins with an empty queue of its own.
 
     Args:
         site: the collector's address, as in https://collector.example.com, or a `Site`.
-        policy: what the client demands of the campaign, which it names; or the path of its file. With a folder, the
-            newest epoch that was accepted is kept there, if the policy names no other place.
+        policy: the policy, which names the campaign, or the path of its file. With a folder, the newest epoch that was
+            accepted is kept there, unless the policy names another place.
         folder: directory of this client alone, made if missing, mode 0700.
-        budget: bounds what all reports of this person cost; by default they are only counted.
+        budget: bounds the total cost of this person's reports; by default it only counts the cost.
         window: length of the operator's windows (`Allowance`).
-        keep_values: keep the plain value beside a report until it is sent, on this device. A report that arrives after
-            its epoch was closed is then made anew, which spends its budget again, and values wait for a campaign that
-            cannot be fetched yet. Without it such reports are dropped, and counted.
-        delay: each report waits a random time up to this long, at most a day, so that its arrival does not tell when
-            the value was used. So does the evaluation of a discovery report, in a campaign with an evaluator; it stays
-            in memory, and the report waits a random time again after it came.
-        evaluator: whom to ask, if not the collector at `site`: another address, or a `Site`.
-        answer_within: how long such an evaluation is asked for again if nobody answers, at most a day. Then, or if the
-            process ends before, the report goes without its value.
+        keep_values: keep the plain value with a report on this device until the report is sent. A report that arrives
+            after its epoch was closed is then made anew, which spends budget again. Values can also wait for a campaign
+            file that cannot be fetched yet. Without `keep_values`, reports that arrive too late are dropped and
+            counted, and `report` raises NotYet if there is no campaign file.
+        delay: each report waits a random time of at most this length, and at most a day, so that its arrival does not
+            reveal when the value was used. In a campaign with an evaluator, the evaluation of a discovery report waits
+            such a time in memory; after the answer, the report waits another.
+        evaluator: address or `Site` of the evaluator, if it is not at `site`.
+        answer_within: how long an evaluation without an answer is asked for again, at most a day. After that, or if the
+            process ends earlier, the report is sent without its value.
         most_queued: reports that may wait; one more raises QueueFull, and nothing is made.
         clock: the device's.
 
@@ -83,7 +84,7 @@ class Sender:
         if isinstance(policy, str | Path):
             policy = Policy.read(policy, Newest())
         if not isinstance(policy, Policy) or policy.trusts:
-            raise UsageError("policy must be a Policy that names its campaign, as in Policy.read('policy.json')")
+            raise UsageError("policy must be a Policy that names its campaign, or the path of its file, policy.json")
         for name, span in (("delay", delay), ("answer_within", answer_within)):
             if not timedelta() <= span <= _LONGEST_DELAY:
                 raise UsageError(f"{name} is {span}, must be from 0 to {_LONGEST_DELAY}")
@@ -99,7 +100,7 @@ class Sender:
         self._log = EventLog()
         tables = database(None if home is None else home / "queue.sqlite")
         site = Site(site) if isinstance(site, str) else site
-        # Another party gets neither the app's token for the collector nor a permission that was given for it alone.
+        # The evaluator may be another party: it gets neither the collector's app token nor its permission for http.
         if isinstance(evaluator, str):
             evaluator = replace(site, address=evaluator, app_token=None, plain=False)
         asked = evaluator or site
@@ -118,12 +119,12 @@ class Sender:
         self._wakes_at = math.inf
 
     def report(self, value: str) -> None:
-        """Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
+        """Make and queue the reports of one value: one for each stream that the campaign has.
 
-        A value that is too long for discovery has a discovery report with nothing to discover.
+        If a value is too long for discovery, its discovery report is a blank.
 
-        It asks the collector for nothing once a campaign file is kept. The first one comes when the thread starts; only
-        without `start` does the first report fetch it, and the time of that tells of this use.
+        Once a campaign file is kept, this method sends no request. The thread fetches the first file when it starts. If
+        no thread has fetched one, the first report may fetch it, and the time of that request reveals the time of use.
 
         Raises:
             NotYet: there is no campaign file yet, or none that can be used, and plain values are not kept.
@@ -134,7 +135,7 @@ class Sender:
         """
         if not isinstance(value, str):
             raise UsageError(f"a value is a {type(value).__name__}, must be a str")
-        # A collector that is asked for the campaign file learns that the person is there.
+        # A request for the campaign file would tell the collector that the person is there.
         if self._budget.opted_out:
             raise self._opted_out()
         self._go_on_after_fork()
@@ -153,18 +154,18 @@ class Sender:
             for stream in client.campaign.streams:
                 ready.append(self._maker.made(client, stream, value, self._keep_values))
         finally:
-            # What was charged is sent, also if the other stream's budget is spent.
+            # What was charged is sent, even if the budget does not suffice for the other stream.
             self._put(ready, "queued")
 
     def deliver(self, early: bool = False) -> Delivery:
         """Send what is due, in batches, and return what became of it; any process with the folder may call it.
 
-        It never raises because of the collector or the network: such reports wait, longer after each failure. Call it
-        by a timer, not when a value is used: it also asks for the campaign file when that is due.
+        Failures of the collector or the network never raise: the reports wait, longer after each failure. Call this
+        method by a timer, not when a value is used, because it also asks for the campaign file when that is due.
 
         Args:
-            early: ask and send also what is not due yet. The time of arrival then tells when the app did this.
-                Discovery reports whose evaluation is not answered now go without their values.
+            early: also ask and send what is not due yet. The time of arrival then reveals when the app did this.
+                Discovery reports without an answer to their evaluation are sent without their values.
 
         Raises:
             HushcountError: the folder cannot be read or written.
@@ -172,7 +173,7 @@ class Sender:
         return self._deliverer.deliver(early)
 
     def start(self) -> Sender:
-        """Deliver in a thread from now on, also in processes that are forked later, from their first report on."""
+        """Deliver in a thread from now on; a process that is forked later starts a thread with its first report."""
         if not self._is_running():
             self._process, self._ending, self._wake = os.getpid(), threading.Event(), threading.Event()
             self._thread = threading.Thread(target=self._run, name="hushcount", daemon=True)
@@ -180,9 +181,9 @@ class Sender:
         return self
 
     def close(self) -> None:
-        """End the thread, and ask what is still to be asked of an evaluator, because evaluations end with the process.
+        """End the thread, and ask for all open evaluations, because they end with the process.
 
-        Without a folder it is the last chance of the reports too: what waits is sent now, due or not.
+        Without a folder, waiting reports would end with the process too: they are sent now, due or not.
         """
         self._ending.set()
         self._wake.set()
@@ -205,10 +206,10 @@ class Sender:
         return self._budget.spent(self._clock.now())
 
     def forget(self) -> None:
-        """Opt out, durably: nothing is made or sent any more, and what waits, answers and the token are deleted.
+        """Opt out durably: make and send nothing more; delete waiting reports, remembered answers and the token.
 
-        So are those of other campaigns in the folder, which is one person's. What was spent stays counted.
-        `Budget.opt_in` of the same budget begins again.
+        This covers all campaigns in the folder, because a folder belongs to one person. What was spent stays counted.
+        `Budget.opt_in` of the same budget permits reports again.
         """
         self._budget.opt_out()
         self._evaluations.clear()
@@ -217,7 +218,7 @@ class Sender:
 
     @property
     def log(self) -> tuple[Event, ...]:
-        """The newest things that this object did in this process, without any value."""
+        """The newest events of this object in this process, without any value."""
         return self._log.events()
 
     def _client(self, publication: Publication) -> Client:
@@ -241,11 +242,11 @@ class Sender:
         if not self._keep_values:
             raise NotYet(
                 f"campaign {self._policy.campaign_id} is not fetched yet ({failure}): report again later, or give "
-                "keep_values=True, and values wait on this device"
+                "keep_values=True to let values wait on this device"
             )
 
     def _opted_out(self) -> OptedOut:
-        return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing waits or is sent")
+        return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing is queued or sent")
 
     def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
         self._log.add(Event(self._clock.now(), what, reports, stream, reason))
@@ -288,5 +289,5 @@ class Sender:
 
 
 def _kept_in(policy: Policy, path: Path) -> Policy:
-    """Return a policy that keeps the newest epoch in a file, this one if it names none."""
+    """Return a policy that keeps the newest epoch in the file that it names, or else in the file `path`."""
     return policy.model_copy(update={"newest": Newest(path)}) if policy.newest.path is None else policy

@@ -17,10 +17,10 @@ class Site:
     """One collector.
 
     Args:
-        address: as in https://collector.example.com, perhaps with a port and a path. Plain http reaches only this
-            machine.
-        plain: permit plain http to other machines too. Whoever is on the way then sees the client token, and may alter
-            answers; reports stay sealed.
+        address: as in https://collector.example.com, perhaps with a port and a path. Plain http is allowed to this
+            machine only.
+        plain: permit plain http to other machines too. Anyone on the network path then sees the client token and can
+            alter answers; reports stay sealed.
         environment_proxies: go through the proxy that the environment names (HTTPS_PROXY, NO_PROXY).
         app_token: the token of the app, for collectors that ask for one (`authentication = "bearer"`).
         context: certificates to trust, by default the system's.
@@ -60,7 +60,7 @@ class Site:
 
     @property
     def path(self) -> str:
-        """What comes before the paths of the interface, mostly nothing."""
+        """The prefix of the interface's paths, usually empty."""
         return self._parts().path.rstrip("/")
 
     def _parts(self) -> SplitResult:
@@ -71,7 +71,7 @@ class Site:
             named = False
         # User names, queries and control characters would end up in requests.
         if not named or not self.address.isascii() or not self.address.isprintable() or set(self.address) & set("@?# "):
-            raise UsageError("site must be an address such as https://collector.example.com, without name, ? or #")
+            raise UsageError("site must be an address such as https://collector.example.com, without user name, ? or #")
         return parts
 
 

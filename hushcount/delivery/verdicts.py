@@ -14,7 +14,7 @@ from hushcount.errors import FormatError
 from hushcount.formats.reading import parse_object
 
 MOST_REFUSALS = 200
-"""By others than the collector, of one report. With the pauses between them they take about six days."""
+"""Most refusals of one report by others than the collector. With the pauses between them, they take about six days."""
 Fate = Literal["sent", "again", "refused", "smaller", "closed", "dropped"]
 _PROBLEM_BYTES = 1 << 14
 _PROBLEM = re.compile(r"urn:hushcount:problem:([a-z_]{1,40})")
@@ -28,12 +28,12 @@ class Verdict:
     """What becomes of a batch.
 
     Attributes:
-        fate: sent: on the collector's disk. again: send the same bytes later. refused: the same, but not for ever,
-            because the answer is not the collector's. smaller: the batch has too many bytes or reports. closed: the
-            collector takes no reports of this campaign file. dropped: no attempt would succeed.
+        fate: sent: on the collector's disk. again: send the same bytes later. refused: send them later too, but not for
+            ever, because the answer is not the collector's. smaller: the batch has too many bytes or reports. closed:
+            the collector takes no reports of this campaign file. dropped: no attempt would succeed.
         reason: the other side's name of the problem, or ours; letters, digits and underscores only.
         wait: seconds that the other side asked for, a day at most.
-        at: when it was sent by the collector's clock, in seconds since 1970; None if the answer does not say it.
+        at: when the collector answered, by its clock, in seconds since 1970; None if the answer does not say it.
     """
 
     fate: Fate
@@ -45,8 +45,9 @@ class Verdict:
 def verdict(reply: Reply, reports: int) -> Verdict:
     """Return what an answer to a batch of so many reports means: vectors/v1/answers.json has every case.
 
-    Only a collector's own refusal, which names its problem, gives reports up at once. A page of a hotel's network or a
-    proxy says nothing about them, except 413: whoever says it, this many bytes do not pass.
+    Reports are given up at once only if the answer names a problem, as a collector's own refusal does. A page of a
+    hotel's network or of a proxy says nothing about the reports. Exception: 413 from anyone means that this many bytes
+    do not pass.
     """
     return Verdict("sent", at=reply.date) if reply.status == 202 else _refusal(reply, reports, "no_collector")
 
@@ -54,13 +55,14 @@ def verdict(reply: Reply, reports: int) -> Verdict:
 def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
     """Return what an evaluator's answer to so many evaluations means.
 
-    "sent" says that it has the right length; its proof is still to be checked. An evaluator that does not know the
-    campaign file may be about to read it; one that takes no more evaluations of this client may take some.
+    "sent" means that the answer has the right length; its proof must still be checked. An evaluator that does not know
+    the campaign file may be about to read it, so it is asked again. An evaluator that refuses this number of
+    evaluations may accept fewer.
     """
     if reply.status != 200:
         refusal = _refusal(reply, evaluations, "no_evaluator")
         fate = _EVALUATOR_FATES.get(refusal.reason, refusal.fate)
-        # Who is not the evaluator may be gone before the evaluation's time is up.
+        # A proxy that answered in place of the evaluator may be gone before the evaluation's time is up.
         later = fate == "refused" or (fate == "smaller" and evaluations == 1)
         return replace(refusal, fate="again" if later else fate)
     if _media_type(reply) != "application/octet-stream":

@@ -1,4 +1,4 @@
-"""What waits in a queue: a sealed report, or a plain value; and what becomes of it."""
+"""What waits in a queue: a sealed report or a plain value, its claim, and its settlement after an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hushcount.campaigns.campaign import Stream
 
 EVALUATION = "evaluation-"
-"""The claims of whoever asks for an evaluation begin with it; they last longer than those of whoever sends."""
+"""Claims for an evaluation begin with this; they last longer than claims for sending."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Waiting:
 
     Attributes:
         due: in seconds since 1970, as all times here.
-        claim: of whoever asks for the report's name (`new_evaluation`); empty if nothing is asked. Until
-            `claimed_until` nobody else sends the report.
+        claim: of the process that asks for the report's name (`new_evaluation`); empty if no evaluation is asked for.
+            Until `claimed_until` no other process sends the report.
     """
 
     fingerprint: str
@@ -35,13 +35,13 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Claimed:
-    """Reports of one campaign file and stream, or plain values, that nobody else sends until the claim ends."""
+    """Reports of one campaign file and stream, or plain values; no other process sends them until the claim ends."""
 
     claim: str
     rows: tuple[int, ...]
     waiting: tuple[Waiting, ...]
     usable: tuple[float, float]
-    """When to begin with them, since 1970: in the claim's first half, because the second is for the exchange."""
+    """When sending may begin, in seconds since 1970: in the claim's first half; the second half is for the exchange."""
 
     @property
     def fingerprint(self) -> str:
@@ -67,5 +67,5 @@ class Settled:
 
 
 def new_evaluation() -> str:
-    """Return the name of the claim of whoever asks for an evaluation: no other has it."""
+    """Return a new name for a claim for an evaluation; no other claim has this name."""
     return EVALUATION + secrets.token_hex(16)

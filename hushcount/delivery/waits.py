@@ -5,7 +5,7 @@ from __future__ import annotations
 from hushcount.randomness import SystemWords, uniform
 
 LONGEST_WAIT = 86_400.0
-"""Seconds. What the other side asks for counts up to here, so that it cannot silence a client for good."""
+"""Seconds. The longest pause that the other side can demand, so that it cannot silence a client for ever."""
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 3_600.0
 _STEPS = 1 << 53
@@ -19,8 +19,8 @@ def random_seconds(most: float) -> float:
 def is_ahead(moment: float, now: float, longest: float) -> bool:
     """Return whether a kept moment is still to come; it can be at most `longest` seconds ahead.
 
-    One that is further ahead was kept before the clock was set back, and counts as past: no kept moment holds anything
-    up for longer than it may by its own law.
+    A moment that is further ahead was kept before the clock was set back, and counts as past. So no kept moment delays
+    anything for longer than `longest`.
     """
     return now < moment <= now + longest
 
@@ -28,9 +28,9 @@ def is_ahead(moment: float, now: float, longest: float) -> bool:
 def pause(failures: int, asked: float = 0.0) -> float:
     """Return the seconds until the next attempt after so many failures in a row, at least 1.
 
-    They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
-    together do not return together. `asked` is what the other side asked for by Retry-After. All together is a day at
-    most.
+    They double with each failure, to an hour at most. Half of this time is drawn at random, so that clients that failed
+    together do not return together. `asked` is what the other side asked for by Retry-After, and is added. The sum is a
+    day at most.
     """
     whole = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 20))
     return min(max(asked, 0.0), LONGEST_WAIT - whole) + whole / 2.0 + random_seconds(whole / 2.0)

@@ -18,13 +18,13 @@ from hushcount.errors import UsageError
 from hushcount.maths.primes import is_prime
 
 LARGEST_WIDTH = 1024
-"""Designs of more cells are not made: their tables grow with the square, and `ais` needs none."""
+"""Most cells of a design: its tables grow with the square of the cells, and `ais` needs no design."""
 _LARGEST_TOTAL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Design:
-    """Weighted rows of `size` of `width` cells, given as base blocks that are turned.
+    """Weighted rows, each of `size` of the `width` cells, written as base blocks that are turned.
 
     Row `b * turns + u` is block b with every cell `c < turns` moved to `(c + u) mod turns`; cells from `turns` on stay.
     All turns of a block have the block's weight. With one turn the rows are the blocks themselves.
@@ -37,7 +37,7 @@ class Design:
         weights: of each block, at least 1; all rows together below 2**62.
 
     Raises:
-        UsageError: it is no such design; `imbalance` tells whether it is balanced.
+        UsageError: an argument is out of its range. Balance is not checked here: see `imbalance`.
 
     Reference: [P26] section 5.3 and Appendix C, where a row is a response and its weight the base probability.
     """
@@ -55,7 +55,7 @@ class Design:
                 f"turns is {self.turns}, must be 1, {self.width - 1} or {self.width} for {self.width} cells"
             )
         if not self.blocks or len(self.blocks) != len(self.weights):
-            raise UsageError(f"the design has {len(self.blocks)} blocks and {len(self.weights)} weights: give as many")
+            raise UsageError(f"the design has {len(self.blocks)} blocks and {len(self.weights)} weights, must be equal")
         if min(self.weights) < 1 or self.total >= _LARGEST_TOTAL:
             raise UsageError("the weights of a design must be at least 1 and those of all rows below 2**62 together")
         for number, block in enumerate(self.blocks):
@@ -111,14 +111,14 @@ class Design:
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
         x', and such a row exists for every two cells of a balanced design, so the local loss is the logarithm of
-        `odds p / (1-p)`. The two cells of least R have the greatest.
+        `odds p / (1-p)`. The two cells of least R give the maximum.
         """
         low, second = sorted(self.cell_weights)[:2]
         return max(Fraction(self.total - second, low), Fraction(self.total - low, second))
 
     @cached_property
     def imbalance(self) -> float:
-        """The largest relative deviation of a cell's or a pair's weight from what it should be; 0 where exact.
+        """The largest relative deviation of a cell's or a pair's weight from the balanced one; 0 if balanced exactly.
 
         Reference: [P26] Appendix C: `T s(s-1) / (m(m-1))` for every pair, which implies `T s / m` for every cell.
         """
@@ -133,7 +133,7 @@ class Design:
         return float(worst)
 
     def _weights_beside(self, cell: int) -> npt.NDArray[np.int64]:
-        """Return int64[width]: the weight of the rows that hold both cells; those of cell 0 stand for all moved."""
+        """Return int64[width]: the weight of the rows with `cell` and each other cell; cell 0 stands for all moved."""
         turns, pairs = self.turns, np.zeros(self.width, dtype=np.int64)
         if cell >= turns:
             holding = self.members[self.members[:, cell]]
@@ -150,7 +150,7 @@ class Design:
 
 
 def require_shape(width: int, size: int) -> None:
-    """Raise UsageError unless a design can have so many cells, and so many of them in a row."""
+    """Raise UsageError unless a design can have `width` cells, and `size` of them in a row."""
     if not 2 <= width <= LARGEST_WIDTH:
         raise UsageError(f"width is {width}, must be in 2..{LARGEST_WIDTH} cells for a design")
     if not 1 <= size < width:
@@ -180,10 +180,10 @@ def constructed_design(width: int, size: int) -> Design | None:
 
 
 def turns_of(width: int) -> int:
-    """Return over how many cells blocks are best turned: an odd number, so that a turn meets no pair twice.
+    """Return over how many cells blocks are best turned: an odd number, so that all turns of a pair are different.
 
-    `turns (turns-1)/2` pairs of moved cells, and `turns` pairs with the cell that stays, make `floor(m/2)` orbits: as
-    many blocks balance them all, which is at most `m(m-1)/2` rows for odd and even m alike.
+    The `turns (turns-1)/2` pairs of moved cells, and the `turns` pairs with the cell that stays, make `floor(m/2)`
+    orbits. That many blocks balance all pairs: at most `m(m-1)/2` rows, for odd and for even m.
     """
     return width if width % 2 else width - 1
 

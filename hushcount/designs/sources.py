@@ -23,10 +23,10 @@ _L2 = Objective()
 
 
 def load_design(name: str) -> Design:
-    """Return the design that a campaign names: its name has the digest of all that it is.
+    """Return the design that a campaign names; the name has a digest of the whole design.
 
     Raises:
-        UsageError: `name` is not width-size-digest, or no design that this package knows.
+        UsageError: `name` is not width-size-digest, or this package does not know the design.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -34,11 +34,11 @@ def load_design(name: str) -> Design:
     for design in _known(int(match[1]), int(match[2])):
         if design.name == name:
             return design
-    raise UsageError(f"design {name} is unknown to this version: update to the version of whoever made the campaign")
+    raise UsageError(f"design {name} is unknown to this version: update to the version that made the campaign")
 
 
 def find_design(width: int, size: int) -> Design:
-    """Return a design of this shape: constructed, else shipped; UsageError if there is none: what to do."""
+    """Return a design of this shape: constructed, else shipped; UsageError, with the cure, if none is known."""
     for design in _known(width, size):
         return design
     raise UsageError(
@@ -48,13 +48,13 @@ def find_design(width: int, size: int) -> Design:
 
 
 def nearest_design(domain: int, epsilon: float, objective: Objective = _L2, size: int | None = None) -> Design:
-    """Return the design of least loss that is at hand for a dictionary, which may be extended to a larger width.
+    """Return the known design of least loss for a dictionary; the design may have more cells than the dictionary items.
 
-    Widths up to the next prime are compared, because that has every size. The extension costs little: at epsilon 1,
-    from 98 items to 100 cells 0.04 %, from 200 items to 211 cells 0.07 %.
+    Widths up to the next prime are compared, because a prime width has designs of every size. Spare cells cost little:
+    at epsilon 1, from 98 items to 100 cells 0.04 %, from 200 items to 211 cells 0.07 %.
 
     Raises:
-        UsageError: the domain is outside 2..1021 items, or no design of this `size`, if it is fixed, is at hand.
+        UsageError: the domain is outside 2..1021 items, or `size` is fixed and no design of this size is known.
 
     Reference: [P26] section 5.3, last paragraph.
     """
@@ -85,8 +85,9 @@ def known_sizes(width: int) -> list[int]:
 def shipped_design(width: int, size: int) -> Design | None:
     """Return the package's design of this shape, or None.
 
-    `experiments/designs.py` found them. Widths are those of small dictionaries, for which the spare cells up to the
-    next prime would cost most; sizes are those of least l2 and of least worst-case error at epsilon 0.5, 1, 2, 3 and 4.
+    `experiments/designs.py` found these designs. They have the widths of small dictionaries, for which the spare cells
+    up to the next prime would cost most. Their sizes have the least l2 or the least worst-case error at epsilon 0.5, 1,
+    2, 3 and 4.
     """
     part = _shipped().get((width, size))
     if part is None:

@@ -21,12 +21,12 @@ from hushcount.oracles.power import detection_power, reports_to_detect
 from hushcount.wire.sealing import SEAL_BYTES
 
 ASKED = 1000
-"""Number of items that analysts ask of an open domain, in the cost of decoding."""
+"""Number of items that analysts ask of an open domain; assumed for the cost of decoding."""
 MOST_REPORTS = 10**12
 _WHOLE_REPORT = 1 << 18
-_SHARED = "in a pool or a block, detection depends on what all others hold: try hushcount simulate with real values"
+_SHARED = "in a pool or a block, detection depends on what all others hold: use hushcount simulate with real values"
 NEGLIGIBLE = 1e-3
-"""Among candidates whose error exceeds the least by no more than this, the shorter report decides."""
+"""Relative. Among candidates with an error at most this much above the least, the shortest report is chosen."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Candidate:
 
     Attributes:
         mechanism, parameters: as in a campaign file, without the seed of a pool, which is random for each campaign.
-        p, q: probability that a report supports its own cell, another given cell.
-        variance_users2: of the objective's count, by randomisation, users squared, exact; standard_error_users: its
-            root.
-        collision_error_users: the largest bias of a fixed pool: all other clients hold one item.
-        report_bits: information of a plain report; report_bytes on the wire, sealed_bytes as sent.
+        p, q: probability that a report supports its own cell, and that it supports another given cell.
+        variance_users2: exact variance of the objective's count by randomisation, in users squared;
+            standard_error_users: its root.
+        collision_error_users: the largest bias of a fixed pool, which occurs if all other clients hold one item.
+        report_bits: information of a plain report; report_bytes: its length on the wire; sealed_bytes: as sent.
         tally_mib: memory of the tally.
-        decode_operations, decode_seconds: of tally and estimates, one thread.
-        epsilon_spent: exact, of the rounded probabilities.
+        decode_operations, decode_seconds: cost of tally and estimates in one thread.
+        epsilon_spent: exact epsilon of the rounded probabilities.
     """
 
     mechanism: str
@@ -155,7 +155,7 @@ def least_epsilon(task: Task, reports: int, error: float) -> Plan:
 def first_enough(
     task: Task, reports: int, enough: Callable[[Plan], bool], *, halvings: int, digits: int
 ) -> Plan | None:
-    """Return the plan of the least epsilon, up to 40 and to `digits` digits, that is enough; None if none is."""
+    """Return the plan of the least epsilon that is enough, at most 40 and with `digits` digits; None if none is."""
     if not enough(make_plan(task, LARGEST_EPSILON, reports)):
         return None
     low, high = math.log(LEAST_EPSILON), math.log(LARGEST_EPSILON)
@@ -163,7 +163,7 @@ def first_enough(
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(make_plan(task, math.exp(middle), reports)) else (middle, high)
     scale = 10.0 ** (digits - 1 - math.floor(high / math.log(10.0)))
-    # Rounding epsilon up may change the choice among equally good candidates: try on until one is enough.
+    # Rounding epsilon up may change the choice among equally good candidates: raise it until a plan is enough.
     rounded = (min(LARGEST_EPSILON, step / scale) for step in count(math.ceil(math.exp(high) * scale)))
     return next(found for epsilon in rounded if enough(found := make_plan(task, epsilon, reports)))
 
@@ -171,8 +171,8 @@ def first_enough(
 def most_reports(task: Task, epsilon: float, error: float) -> Plan:
     """Return the plan of the most reports with which the chosen error is at most `error` users.
 
-    The error of a count grows with the square root of the reports. That of a share falls: it needs no such limit.
-    UsageError if already one report has more error.
+    The error of a count grows with the square root of the number of reports. The error of a share falls, so it sets no
+    such limit. UsageError if a single report already has more error.
     """
 
     def enough(reports: int) -> bool:
@@ -186,7 +186,7 @@ def most_reports(task: Task, epsilon: float, error: float) -> Plan:
 def candidate(
     name: str, task: Task, epsilon: float, reports: int, parameters: dict[str, Value] | None = None
 ) -> Candidate:
-    """Return a frequency oracle at its best parameters, or at those given; UsageError: the reason against it."""
+    """Return a frequency oracle at its best parameters, or at `parameters`; UsageError has the reason against it."""
     if task.domain is None and not CATALOGUE[name].open_domain:
         raise UsageError("it needs a dictionary")
     if task.domain is not None and task.domain > _WHOLE_REPORT and CATALOGUE[name].bit_for_each_item:
@@ -236,8 +236,8 @@ class Detection:
 def to_detect(task: Task, wanted: Detection, epsilon: float | None, reports: int | None) -> tuple[Plan, float]:
     """Return the plan of the fewest reports, or of the least epsilon, that detects an item, and its power.
 
-    It leaves out pools and blocks, in which detection depends on what all others hold, and says so. UsageError if
-    nothing is enough.
+    It leaves out pools and blocks, and says so: in these, detection depends on the values of all other clients.
+    UsageError if no plan detects the item.
     """
     shared = {name: _SHARED for name in task.mechanisms if CATALOGUE[name].seeded or CATALOGUE[name].blocks}
     names = tuple(name for name in task.mechanisms if name not in shared)

@@ -1,4 +1,4 @@
-"""The planner for a shuffled guarantee: the largest local epsilon that shuffling makes small enough, by mechanism."""
+"""The planner for a shuffled guarantee: each mechanism gets the largest local epsilon that keeps the guarantee."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hushcount.privacy.blanket import BlanketLaw, blanket_law
 
 _DIGITS = 4
 _SHORTEST = 0.05
-"""Cells within 10 % of the best number cost below 1 % of error."""
+"""Last step of the search: with a number of cells within 10 % of the best, the error is less than 1 % larger."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class Limits:
 
     @property
     def least(self) -> float:
-        """The local epsilon that keeps both limits without any gain."""
+        """The local epsilon that keeps both limits without any amplification."""
         return min(self.shuffled, self.local)
 
 
 @dataclass(frozen=True)
 class Protection:
-    """What one report of a mechanism is worth to whoever sees it alone, and to whoever sees only the mixed ones.
+    """What one report reveals to a party that sees it alone, and to a party that sees only the shuffled reports.
 
     Attributes:
         local_epsilon: in four digits, as a campaign file would hold it.
         shuffled_epsilon: at the limit's delta; the local one if shuffling gains less than 1 %.
-        odds: how far the mixed reports change odds.
+        odds: how far the shuffled reports change the odds between two values.
     """
 
     local_epsilon: float
@@ -74,8 +74,8 @@ class ShuffledPlan:
         plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is that of the chosen one.
         limits: what was asked.
         protections: of each candidate, in the order of the plan.
-        alone: standard error in users of the best plan whose local epsilon is the smaller of both limits: the price of
-            trusting nobody.
+        alone: standard error in users of the best plan at the smaller of both limits as local epsilon: the error if
+            nobody is trusted.
     """
 
     plan: Plan
@@ -109,7 +109,7 @@ class ShuffledPlan:
             f"local epsilon {rounded_up(kept.local_epsilon)}: if the shuffler lies, a report changes these odds by "
             f"{odds_of(kept.local_epsilon)}{_telling(kept.local_epsilon)}",
             f"standard error {users(error)} users, {error / reports:.2g} of all reports; with a local epsilon of "
-            f"{self.limits.least:g}, which trusts nobody with as much, it would be "
+            f"{self.limits.least:g}, which needs no trust in the shuffler, it would be "
             f"{users(self.alone)} users",
         )
 
@@ -121,9 +121,9 @@ def _telling(epsilon: float) -> str:
 def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
     """Return the plan of least error within both limits: each mechanism at its best parameters, then ranked.
 
-    A larger local epsilon has less error, so each mechanism is searched for the largest that shuffling `reports`
-    reports, one a client, makes small enough. The epsilon found is rounded down to four digits and stated again by
-    what states it for results, `amplification.amplify`: no candidate is named that a statement would not confirm.
+    A larger local epsilon has less error. So for each mechanism the planner searches the largest local epsilon that
+    shuffling of `reports` reports, one a client, makes small enough. It rounds this epsilon down to four digits and
+    checks it with `amplification.amplify`, as statements of results do. So a statement would confirm each candidate.
 
     Raises:
         UsageError: no mechanism is possible; the sentence has the reason of each.
@@ -150,7 +150,7 @@ def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Parameters at the largest local epsilon within both limits; the error is infinite beyond those of the task."""
+    """Parameters at the largest local epsilon within both limits; error: infinite if the task's limits are exceeded."""
 
     error: float
     epsilon: float
@@ -160,9 +160,9 @@ class _Choice:
 def _within(name: str, task: Task, limits: Limits, reports: int, near: float) -> tuple[Candidate, Protection]:
     """Return a mechanism of least error within both limits, and what it protects.
 
-    `near` is what any mechanism may have: its own bound is no worse.
+    `near` is a local epsilon that every mechanism may have; the mechanism's own bound is at least as large.
     """
-    # It says first if the mechanism is not possible at all.
+    # This raises first if the mechanism is not possible at all.
     candidate(name, task, limits.least, reports)
     best = _best(name, task, limits, reports, near)
     for epsilon in (best.epsilon, limits.least):
@@ -175,8 +175,9 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
 def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _Choice:
     """Return the parameters of least error, among those that are best for some local epsilon.
 
-    Those for its own local epsilon are not: with fewer cells in a report, or more buckets, that may be larger. The
-    search begins at `near` and goes on by steps of twice the odds, which about halve the cells, then by shorter ones.
+    The parameters that are best for the resulting local epsilon may not be best here: with fewer cells in a report, or
+    more buckets, that epsilon may be larger. The search begins at `near` and goes in steps that double the odds, which
+    about halve the cells, and then in shorter steps.
     """
     known: dict[tuple[tuple[str, Value], ...], _Choice] = {}
 
@@ -190,7 +191,7 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
 
     best, planned, step = at(near, near), near, math.log(2.0)
     while math.isinf(best.error) and planned > limits.least:
-        # The parameters for the least local epsilon are within the limits of the task.
+        # The loop ends: the parameters for the least local epsilon are within the limits of the task.
         planned = max(planned - step, limits.least)
         best = at(planned, best.epsilon)
     while step > _SHORTEST:
@@ -207,7 +208,7 @@ def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _
 def _largest(
     name: str, task: Task, limits: Limits, reports: int, parameters: dict[str, Value], near: tuple[float, float]
 ) -> _Choice:
-    """Return a mechanism at the largest local epsilon; `near`: what any mechanism may have, and where to begin."""
+    """Return a mechanism at the largest local epsilon; `near`: what every mechanism may have, and where to begin."""
 
     def law_at(epsilon: float) -> BlanketLaw:
         return blanket_law(build(name, epsilon, task.domain, parameters))
@@ -230,7 +231,7 @@ def _rounded_down(most: float) -> float:
 
 
 def protection(epsilon: float, gained: Amplified) -> Protection:
-    """Return what one report of a local epsilon is worth, from what shuffling gains."""
+    """Return what one report at a local epsilon reveals, from the amplification by shuffling."""
     odds = Odds(gained.local, 0.0)
     if gained.bound is not None:
         odds = odds_of_points(gained.points(), gained.delta)

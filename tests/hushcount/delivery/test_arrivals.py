@@ -62,7 +62,7 @@ def test_a_waiting_value_takes_the_place_of_a_report_of_each_stream_or_of_its_ow
 def test_the_sentence_says_what_waits() -> None:
     one = arrivals()
     one.queue.put([Waiting(ONE, "reports", b"r"), Waiting(ONE, "reports", b"r")])
-    with pytest.raises(OverCap, match=r"^1 .*reports .*\bwords: 2 wait .*\b0 arrived .*\b2 "):
+    with pytest.raises(OverCap, match=r"^1 .*reports .*\bwords .*\b2 wait .*\b0 arrived .*\b2 "):
         one.require_room(capped(2), ["reports"])
 
 
