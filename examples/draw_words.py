@@ -1,7 +1,8 @@
 """Draw the demo's words from Norvig's counts: `python examples/draw_words.py COUNTS.tsv.gz examples/data`.
 
-The dictionary is the 20,000 most frequent words less every tenth, as if it had been made before those came up; the
-values are 200,000 words drawn with replacement in proportion to all 333,333 counts. The seed makes it repeatable.
+Every tenth word is left out of the dictionary, as if it were newer than the dictionary; of the other words the 20,000
+most frequent are in it. The values are 200,000 words, drawn with replacement in proportion to all 333,333 counts. The
+seed makes the draw repeatable.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     export WEBHOOK_SECRET="whsec_$(openssl rand -base64 32)"
     python examples/receive_alerts.py --port 8090 --seen seen.txt
 
-Hushcount signs as Standard Webhooks say, so that their libraries in other languages check it too. A real receiver
-stands behind a proxy with TLS, and does something better than print. It prints JSON: items are the words of strangers,
-and JSON in ASCII holds no control character that a terminal would obey.
+Hushcount signs by the Standard Webhooks specification, so that its libraries in other languages can check signatures
+too. A real receiver stands behind a proxy with TLS, and does more than print. This one prints JSON, because items are
+words of strangers: JSON in ASCII has no control character that a terminal would obey.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ TOLERANCE = 300
 
 
 def is_genuine(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-    """Return whether somebody who knows the secret signed the message lately."""
+    """Return whether a holder of the secret signed the message in the last TOLERANCE seconds."""
     id, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not (seconds.isascii() and seconds.isdigit()) or abs(now - int(seconds[:12])) > TOLERANCE:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     proof = hmac.digest(key, b".".join((id.encode(), seconds.encode(), body)), hashlib.sha256)
     expected = b"v1," + base64.b64encode(proof)
-    # There are several while a secret is exchanged.
+    # There are several signatures while a secret is being replaced.
     given = headers.get("webhook-signature", "").encode().split(b" ")
     return any(hmac.compare_digest(one, expected) for one in given)
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers 204 when an alert is printed and remembered; to anything else Hushcount sends it again later."""
+    """Answers 204 when an alert is printed and remembered; after any other answer Hushcount sends it again later."""
 
     secret = ""
     seen = Path()
@@ -69,7 +69,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing of requests."""
+        """Log no requests."""
 
 
 def main() -> None:

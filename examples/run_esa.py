@@ -1,7 +1,7 @@
 """The protocol on one page: encode, shuffle, analyze and discover in memory, with the functions that the jobs call.
 
-A deployment does the same on files, in jobs that add counts, signatures, dead letters and the ledger. This is an
-example, in no distribution, because no job calls it and it holds the keys of all parties.
+A deployment does the same on files, in jobs that add counts, signatures, dead letters and the ledger. This is only an
+example and not in the package, because no job calls it and it holds the keys of all parties.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shuffler.mix import allowed, in_order, permuted
 from shuffler.separate import strip
 
 TOLD_APART = Senders("client-token")
-"""A collector told the clients apart, in one window."""
+"""One collector told the clients apart by their tokens, in one window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,10 @@ def run_esa(
     aux_server: PrivateKey,
     sent: Sequence[tuple[str, str]],
 ) -> Learned:
-    """Return what a campaign with both streams and keyed names learns of values; `sent` are pairs of client and value.
+    """Return what a campaign with both streams and keyed names learns; `sent` has pairs of client and value.
 
     Raises:
-        NotYet, TooFewOpened: the reports that are forwarded, or of these the opened ones, are below the minimum batch.
+        NotYet, TooFewOpened: fewer reports than the minimum batch can be forwarded, or can be opened.
     """
     collected = collect(campaign, dictionary, sent)
     shuffled = {stream: shuffle(campaign, stream, envelopes) for stream, envelopes in collected.items()}
@@ -75,7 +75,7 @@ def run_esa(
 
 def collect(campaign: Campaign, dictionary: Dictionary, sent: Sequence[tuple[str, str]]) -> dict[Stream, bytes]:
     """As clients: randomise and seal each value, for both streams. As a collector: note who sent it, and when."""
-    # It counts none of their reports, so that only the shuffler's cap holds.
+    # ManyClients counts no client's reports, so that only the shuffler's cap limits them.
     clients = ManyClients(campaign, dictionary=dictionary)
     values = [value for _, value in sent]
     reports: dict[Stream, Octets] = {"reports": clients.reports(values), "discovery": clients.discovery_reports(values)}
@@ -102,7 +102,7 @@ def shuffle(campaign: Campaign, stream: Stream, envelopes: bytes) -> bytes:
 
 
 def count(campaign: Campaign, key: PrivateKey, sealed: bytes) -> Tally:
-    """As the analyzer: open, drop what is not well formed, and add up integers."""
+    """As the analyzer: open the reports, drop those that are not well formed, and add up integers."""
     mechanism = campaign.require_frequency()
     opener = Opener(key, campaign.binding("reports"), campaign.sealed_bytes("reports"), boxes=0)
     reports, _ = opener.open_block(sealed, partial(well_formed, mechanism))
@@ -127,7 +127,7 @@ def release(campaign: Campaign, key: PrivateKey, sealed: bytes) -> list[bytes]:
 
 
 def reveal(campaign: Campaign, key: PrivateKey, released: Sequence[bytes]) -> frozenset[str]:
-    """As the analyzer: open released pairs, and believe a value only if an honest client makes the same pair of it."""
+    """As the analyzer: open released pairs, and accept a value only if an honest client makes the same pair of it."""
     form = campaign.discovery_format
     opened = [(record, open_pair(key, form, record)[1]) for record in released]
     return frozenset(

@@ -1,13 +1,13 @@
-"""A week in twenty minutes: a real collector and real runs, a rotation, kills, copies, late and broken reports.
+"""A week in twenty minutes: a real collector and real runs, a key rotation, kills, copies, late and broken reports.
 
     python examples/simulated_week.py --out week
 
-Every "day" is one window. Each client reports once a day by a post of its own, with a token of its own. One in a
-hundred sends the same bytes twice, one in a hundred sends them a day late, for every thousand there is one that sends
-bytes that no key opens, and one a report of a wrong length. On day 3 the analyzer's key is rotated, on day 5 the
-collector and two runs are killed in the middle. At the end `hushcount status` must account for every report, and its
-numbers are compared with what was sent. From day 6 on one word is half as frequent again: `hushcount ask change` must
-find it, and no other.
+Every "day" is one window. Each client sends one report a day, in a post of its own, with a token of its own. One client
+in a hundred sends the same bytes twice, and one in a hundred sends them a day late. For every thousand clients, one
+post has bytes that no key opens, and one has a wrong length. On day 3 the analyzer's key is rotated. On day 5 the
+collector and two runs are killed in the middle. At the end `hushcount status` must account for every report: the script
+compares its numbers with what was sent. From day 6 on one word is 50 % more frequent, and `hushcount ask change` must
+find it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def collect_a_day(
 
 
 def process(root: Path, config: Path, kill: bool) -> None:
-    """Run what is due; on the day of the kill, kill the run twice before it may end."""
+    """Run what is due; on the day of the kill, first start and kill two runs."""
     for delay in (6.0, 10.0) if kill else ():
         running = started("run", "--config", config, log=root / "run.log")
         try:
@@ -132,7 +132,7 @@ def process(root: Path, config: Path, kill: bool) -> None:
 
 
 def main() -> None:
-    """Live through the week and compare."""
+    """Simulate the week, and compare its account with what was sent."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="directory to make")
     parser.add_argument("--clients", type=int, default=200_000)
@@ -209,7 +209,7 @@ def report(root: Path, config: Path, days: list[Day]) -> None:
 
 
 def analyse(root: Path, config: Path) -> None:
-    """Ask what changed in the last days, compare it with what was planted, and make the page of the week."""
+    """Ask what changed in the last days, compare the answer with the planted change, and make the page of the week."""
     asked = (
         "ask",
         "change",
@@ -229,7 +229,7 @@ def analyse(root: Path, config: Path) -> None:
     hushcount("dashboard", "--config", config, "--out", root / "page.html")
     print(f"the page of the week is {root / 'page.html'}")
     if WORDS[RISING] not in found:
-        raise SystemExit("what was planted was not found")
+        raise SystemExit("the planted change was not found")
 
 
 if __name__ == "__main__":

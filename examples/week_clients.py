@@ -16,12 +16,12 @@ LATE, TWICE, BROKEN = 100, 100, 1000
 CONNECTIONS, PIPELINED = 32, 32
 WORDS = [f"feature-{number}" for number in range(100)]
 RISING = 9
-"""Place of the word that rises."""
+"""Index of the word that becomes more frequent."""
 
 
 @dataclass
 class Day:
-    """What clients sent on one day, and how it was answered."""
+    """What clients sent on one day, by kind, and the collector's answers, by status."""
 
     window: str
     sent: Counter[str] = field(default_factory=Counter)
@@ -30,7 +30,7 @@ class Day:
 
 @dataclass
 class Post:
-    """One request: what it is, whose, under which campaign file, and its body."""
+    """One request: its kind, the client's token, the fingerprint of the campaign file, and the body."""
 
     kind: str
     token: str
@@ -44,7 +44,7 @@ def made_posts(
     """Return what the clients of a day send at once, and what they send a day late.
 
     Args:
-        rises: whether one word is half as frequent again as it was.
+        rises: whether the word RISING is 50 % more frequent.
     """
     weights = 1.0 / np.arange(1, len(WORDS) + 1)
     weights[RISING] *= 1.5 if rises else 1.0
@@ -69,7 +69,7 @@ def made_posts(
 
 
 async def send(posts: list[Post], port: int, day: Day) -> None:
-    """Post all of it; what was not answered, because the collector died, is sent again, the same bytes."""
+    """Send all posts; those without an answer, because the collector died, are sent again with the same bytes."""
     queue = list(reversed(posts))
     await asyncio.gather(*(_connection(queue, port, day) for _ in range(CONNECTIONS)))
 

@@ -1,1 +1,1 @@
-"""The papers' experiments, run on the product's own mechanisms: what was measured beside what was predicted."""
+"""The papers' experiments, run on the product's own mechanisms: measured values are compared with predicted ones."""

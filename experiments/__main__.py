@@ -1,7 +1,7 @@
 """Run the papers' experiments: `python -m experiments p26-fig1 j-fig8 --out reproduced --quick` in a checkout.
 
-It keeps finished figures, and a second run resumes a killed one. `make reproduce` writes into this directory. Exit
-status 1: a figure is not reproduced; 2: data are missing.
+It keeps finished figures, and a second run resumes a killed one. `make reproduce` writes into this directory. The exit
+status is 1 if a figure is not reproduced, and 2 if data are missing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def main(arguments: list[str]) -> int:
         UsageError: as `reproduce`.
     """
     parser = argparse.ArgumentParser(prog="python -m experiments", allow_abbrev=False)
-    parser.add_argument("figures", nargs="*", help="all if none is named; a wrong name lists them")
+    parser.add_argument("figures", nargs="*", help="names of figures, default: all; a wrong name lists all names")
     parser.add_argument("--out", type=Path, required=True, help="directory for tables, plots, verdicts and README.md")
     parser.add_argument("--quick", action="store_true", help="few runs and points, for a first look")
     parser.add_argument("--data", type=Path, help="directory of data files that are not shipped")
-    parser.add_argument("--runs", type=int, help="collections of a point; as in the papers if left out")
+    parser.add_argument("--runs", type=int, help="simulated collections of each point; default: as in the papers")
     parser.add_argument("--seed", type=int, default=1, help="seed of data and simulations (1)")
     parser.add_argument("--overwrite", action="store_true", help="run finished figures again")
     asked = parser.parse_args(arguments)

@@ -46,7 +46,7 @@ def figures(names: Sequence[str]) -> list[Figure]:
     """Return the named figures, or all if none is named.
 
     Raises:
-        UsageError: there is no figure of a name; the known ones are listed and the nearest suggested.
+        UsageError: a name is unknown; the message lists the known names and suggests the nearest one.
     """
     for name in names:
         if name not in FIGURES:

@@ -1,8 +1,8 @@
-"""Search for balanced designs by linear programming, as those were found that the package ships.
+"""Search for balanced designs by linear programming; the designs that the package ships were found by it.
 
-    python -m experiments.designs 90 24    # prints a file of designs with that of 90 cells, sets of 24
+    python -m experiments.designs 90 24    # prints a file of designs: one of 90 cells, with 24 cells a row
 
-A design that is to be used must get into `hushcount/designs/designs.json`, because every party has to know it.
+To use a design, put it into `hushcount/designs/designs.json`, because every party has to know it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from hushcount.errors import HushcountError
 ATTEMPTS = 8
 LARGEST_IMBALANCE = 1e-9
 _TOTAL = 1 << 50
-"""About the weight of all blocks: so many that rounding to integers unbalances a design by about 1e-13."""
+"""Approximate weight of all blocks, so large that rounding to integers unbalances a design by only about 1e-13."""
 
 
 def search_design(width: int, size: int, seed: int = 0) -> Design:
     """Find a design of at most `m(m-1)/2 + 1` rows, by the first of up to 8 samples of blocks that allows one.
 
-    Blocks are sampled, and each is turned over an odd number of cells, so that `floor(m/2)` equations remain of the
-    `m(m-1)/2` of the paper, one for each distance of two cells. A vertex of their solutions has no more blocks than
-    equations. The law is that of the paper's own search, which samples `m**2` subsets, and so is the bound on the rows;
-    that took 140 s at width 50, this takes 0.1 s, 0.5 s at width 500 and 5 s at 1000. A design that needs no search (1,
-    2 or m-1 cells a row, or a prime width) is constructed.
+    Blocks are sampled, and each is turned over an odd number of cells. So of the paper's `m(m-1)/2` equations only
+    `floor(m/2)` remain, one for each distance of two cells. A vertex of the solutions has no more blocks than there are
+    equations. The paper's own search samples `m**2` subsets; the law and the bound on the rows are the same here. At
+    width 50 the paper's search took 140 s and this one takes 0.1 s; it takes 0.5 s at width 500 and 5 s at 1000. A
+    design that needs no search (1, 2 or m-1 cells a row, or a prime width) is constructed.
 
     Args:
         width: m, the number of cells, 2..1024.
@@ -51,7 +51,7 @@ def search_design(width: int, size: int, seed: int = 0) -> Design:
         return known
     generator = np.random.default_rng(seed)
     for attempt in range(ATTEMPTS):
-        # A random point is within reach of twice as many blocks as equations in half of all samples (Wendel 1962).
+        # With twice as many random blocks as equations, half of all samples allow a solution (Wendel 1962).
         count = max(16, 2 * (width // 2) * (attempt + 2))
         design = _solve(width, _uniform_blocks(width, size, count, generator), generator)
         if design is not None:
@@ -68,7 +68,7 @@ def _uniform_blocks(width: int, size: int, count: int, generator: np.random.Gene
 
 
 def _solve(width: int, blocks: IntArray, generator: np.random.Generator) -> Design | None:
-    """Return a design of some of the blocks, or None if no choice of them is one."""
+    """Return a design made of some of the blocks, or None if no choice of them makes one."""
     size, turns = blocks.shape[1], turns_of(width)
     members = np.zeros((len(blocks), width))
     np.put_along_axis(members, blocks, 1.0, axis=1)
@@ -89,9 +89,9 @@ def _solve(width: int, blocks: IntArray, generator: np.random.Generator) -> Desi
 
 
 def _orbit_covers(members: FloatArray, turns: int) -> FloatArray:
-    """Return float64[blocks, floor(m/2)]: how often a block's turns hold a given pair, for each distance of its cells.
+    """Return float64[blocks, floor(m/2)]: how often a block's turns hold a pair of cells, for each distance of a pair.
 
-    If a cell stays, the last column is that of pairs with it.
+    If a cell stays, the last column is for the pairs with that cell.
     """
     spectrum = np.abs(np.fft.rfft(members[:, :turns], axis=1)) ** 2
     distances = np.rint(np.fft.irfft(spectrum, turns, axis=1))[:, 1 : (turns + 1) // 2]
@@ -110,7 +110,7 @@ def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -
     solved = linprog(generator.random(covers.shape[1]), A_eq=covers, b_eq=target, bounds=(0, None), method="highs-ds")
     if solved.status != 0:
         return None
-    # The solver's tolerance is only 1e-7: solve again for its positive weights.
+    # The solver's tolerance is only 1e-7: solve the equations again, for the positive weights alone.
     used = np.flatnonzero(solved.x > 0.0)
     exact, *_ = np.linalg.lstsq(covers[:, used], target, rcond=None)
     exact += np.linalg.lstsq(covers[:, used], target - covers[:, used] @ exact, rcond=None)[0]

@@ -31,7 +31,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Point:
-    """A part of a figure that is measured by itself and kept, so that a killed run goes on after it.
+    """A part of a figure that is measured and stored separately, so that a killed run continues after it.
 
     Attributes:
         name: letters, digits and "-._", different for each point of a figure.
@@ -48,8 +48,8 @@ class Panel:
 
     Attributes:
         title: as in `Row.panel`.
-        x, y: labels.
-        log_x, log_y: whether logarithmic.
+        x, y: labels of the axes.
+        log_x, log_y: whether an axis is logarithmic.
     """
 
     title: str
@@ -66,13 +66,13 @@ class Figure:
     Attributes:
         name: on the command line.
         title: what it shows.
-        version: to be raised when its rows would come out differently.
+        version: raise it if a change of the code changes the figure's rows.
         panels: the axes.
         points: what is measured.
-        claims: what the text says of it.
-        tell: one or two sentences with its numbers.
-        runs: by default, as in the paper where it says so; 0 where nothing is drawn at random.
-        quick_runs: with --quick.
+        claims: statements of the paper about it, checked against the rows.
+        tell: returns one or two sentences with its numbers.
+        runs: default number of runs, as in the paper if that names it; 0 if nothing is drawn at random.
+        quick_runs: number of runs with --quick.
         sources: short names of the data files that it needs.
     """
 

@@ -1,4 +1,4 @@
-"""A figure's files, which appear whole or not at all, and the finished points of one that is not finished."""
+"""A figure's files, which appear whole or not at all, and the finished points of an unfinished figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushcount.formats.whole_files import write_over
 
 FILE_MODE = 0o644
 SAME = ("figure", "version", "runs", "seed", "quick", "data")
-"""The fields of a record that make a result the same: where they all agree, a figure need not run again."""
+"""The fields of a record that determine a result: if all of them agree, a figure need not run again."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Folder:
 
     Attributes:
         files: directory of the figures' files.
-        readme: the overview that is made of them.
+        readme: the overview of all figures.
     """
 
     files: Path
@@ -31,7 +31,7 @@ class Folder:
 
     @classmethod
     def of(cls, out: Path) -> Folder:
-        """Return the folder of --out; beside code, as in this package itself, the files go into plots/."""
+        """Return the folder of --out; if that is a Python package, as this one, the files go into its plots/."""
         return cls(out / "plots" if (out / "__init__.py").exists() else out, out / "README.md")
 
     def record(self, name: str) -> dict[str, Any] | None:
@@ -44,7 +44,7 @@ class Folder:
         return found if whole and isinstance(found, dict) else None
 
     def write(self, record: dict[str, Any], table: str, plot: bytes) -> None:
-        """Write a figure's three files; the record last, for a figure without one counts as not run."""
+        """Write a figure's three files; the record is last, because a figure without a record counts as not run."""
         name = record["figure"]
         (self.files / f"{name}.json").unlink(missing_ok=True)
         write_over(self.files / f"{name}.csv", table, FILE_MODE)
@@ -54,10 +54,10 @@ class Folder:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """The points that are done of a figure that is not.
+    """The finished points of an unfinished figure.
 
     Attributes:
-        directory: hidden, beside the figure's files; its name holds what the points were measured with.
+        directory: hidden, beside the figure's files; its name has a hash of the settings of the measurement.
     """
 
     directory: Path

@@ -73,7 +73,7 @@ def _claims_2(rows: Sequence[Row]) -> list[Claim]:
     rare = [each for share in _SHARES[1:] for each in optima[share]]
     middle = optima[0.5]
     return [
-        Claim("the best p lies between those of OUE (1/2) and Apple (0.924) for shares 1/10 and 1/50, 10 % better",
+        Claim("for shares 1/10 and 1/50 the best p lies between OUE's (1/2) and Apple's (0.924), 10 % better than both",
               all(min(apple, half) > 0.1 for _, _, apple, half in rare)),
         Claim("Apple's p is not optimal for the share 1/2 either",
               all(apple > 0.01 for _, _, apple, _ in middle), False),
@@ -86,10 +86,10 @@ def _tell_2(rows: Sequence[Row]) -> str:
     for share in _SHARES:
         printed, corrected, apple, half = _optima(rows, _case(*_CASES[0]), share)
         parts.append(
-            f"share 1/{round(1 / share)}: best p {corrected:.3f} (printed formula {printed:.3f}), "
-            f"Apple's 0.924 is {apple:.1%} worse, 1/2 is {half:.0%} worse"
+            f"for the share 1/{round(1 / share)} the best p is {corrected:.3f} (by the printed formula {printed:.3f}); "
+            f"Apple's p, 0.924, has {apple:.1%} more variance, and p=1/2 has {half:.0%} more"
         )
-    return "Variance of a count at epsilon 5, m=1,000, k=500; " + "; ".join(parts) + "."
+    return "Variance of a count at epsilon 5, m=1,000, k=500: " + "; ".join(parts) + "."
 
 
 FIG2 = Figure(

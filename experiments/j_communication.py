@@ -33,7 +33,7 @@ def _widths(quick: bool) -> list[int]:
 
 
 def _subset(epsilon: float, p: float, quick: bool) -> list[Row]:
-    """The information of a report, tested, and its bits on the wire, where a large set may go longer."""
+    """The information of a report, which is tested, and its bits on the wire, which may be more for a large set."""
     found = []
     for width in _widths(quick):
         size = printed_size(p, epsilon, width)
@@ -67,8 +67,8 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     at_end = {case: find(rows, _LENGTH, _series(*case), _LARGEST).bound or 0.0 for case in _CASES}
     return [
         Claim("a report of GCMS is shorter than Apple's m bits", all((row.measured or 0.0) < row.x for row in ours)),
-        Claim("it has no more than s log2 m bits", all((row.measured or 0.0) <= (row.bound or 0.0) for row in ours)),
-        Claim("a smaller p and a larger epsilon shorten it further",
+        Claim("it takes s log2 m bits or fewer", all((row.measured or 0.0) <= (row.bound or 0.0) for row in ours)),
+        Claim("a smaller p and a larger epsilon make it even shorter",
               all(at_end[epsilon, 0.5] < at_end[epsilon, 0.6] for epsilon in (3.0, 5.0))
               and all(at_end[5.0, p] < at_end[3.0, p] for p in (0.5, 0.6))),
     ]  # fmt: skip
@@ -83,11 +83,11 @@ def _tell(rows: Sequence[Row]) -> str:
     sent = [row for row in select(rows, _WIRE) if row.series != _CMS]
     least = [find(rows, _LENGTH, row.series, row.x).measured or 0.0 for row in sent]
     wide = sum((row.measured or 0.0) >= bits + 8.0 for row, bits in zip(sent, least, strict=True))
-    told = f" On the wire {wide} of {len(sent)} go longer, as a list or a bitmap: their ranks take too large a table."
+    told = f" On the wire {wide} of {len(sent)} are longer lists or bitmaps: their rank would need too large a table."
     told = told if wide else ""
     return (
-        f"Bits of a report at m=10,000, where Apple's has 10,000: {'; '.join(parts)}. As a set it takes log2 C(m, s) "
-        f"bits, down to {ratio:.0%} of the paper's list.{told}"
+        f"Bits of a report at m=10,000, where Apple's has 10,000: {'; '.join(parts)}. A report that is coded as a set "
+        f"takes log2 C(m, s) bits, down to {ratio:.0%} of the paper's list.{told}"
     )
 
 

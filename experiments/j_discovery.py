@@ -76,7 +76,7 @@ def _points_9(settings: Settings) -> list[Point]:
 
 
 def _plateau(rows: Sequence[Row]) -> tuple[float, float]:
-    """Return the largest epsilon and how many the laplace rule found there, add-remove as in Theorem 4."""
+    """Return the largest epsilon, and how many values the laplace rule found there, add-remove as in Theorem 4."""
     row = max(select(rows, _FOUND, _series("laplace", "add-remove")), key=lambda each: each.x)
     return row.x, row.measured or 0.0
 
@@ -88,16 +88,17 @@ def _claims_9(rows: Sequence[Row]) -> list[Claim]:
         for relation in _RELATIONS
         for row in select(rows, _FOUND, _series("laplace", relation))
     ]
-    # A plateau is left by a few draws up or down.
+    # On a plateau, random draws move the number a little up or down.
     rising = all(a.measured <= b.measured * 1.02 for a, b in pairwise(curve) if a.measured and b.measured)
     last = _plateau(rows)[0]
     replaced = find(rows, _FOUND, _series("laplace", "replace-one"), last).measured or 0.0
     return [
         Claim("more URLs are discovered at larger epsilon", rising),
-        Claim("their number converges to about 5,500", abs(_plateau(rows)[1] / _PAPER_FOUND - 1.0) < 0.05),
+        Claim("the number of discovered URLs converges to about 5,500",
+              abs(_plateau(rows)[1] / _PAPER_FOUND - 1.0) < 0.05),
         Claim("the optimal rule discovers at least as many",
               all((b.predicted or 0.0) >= 0.999 * (a.predicted or 0.0) for a, b in pairs)),
-        Claim("as many are found under the paper's own neighbouring relation, replace-one",
+        Claim("as many URLs are discovered under replace-one, the paper's own neighbouring relation",
               replaced > 0.95 * _PAPER_FOUND, False),
     ]  # fmt: skip
 
@@ -110,9 +111,10 @@ def _tell_9(rows: Sequence[Row]) -> str:
         for x in (first, last)
     )
     return (
-        f"Discovered of 100,000 URLs, 30 % of them modelled, delta 1e-6: at epsilon {last:g} the laplace rule finds "
-        f"{found:,.0f} (the paper: about 5,500); under replace-one, the relation that the paper names, {high[1]:,.0f}. "
-        f"At epsilon {first:g} it finds {low[0]:,.0f}, the optimal rule {low[2]:,.0f}. The paper gives no delta."
+        f"Among 100,000 URLs, 30 % of them filled in by a model, at delta 1e-6 and epsilon {last:g} the laplace rule "
+        f"finds {found:,.0f} (the paper: about 5,500), but under replace-one, the relation that the paper names, only "
+        f"{high[1]:,.0f}. At epsilon {first:g} the laplace rule finds {low[0]:,.0f}, and the optimal rule "
+        f"{low[2]:,.0f}. The paper gives no delta."
     )
 
 
@@ -166,7 +168,7 @@ def _claims_score(rows: Sequence[Row]) -> list[Claim]:
         Claim(
             "the F-score at epsilon 2 is 0.962, here at least 0.94 for every delta", min(laplace) > _PAPER_SCORE - 0.022
         ),
-        Claim("it is above the 0.8 of PrivTrie", min(laplace) > 0.8),
+        Claim("the F-score is above the 0.8 of PrivTrie", min(laplace) > 0.8),
     ]
 
 
@@ -178,8 +180,8 @@ def _tell_score(rows: Sequence[Row]) -> str:
     return (
         f"F-score at epsilon 2 of the words held by at least T of 100,000 users, delta 1e-4 to 1e-8: laplace rule "
         f"{min(scores):.3f} to {max(scores):.3f} (with the real noise of the paper {min(printed):.3f} to "
-        f"{max(printed):.3f}), optimal rule {min(optimal):.3f} to {max(optimal):.3f}; the paper: 0.962, with neither "
-        f"delta, n nor the words that should be found."
+        f"{max(printed):.3f}), optimal rule {min(optimal):.3f} to {max(optimal):.3f}. The paper prints 0.962, but "
+        f"neither delta, n nor the words that should be found."
     )
 
 

@@ -38,7 +38,7 @@ def _given(p: float, size: int) -> Case:
 
 
 _TARGET, _MIDDLE, _APPLE, _PLANNED = "p=0.74 (target n/3)", "p=0.57 (target 1,500)", "p=0.87 (Apple)", "best s for n/3"
-# s so that the loss is the one that the paper states: 3.635 for 3.64, 3.758 for 3.75.
+# s is chosen to match the epsilon that the paper states: 3.635 for 3.64, and 3.758 for 3.75.
 _CHOICES = (
     _Choice(_TARGET, _given(0.74, 7)),
     _Choice(_MIDDLE, _given(0.57, 3)),
@@ -76,7 +76,7 @@ def _near(rows: Sequence[Row], series: str, count: float) -> Row:
 
 
 def _noise(series: str, count: float, rows: Sequence[Row]) -> float:
-    """Return the corrected variance without collisions, which are the same whatever p is."""
+    """Return the corrected variance without collisions, because these do not depend on p."""
     case = next(choice.case for choice in _CHOICES if choice.name == series)
     responder = build(case.oracle, case.epsilon, None, {**case.parameters, "seed": "0" * 64}).responder
     n = sum(row.x for row in select(rows, _ERROR, series))
@@ -106,9 +106,9 @@ def _tell(rows: Sequence[Row]) -> str:
     collisions = math.sqrt(max(0.0, (top[_TARGET].predicted or 0.0) - noise[_TARGET]))
     errors = ", ".join(f"{name} {math.sqrt(row.measured or 0.0):,.0f}" for name, row in top.items())
     return (
-        f"Standard error of the largest count ({largest:,.0f}), users: {errors}; collisions in 100 functions are "
-        f"{collisions:,.0f} of it whatever p is. By noise alone: p=0.74 {math.sqrt(noise[_TARGET]):,.0f}, Apple's at "
-        f"its larger budget {math.sqrt(noise[_APPLE]):,.0f}, the best s for n/3 {math.sqrt(noise[_PLANNED]):,.0f} "
+        f"Standard error of the largest count ({largest:,.0f}), users: {errors}. Collisions in 100 functions give "
+        f"{collisions:,.0f}, for every p. Noise alone gives: p=0.74 {math.sqrt(noise[_TARGET]):,.0f}, Apple's p at its "
+        f"larger budget {math.sqrt(noise[_APPLE]):,.0f}, the best s for n/3 {math.sqrt(noise[_PLANNED]):,.0f} "
         f"(variance {noise[_PLANNED]:,.0f})."
     )
 

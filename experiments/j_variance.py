@@ -1,4 +1,4 @@
-"""[J] Figures 4 and 6: the error of GCMS and OCMS beside Apple's CMS, computed, and simulated at some points."""
+"""[J] Figures 4 and 6: the error of GCMS and OCMS compared with Apple's CMS, computed, and simulated at some points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEED = "0" * 64
 
 
 def _alike(n: int, held: int) -> Population:
-    """Everyone holds one of n/held items, all equally often: each run measures that many errors."""
+    """Each of n/held items is held by equally many people: each run measures the errors of all these items."""
     items = n // held
     return Population(np.arange(1, items + 1, dtype=np.uint64), np.full(items, held, dtype=np.int64))
 
@@ -134,7 +134,7 @@ def _claims_4(rows: Sequence[Row]) -> list[Claim]:
     return [
         Claim("GCMS has less variance than Apple's CMS at equal bits where epsilon is not too large (3 or less)",
               all(each > 3.0 for found in crossings.values() for each in found)),
-        Claim("Apple's CMS is the better only for large f and very high epsilon: later for f=1,000 than for 10,000",
+        Claim("Apple's CMS is better only for large f and very high epsilon: f=1,000 needs a higher one than f=10,000",
               all(rare >= common for rare, common in zip(crossings[1000], crossings[10_000], strict=True))),
     ]  # fmt: skip
 
@@ -151,7 +151,7 @@ def _tell_4(rows: Sequence[Row]) -> str:
         "Apple's CMS is better than GCMS with p=1/2: "
         + "; ".join(parts)
         + ". Simulated at 128 bits, k=4,096, 10 or 100 "
-        f"alike items a run; the printed standard deviation is {min(over):.2f} to {max(over):.2f} times the measured."
+        f"items a run; the printed standard deviation is {min(over):.2f} to {max(over):.2f} times the measured one."
     )
 
 
@@ -169,7 +169,7 @@ FIG4 = Figure(
 
 _POOL, _CELLS_6, _BUDGET, _REPORTS = 65_536, 1024, 4.0, 1_000_000
 _SMALL = 20_000
-# Noise grows with n and collisions with n^2/k: with k cut like n the scaled variance is the same.
+# Noise grows with n, collisions grow with n^2/k: if k is reduced in proportion to n, the scaled variance is the same.
 _SMALL_POOL = round(_POOL * _SMALL / _REPORTS)
 _TARGETS = (0.01, 0.1, 0.25, 0.5)
 _VARIANCE, _OURS, _APPLE = "variance", "OCMS", "Apple's CMS"
@@ -232,7 +232,7 @@ def _claims_6(rows: Sequence[Row]) -> list[Claim]:
     gains = _gains(rows, False)
     return [
         Claim("OCMS has less variance than Apple's CMS at every target", min(gains.values()) > -1e-9),
-        Claim("it does so significantly (5 %) at every target", min(gains.values()) > 0.05, False),
+        Claim("OCMS has significantly less variance (5 %) at every target", min(gains.values()) > 0.05, False),
     ]
 
 
@@ -241,8 +241,9 @@ def _tell_6(rows: Sequence[Row]) -> str:
     worst = min(gains, key=lambda held: gains[held])
     return (
         f"Apple's variance is {gains[_REPORTS / 100]:.0%} above that of OCMS for the target n/100, "
-        f"{min(gains.values()):.2%} above it for {worst:,.0f} users, where the printed formulas say "
-        f"{printed[worst]:.0%}. Simulated with n={_SMALL:,} and k={_SMALL_POOL:,}, which is the same law to scale."
+        f"and {min(gains.values()):.2%} above it for the target {worst:,.0f}, where the printed formulas say "
+        f"{printed[worst]:.0%}. Simulated with n={_SMALL:,} and k={_SMALL_POOL:,}, where the scaled variance is the "
+        "same."
     )
 
 

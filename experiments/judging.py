@@ -1,4 +1,4 @@
-"""Verdicts: whether what was measured is what was predicted, computed from the numbers."""
+"""Verdicts: whether measured values agree with predicted ones, computed from the numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy import stats
 from experiments.rows import Row
 
 FAILURE = 1e-6
-"""The probability that the verdict on a figure is "no" although all predictions are right."""
+"""The largest probability that the verdict on a figure is "no" although all predictions are right."""
 TOLERANCE = 0.02
-"""By how much a ratio may miss 1 in any case: the predictions are exact for variances, but normal laws for l1."""
+"""How far a ratio may always be from 1: predictions of variances are exact, but those of l1 assume normal errors."""
 _ROUNDING = 1e-9
 
 
@@ -23,8 +23,8 @@ class Claim:
 
     Attributes:
         text: the sentence.
-        holds: whether the numbers bear it out.
-        needed: whether the figure counts as reproduced only if it holds; not where the paper is known to err.
+        holds: whether the numbers confirm it.
+        needed: whether it must hold for the figure to count as reproduced; false if the paper is known to be wrong.
     """
 
     text: str
@@ -40,8 +40,8 @@ class Verdict:
         reproduced: every measured value is in its range about the prediction, corrected where the paper is wrong, and
             every needed claim holds.
         as_printed: the same with the printed formulas, and every claim holds.
-        inside, tested: how many measured values are in their range, of how many.
-        least, most: of measured over predicted, but for the largest of many items.
+        inside, tested: how many measured values are in their range, and how many were tested.
+        least, most: of measured over predicted, except for values that are the largest of many items.
     """
 
     reproduced: bool
@@ -54,8 +54,8 @@ class Verdict:
     @property
     def sentence(self) -> str:
         return (
-            f"{self.inside} of {self.tested} measured values are in their range about the prediction "
-            f"(measured over predicted {self.least:.4g} to {self.most:.4g})."
+            f"{self.inside} of {self.tested} measured values are in their range around the prediction "
+            f"(measured divided by predicted: {self.least:.4g} to {self.most:.4g})."
         )
 
 
@@ -68,7 +68,7 @@ def judge(rows: Sequence[Row], claims: Sequence[Claim]) -> Verdict:
     tested = [row for row in rows if row.tested]
     if not tested:
         raise ValueError("rows hold nothing that is measured and predicted")
-    # The largest of many is above its prediction by nature.
+    # The largest of many values usually exceeds its prediction.
     ratios = [row.ratio for row in tested if row.law != "largest"] or [row.ratio for row in tested]
     inside = sum(row.holds for row in tested)
     return Verdict(
@@ -84,8 +84,8 @@ def judge(rows: Sequence[Row], claims: Sequence[Claim]) -> Verdict:
 def bounded(rows: Sequence[Row]) -> list[Row]:
     """Return the rows with the range of measured over predicted filled in.
 
-    All rows of a figure together leave their ranges with probability FAILURE at most if the predictions are right: each
-    side of each row has its share of it. No range is narrower than TOLERANCE on either side.
+    If the predictions are right, any row of a figure leaves its range with probability FAILURE at most: each side of
+    each row gets an equal share of FAILURE. No range is narrower than TOLERANCE on either side.
     """
     side = FAILURE / (2 * max(1, sum(row.tested for row in rows)))
     return [_bounded(row, rows, side) if row.tested and row.law != "within" else row for row in rows]
@@ -142,7 +142,7 @@ def _pooled(row: Row, rows: Sequence[Row]) -> tuple[float, int]:
 def _mean_of_squares(row: Row, pooled: tuple[float, int], side: float) -> tuple[float, float]:
     """A sum of squares is about chi-square with `2/spread^2` degrees of freedom (Satterthwaite).
 
-    The spread is measured, so the largest is taken that it can be with as much doubt as the verdict may have.
+    The spread is itself measured, so its upper confidence limit is used, at the error probability `side`.
     """
     square, freedom = pooled
     largest = square * freedom / float(stats.chi2.ppf(side, freedom))

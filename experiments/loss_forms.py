@@ -1,4 +1,4 @@
-"""The closed forms of [P25] and [P26]: losses and report lengths, as printed and corrected; losses of one report."""
+"""The closed forms of [P25] and [P26]: losses and report lengths, as printed and corrected; losses are for n = 1."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def symmetric_l2(epsilon: float, size: float, width: int, items: int) -> float:
 
 
 def folded_l2(epsilon: float, domain: int) -> float:
-    """Return n times the l2 loss of OCMS with `B = round(1+e)`, by the exact collision probability.
+    """Return n times the l2 loss of OCMS with `B = round(1+e)`, computed from the exact collision probability.
 
     Reference: docs/mathematics.md section 5.
     """
@@ -103,8 +103,8 @@ def printed_excess(epsilon: float, domain: int) -> float | None:
 def rounding_excess(epsilon: float, domain: int, *, printed: bool) -> float | None:
     """Return `1 + alpha`, [P26] Corollary 3.2: SS's l2 loss at an integer size over the least; None if d <= e+1.
 
-    The corollary prints the excess at half an item more than the best size; its proof takes that at half an item less,
-    which is larger and does bound the loss.
+    The corollary prints the excess at half an item above the best size. Its proof uses the excess at half an item below
+    the best size, which is larger and does bound the loss.
     """
     d, e = domain, math.exp(epsilon) + 1.0
     if d <= e:

@@ -24,7 +24,7 @@ class Sample:
 
     Attributes:
         errors: float64[runs, c], of every estimated share in every run.
-        variance: float64[c], exact, collisions over pools drawn anew included.
+        variance: float64[c], exact, with the collisions of pools that are drawn anew for each run.
     """
 
     errors: FloatArray
@@ -48,13 +48,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Case:
-    """A frequency oracle at complete parameters; those of a pool without its seed, which is drawn anew for each run.
+    """A frequency oracle with all parameters except the seed of a pool, which is drawn anew for each run.
 
     Attributes:
         oracle: its name in the catalogue.
         epsilon: local budget.
         domain: d, or None for an open domain.
-        parameters: complete but for the seed.
+        parameters: all except the seed.
     """
 
     oracle: str
@@ -70,8 +70,8 @@ def collect(case: Case, population: Population, settings: Settings, stream: str,
         case: what is simulated.
         population: who holds what.
         settings: runs, seed and threads.
-        stream: names the point, so that no two share random words.
-        interest: the items whose errors are kept.
+        stream: name of the point, so that no two points share random words.
+        interest: the items to keep errors of.
     """
     seed = stream_seed(settings.seed, stream)
 
@@ -86,7 +86,7 @@ def collect(case: Case, population: Population, settings: Settings, stream: str,
 
 
 def stream_seed(seed: int, stream: str) -> int:
-    """Return a seed of its own for each named part of a figure."""
+    """Return a different seed for each named part of a figure."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{stream}".encode(), digest_size=8).digest(), "big")
 
 
@@ -100,7 +100,7 @@ def mean_row(panel: str, series: str, x: float, values: FloatArray, predicted: f
 
     Args:
         values: float64[runs], one for each run; squares where `law` is "root".
-        predicted: the mean's, or its root's where `law` is "root".
+        predicted: prediction of the mean, or of its root where `law` is "root".
     """
     mean = float(values.mean())
     return Row(

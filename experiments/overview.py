@@ -14,11 +14,11 @@ _HEAD = f"""# The papers' experiments
 Made by `make reproduce`; do not edit. Each figure has a table (.csv), a plot (.png) and a verdict (.json).
 `make reproduce DATA=directory` makes what is missing, in about an hour for all on two cores.
 
-*Reproduced*: everything measured agrees with the prediction, corrected where the paper is wrong, within its
-statistical range (all of a figure together leave theirs with probability {FAILURE:g}) or {TOLERANCE:.0%}, whichever is
-wider, and so do the sentences of the text that can be checked. *As printed*: the same holds with the formulas and
-sentences exactly as the paper prints them. In the plots curves are predicted, marks measured, dashed curves as printed,
-dotted ones bounds.
+*Reproduced*: every measured value agrees with the prediction, corrected where the paper is wrong. It may differ by its
+statistical range or by {TOLERANCE:.0%}, whichever is wider. If all predictions of a figure are right, a value leaves
+its statistical range with probability {FAILURE:g} at most. The checkable sentences of the paper must hold too, except
+known errors. *As printed*: the same, with all formulas and sentences exactly as the paper prints them. In the plots,
+solid curves are predictions, marks are measurements, dashed curves are printed formulas, and dotted curves are bounds.
 
 [J]: Jiang et al., *When Focus Enhances Utility*; [P25], [P26]: M. Pan; titles in docs/mathematics.md.
 """
@@ -29,7 +29,7 @@ def overview(folder: Folder, lacking: Mapping[str, str]) -> str:
 
     Args:
         folder: of the records.
-        lacking: why figures were not run, by name.
+        lacking: why figures were not run, by the figure's name.
     """
     records = {name: record for name in FIGURES if (record := folder.record(name)) is not None}
     place = "" if folder.files == folder.readme.parent else f"{folder.files.name}/"
@@ -65,4 +65,4 @@ def _anchor(title: str) -> str:
 
 def _refuted(record: Mapping[str, Any]) -> list[str]:
     refuted = [claim["text"] for claim in record["claims"] if not claim["holds"]]
-    return ["", "The paper says, and it does not hold here:", "", *(f"- {text}" for text in refuted)] if refuted else []
+    return ["", "Statements of the paper that do not hold:", "", *(f"- {text}" for text in refuted)] if refuted else []

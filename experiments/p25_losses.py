@@ -31,10 +31,10 @@ class _Data:
 
     Attributes:
         domain: d.
-        interest: how many of the population's first items the losses are taken over.
+        interest: number of items, the first of the population, over which losses are summed.
         prior: f* of MSE-OCMS+RR.
-        pool: k of CMS+HE; the papers' 65,536 would take a tally of 1 GiB, and the collision term is exact in k.
-        population: from the settings to who holds what.
+        pool: k of CMS+HE; the papers' 65,536 would need a tally of 1 GiB, and the collision term is exact for any k.
+        population: returns the values that clients hold, for given settings.
     """
 
     domain: int
@@ -49,7 +49,7 @@ def _zipf(settings: Settings) -> Population:
     items = np.arange(0, 100_000, 128, dtype=np.uint64)
     weights = 1.0 / np.arange(1, len(items) + 1) ** 2.0
     held = generator(settings.seed, "zipf").multinomial(10_000, weights / weights.sum())
-    # The first 100 are the most frequent of the distribution, known before.
+    # The first 100 items are the most frequent of the distribution, not of the draw.
     return Population(items, held.astype(np.int64))
 
 
@@ -92,7 +92,7 @@ def _losses(data: _Data, series: str, sample: Sample, epsilon: float, l2: float 
 
 
 def _ocms(data: _Data, epsilon: float, settings: Settings) -> list[Row]:
-    """MSE-OCMS+RR for the worst case, l-OCMS+RR for the losses, with the paper's own numbers of buckets."""
+    """Use MSE-OCMS+RR for the worst case and l-OCMS+RR for the losses, with the paper's own numbers of buckets."""
     worst = Case("ocms", epsilon, data.domain, {"B": worst_case_buckets(epsilon, data.prior)})
     sample, population = _sample(data, worst, settings)
     n, share = population.n, float(population.held[: data.interest].max()) / population.n
@@ -199,7 +199,7 @@ def _tell(rows: Sequence[Row]) -> str:
 
 def _tell_pool(pool: int, rows: Sequence[Row]) -> str:
     told = _tell(rows)
-    return f"{told[0].upper()}{told[1:]} CMS+HE runs with k={pool:,} in place of 65,536, and is predicted for that."
+    return f"{told[0].upper()}{told[1:]} CMS+HE runs with k={pool:,} in place of 65,536; its prediction is for this k."
 
 
 _PANELS = [Panel(title, "epsilon", title, log_y=True) for title in (_MSE, _L1, _L2)]

@@ -37,9 +37,9 @@ class _Line:
 
     Attributes:
         oracle: ours.
-        each: n l2 / d as printed, or None for an order of magnitude only.
+        each: n l2 / d as printed, or None if the paper prints only an order of magnitude.
         worst: n times the worst-case MSE as printed.
-        fixed: parameters that are not planned; "e" and "root" stand for 1+e and 1+sqrt(e).
+        fixed: parameters that the planner does not choose; "e" and "root" stand for 1+e and 1+sqrt(e).
     """
 
     oracle: str
@@ -187,7 +187,7 @@ _EPSILONS = (1.0, 3.0)
 
 
 def _information(name: str, epsilon: float, domain: int) -> tuple[Mechanism, float, float]:
-    """Return the mechanism, the bits of its report by a formula of our own, and those that Table II prints."""
+    """Return the mechanism, the bits of its report by a separate formula, and the bits that Table II prints."""
     oracle = {"OLH": "olh", "MSE-OCMS+RR": "ocms-mse", "l-OCMS+RR": "ocms-l2", "CMS+HE": "hcms", "RAPPOR": "sue"}.get(
         name, name.lower()
     )
@@ -245,7 +245,7 @@ def _tell_2(rows: Sequence[Row]) -> str:
     parts = [f"{row.series} {row.measured:,.1f} ({row.printed:,.1f})" for row in last]
     return (
         f"Bits of a report at epsilon 1, d=10,000, and as printed: {', '.join(parts)}. SS needs log2 C(d, s), not "
-        "d/(1+e); OLH and CMS+HE need no function for each item, theirs come from small families."
+        "d/(1+e). OLH and CMS+HE send no value for each item, because their functions come from small families."
     )
 
 

@@ -1,4 +1,4 @@
-"""[P26] section 5.4: the table from which to choose an optimal algorithm, with numbers in place of orders."""
+"""[P26] section 5.4: the table for choosing an optimal algorithm, with numbers in place of orders of magnitude."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ALMOST = 1e-6
 
 
 def _closed(series: str, epsilon: float, parameters: Parameters) -> tuple[float, float]:
-    """Return n l2, and the bits of a report, by formulas of their own."""
+    """Return n l2 and the bits of a report, by formulas that the product's code does not use."""
     if series == "OCMS":
         buckets = int(parameters["B"])
         bits = folded_bits(_PRIME, buckets) if buckets < _PRIME else math.log2((_PRIME - 1) // 2 * _PRIME)
@@ -116,9 +116,9 @@ def _tell(rows: Sequence[Row]) -> str:
     mixed = find(rows, _PRECISION, _MIXED, 3.0)
     return (
         f"At d=100, epsilon 1, l2 loss above the strict bound and report: {', '.join(parts)}. Corollary 5.2 prints "
-        f"{(one['OCMS'].printed or 1) - 1:.2%} for OCMS; Corollary 5.1 misses it at epsilon 3 ({mixed.printed:.4f} for "
-        f"{find(rows, _PRECISION, 'OCMS', 3.0).measured:.4f}); 2 epsilon log2(2d) is {short.printed:.1f} bits at "
-        f"epsilon 0.5, where OCMS takes {short.measured:.1f}."
+        f"{(one['OCMS'].printed or 1) - 1:.2%} for OCMS. At epsilon 3 Corollary 5.1 gives {mixed.printed:.4f} for it, "
+        f"but it has {find(rows, _PRECISION, 'OCMS', 3.0).measured:.4f}. At epsilon 0.5 the printed 2 epsilon log2(2d) "
+        f"is {short.printed:.1f} bits, but OCMS takes {short.measured:.1f}."
     )
 
 

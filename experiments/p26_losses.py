@@ -35,7 +35,7 @@ def _case(series: str, epsilon: float, domain: int) -> Case:
 
 
 def _closed_l2(case: Case, domain: int) -> float:
-    """Return n l2 by a formula of its own for each algorithm; the sum over all items is the same for all data."""
+    """Return n l2 by a separate formula for each algorithm; the sum over all items is the same for all data."""
     if case.oracle == "ocms-round":
         return folded_l2(case.epsilon, domain)
     if case.oracle == "ais":
@@ -50,7 +50,7 @@ _THETA = _WEIGHTS / _WEIGHTS.sum()
 
 
 def _zipf(series: str, epsilon: float, settings: Settings) -> list[Row]:
-    """A new data set for each run: its frequencies are estimated, and the distribution that it was drawn from."""
+    """Draw a new data set for each run; estimate its frequencies, and the distribution from which it was drawn."""
     case, drawing = _case(series, epsilon, _D), generator(settings.seed, f"zipf-{series}-{epsilon:g}")
     errors, shifts, variances = [], [], []
     for run in range(settings.runs):
@@ -77,7 +77,7 @@ def _rows(
 ) -> list[Row]:
     first = mean_row(panels[0], series, x, np.abs(errors).sum(axis=1), float(np.sqrt(2 * variance / np.pi).sum()))
     second = mean_row(panels[1], series, x, (errors**2).sum(axis=1), l2)
-    # The printed one is [P26] Proposition 1, which forgets d under the root.
+    # The printed bound is that of [P26] Proposition 1, which omits d under the root.
     limits = largest_l1(bound, errors.shape[1]), largest_l1(bound, 1)
     return [replace(first, bound=limits[0], printed=limits[1]), replace(second, bound=bound)]
 
@@ -106,7 +106,7 @@ def _claims_1(rows: Sequence[Row]) -> list[Claim]:
     drawn = [_excess(rows, _TRUE_L2, "SS", x) for x in xs]
     return [
         Claim("SS and WSS meet the lower bound of the l2 loss, to 0.4 %", max(first["SS"], first["WSS"]) < 0.004),
-        Claim("OCMS cannot be told from it, to 4 %", first["OCMS"] < 0.04),
+        Claim("OCMS meets that bound too, to 4 %", first["OCMS"] < 0.04),
         Claim("the l2 loss of the distribution meets its bound for these data", abs(min(drawn)) < 0.02, False),
         Claim("the least l1 loss is sqrt(2/pi times the least l2 loss), as Proposition 1 says",
               _proposition_holds(rows), False),
@@ -121,9 +121,10 @@ def _tell_1(rows: Sequence[Row]) -> str:
         parts.append(f"{series} {min(over):.3%} to {max(over):.3%}")
     last = find(rows, _TRUE_L2, "SS", xs[-1])
     return (
-        f"Exact l2 loss of the frequencies above the strict bound: {', '.join(parts)}. For the distribution the "
-        f"bound's (1-1/d)/n is the worst case; Zipf's own is {(_THETA * (1.0 - _THETA)).sum():.2f}/n, so at epsilon "
-        f"{xs[-1]:g} SS measures {last.measured:.3g} against {last.bound:.3g}. Each run draws its own data."
+        f"Exact l2 loss of the frequencies above the strict bound: {', '.join(parts)}. For the distribution, the bound "
+        f"adds (1-1/d)/n, the worst case of sampling. Zipf data add {(_THETA * (1.0 - _THETA)).sum():.2f}/n, so at "
+        f"epsilon {xs[-1]:g} SS measures {last.measured:.3g}, below the bound {last.bound:.3g}. Each run draws its own "
+        "data."
     )
 
 
@@ -140,7 +141,7 @@ FIG1 = Figure(
 )
 
 _DOMAIN = 26_000
-# SS draws that many cells of 26,000 for each of 167,856 reports and run: a minute or two at epsilon 1.
+# Over all runs, SS draws about this many of 26,000 cells for each of 167,856 reports: a minute or two at epsilon 1.
 _CELLS_OF_ALL_RUNS = 15_000
 
 
@@ -157,7 +158,7 @@ def _kosarak(series: str, epsilon: float, settings: Settings) -> list[Row]:
 
 
 def _points_2(settings: Settings) -> list[Point]:
-    # The quick ones leave out where SS takes minutes.
+    # Quick runs leave out the epsilons at which SS takes minutes.
     epsilons = _EPSILONS[-2:] if settings.quick else _EPSILONS[1:]
     return [
         Point(f"{_ORACLES[series]}-{epsilon:g}", partial(_kosarak, series, epsilon, settings))
@@ -171,7 +172,7 @@ def _claims_2(rows: Sequence[Row]) -> list[Claim]:
     near = [_excess(rows, _L2, "OCMS", row.x) for row in select(rows, _L2, "OCMS")]
     return [
         Claim("SS meets the lower bound of the l2 loss, to 0.01 %", max(met) < 1e-4),
-        Claim("OCMS cannot be told from it, to 0.5 %", max(near) < 0.005),
+        Claim("OCMS meets that bound too, to 0.5 %", max(near) < 0.005),
         Claim("the least l1 loss is sqrt(2/pi times the least l2 loss), as Proposition 1 says",
               _proposition_holds(rows), False),
     ]  # fmt: skip

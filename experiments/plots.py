@@ -19,7 +19,7 @@ _LEAST_WIDTH = 9.0
 
 def png(figure: Figure, rows: Sequence[Row]) -> bytes:
     """Return the figure's plot, one pair of axes for each panel."""
-    # Without pyplot, which would look for a screen and keep figures alive.
+    # Not pyplot: it would look for a screen and keep figures in memory.
     import matplotlib as mpl
     from matplotlib.figure import Figure as Sheet
     from matplotlib.lines import Line2D

@@ -18,17 +18,17 @@ class Row:
     Attributes:
         panel: which axes it belongs to.
         series: which curve.
-        x: where.
+        x: place on the x axis.
         measured: by simulation, or by the product's own formula where `law` is "exact" or "within".
         predicted: closed form, corrected where the paper is wrong.
         printed: closed form as the paper prints it.
-        bound: that the measured value is compared with but need not meet.
+        bound: shown beside the measured value, which need not meet it.
         law: how far measured may be from predicted: "curve", nothing is measured; "exact", rounding only; "within",
             `low` and `high` as given; "mean", a mean of runs; "root", the root of a mean of squares; "known", a mean of
             runs of known spread; "largest", the largest of `items` mean squares.
-        items: over how many items the largest is taken.
-        runs: how many were measured.
-        spread: standard deviation of one run over its mean; of the squares where `law` is "root".
+        items: number of items of which the largest is taken.
+        runs: number of runs that were measured.
+        spread: standard deviation of one run divided by its mean; of the squares where `law` is "root".
         low, high: range of measured over predicted.
     """
 
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def holds_as_printed(self) -> bool:
-        """Whether measured over printed is in the same range; true where nothing is printed."""
+        """Whether measured over printed is in the same range; true if the paper prints no value."""
         if self.printed is None or self.measured is None or self.low is None or self.high is None:
             return True
         return bool(self.low <= self.measured / self.printed <= self.high)

@@ -20,12 +20,12 @@ from hushcount.formats.whole_files import write_over
 
 _MOST_RUNS = 10_000
 Track = Callable[[str, int, int], None]
-"""Told a figure's name, how many of its points are done, and how many there are."""
+"""A function that is told a figure's name, the number of its finished points, and the number of all its points."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run.
+    """How figures are run.
 
     Attributes:
         out: directory for the results.
@@ -65,10 +65,11 @@ def reproduce(names: Sequence[str], options: Options, track: Track = lambda name
     """Run the named figures, or all if none is named.
 
     Returns:
-        One outcome for each. Data may be missing only where all were asked for.
+        One outcome for each figure. Data may be missing only if no figure was named.
 
     Raises:
-        UsageError: an unknown name; runs below 2; data of a named figure are missing. Nothing was run then.
+        UsageError: a name is unknown, runs is out of its range, or data of a named figure are missing. No figure was
+            run then.
     """
     wanted = figures(names)
     if options.runs is not None and options.runs < 2:
@@ -79,8 +80,8 @@ def reproduce(names: Sequence[str], options: Options, track: Track = lambda name
         raise UsageError(f"{name}: {reason}")
     if options.runs is not None and options.runs > _MOST_RUNS:
         raise UsageError(
-            f"runs is {options.runs:,}, must be in 2..{_MOST_RUNS:,}: all figures take an hour with the "
-            "runs of the papers, and the longer the more runs"
+            f"runs is {options.runs:,}, must be in 2..{_MOST_RUNS:,}: with the papers' numbers of runs all figures "
+            "take an hour, and the time grows with the runs"
         )
     folder = Folder.of(options.out)
     folder.files.mkdir(parents=True, exist_ok=True)

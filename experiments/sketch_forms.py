@@ -12,7 +12,7 @@ from hushcount.maths.variance import Numbers
 
 
 def other_cell(p: Numbers, cells: int, epsilon: float) -> FloatArray:
-    """Return the q that goes with p where the whole budget is spent, s taken as a real number.
+    """Return the q that belongs to p if the whole budget is spent, with s as a real number.
 
     Reference: [J] eq. (7).
     """
@@ -26,13 +26,13 @@ def sketch_variance(  # noqa: PLR0913  # the symbols of one formula
     """Return the variance of an estimated count, users squared.
 
     Args:
-        p, q: that a report supports its own, another given cell.
+        p, q: probability that a report supports its own cell, and that it supports another given cell.
         cells: m.
         rows: k.
         n: reports.
         held: F, how many hold the item.
         others: the sum of the squared counts of the other items.
-        printed: with `p^2/k` and `alpha1^2/k`, which forget that a client answers in one row only.
+        printed: as printed, with `p^2/k` and `alpha1^2/k`: wrong, because a client answers in one row only.
 
     Reference: [J] Theorem 3; corrected, docs/mathematics.md sections 5 and 8.
     """
@@ -50,12 +50,12 @@ def lemma_objective(p: float, epsilon: float, share: float, rows: int) -> float:
 
 
 def printed_choice(epsilon: float, share: float, rows: int) -> float:
-    """Return the p of [J] Algorithm 4, in [1/2, 1], whose loop is ended here when the interval is 1e-9 wide."""
+    """Return the p of [J] Algorithm 4, in [1/2, 1]; here the loop ends when the interval is 1e-9 wide."""
     return least(lambda p: lemma_objective(p, epsilon, share, rows), 0.5, 1.0 - 1e-6)
 
 
 def corrected_choice(epsilon: float, share: float, cells: int, rows: int) -> float:
-    """Return the p of least corrected variance, s taken as a real number."""
+    """Return the p of least corrected variance, with s as a real number."""
 
     def variance(p: float) -> float:
         q = other_cell(p, cells, epsilon)
@@ -67,7 +67,7 @@ def corrected_choice(epsilon: float, share: float, cells: int, rows: int) -> flo
 
 
 def least(loss: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function of one valley is least, by the ternary search of [J] Algorithm 4."""
+    """Return where a function with a single minimum is least, by the ternary search of [J] Algorithm 4."""
     while high - low > 1e-9:
         third = (high - low) / 3.0
         if loss(low + third) <= loss(high - third):

@@ -24,8 +24,8 @@ class Source:
     """A data file.
 
     Attributes:
-        names: of the file, the first that is found.
-        what: it holds, and in which form.
+        names: possible names of the file; the first that exists is read.
+        what: content and format of the file.
         origin: where it comes from.
     """
 
@@ -59,14 +59,14 @@ SOURCES: Mapping[str, Source] = {
 
 
 def locate(source: str, directory: Path | None) -> Path | None:
-    """Return the file in the given directory, or among the data that the project ships; None if it is in neither."""
+    """Return the file in `directory`, or among the data that the project ships; None if it is in neither."""
     folders = [*([directory] if directory else []), SHIPPED]
     paths = (folder / name for folder in folders for name in SOURCES[source].names)
     return next((path for path in paths if path.is_file()), None)
 
 
 def missing(source: str) -> str:
-    """Return the sentence that says which file is not there, what it is and where it comes from."""
+    """Return a sentence that says which file is missing, what it contains and where it comes from."""
     wanted = SOURCES[source]
     return f"{wanted.names[0]} is missing: {wanted.what}; from {wanted.origin}; give its directory with --data"
 

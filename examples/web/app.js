@@ -1,4 +1,4 @@
-// A page that counts which of its buttons are used. The features work whatever becomes of the counting.
+// A page that counts which of its buttons are used. The features work even if counting fails.
 import { Budget, HushcountError, IndexedDbStore, Newest, Policy, Sender } from "./index.js";
 
 const FEATURES = {
@@ -30,7 +30,7 @@ async function begin() {
   return { sender, budget };
 }
 
-// A browser that keeps nothing, or a server that is down: the page works, and counts nothing.
+// If the browser stores nothing, or the server is down, the page works and counts nothing.
 const counting = begin().catch(() => undefined);
 
 async function count(feature) {
@@ -38,7 +38,7 @@ async function count(feature) {
   try {
     await sender?.report(feature);
   } catch (error) {
-    // Opted out, over the cap of a minute, offline at the first visit: nothing that a person must hear of.
+    // Opted out, over the cap of a minute, or offline at the first visit: the person need not be told.
     if (!(error instanceof HushcountError)) throw error;
   }
   await showSpent();
@@ -89,7 +89,7 @@ for (const button of document.querySelectorAll("[data-feature]")) {
 
 element("counting").addEventListener("change", async ({ target }) => {
   const { sender, budget } = (await counting) ?? {};
-  // Off deletes what waits and the token; what was spent stays spent.
+  // Switching off deletes waiting reports and the token; what was spent stays spent.
   await (target.checked ? budget?.optIn() : sender?.forget());
   await showSpent();
 });

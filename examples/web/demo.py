@@ -2,7 +2,7 @@
 
     python -m examples.web.demo --out demo-web
 
-Most of the crowd is simulated: one real person is fewer than any minimum batch.
+Most people are simulated, because one real person's reports never reach a minimum batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHARES = [0.4, 0.25, 0.2, 0.1, 0.05]
 WINDOW = 60
 CAP = 5
 EPSILON = 1.0
-"""Of one click."""
+"""Epsilon of one click."""
 
 
 def hushcount(*arguments: object) -> None:
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="directory to make")
     parser.add_argument("--built", type=Path, default=ROOT / "build" / "web", help="the bundled client")
     parser.add_argument("--crowd", type=int, default=500, help="simulated people a minute")
-    parser.add_argument("--port", type=int, default=8000, help="of the page; the collector has the next one")
+    parser.add_argument("--port", type=int, default=8000, help="port of the page; the collector's is the next")
     given = parser.parse_args()
     root = given.out.absolute()
     root.mkdir(parents=True)
@@ -135,7 +135,7 @@ def main() -> None:
             stack.callback(process.wait)
             stack.callback(process.terminate)
         stack.enter_context(pages.serving())
-        print(f"{pages.origin} counts its buttons; Ctrl-C ends it, all of it is in {root}", flush=True)
+        print(f"{pages.origin} counts its buttons; Ctrl-C ends it; its files are in {root}", flush=True)
         sent = 0.0
         while True:
             time.sleep(5)

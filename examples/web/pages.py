@@ -23,7 +23,7 @@ class Pages(ThreadingHTTPServer):
     def __init__(self, folders: list[Path], port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self._files = {f"/{path.name}": path for folder in reversed(folders) for path in folder.iterdir()}
-        # What this server makes instead of reading it from a file, by path, such as /settings.json.
+        # Content that this server makes itself and does not read from a file, by path, such as /settings.json.
         self.made: dict[str, bytes] = {}
         self.collector = ""
 

@@ -1,5 +1,5 @@
--- The mean share of an item in a week, each window weighed by its reports.
--- Only where windows have independent errors: clients that repeat their answers, and pools, need hushcount ask total.
+-- The mean share of an item in a week, each window weighted by its reports.
+-- Only for windows with independent errors: if clients repeat answers, or with a pool, use hushcount ask total.
 select
     campaign,
     date_trunc('week', window_start) as week,
