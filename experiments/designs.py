@@ -122,9 +122,9 @@ def _vertex(covers: FloatArray, wanted: float, generator: np.random.Generator) -
 
 
 def _integers(weights: FloatArray, width: int, size: int, staying: npt.NDArray[np.bool_] | None) -> IntArray:
-    """Return int64 weights in the same proportion.
+    """Return int64 weights in the proportions of `weights`.
 
-    If a cell stays, the blocks that hold it get exactly `s/m` of the whole, so that all cells are covered alike.
+    If a cell stays, the blocks that hold it get exactly `s/m` of the whole, so that all cells have the same weight.
     """
     whole = _TOTAL // width * width
     if staying is None:

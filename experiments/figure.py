@@ -68,7 +68,7 @@ class Figure:
         title: what it shows.
         version: raise it if a change of the code changes the figure's rows.
         panels: the axes.
-        points: what is measured.
+        points: returns the points to measure.
         claims: statements of the paper about it, checked against the rows.
         tell: returns one or two sentences with its numbers.
         runs: default number of runs, as in the paper if that names it; 0 if nothing is drawn at random.

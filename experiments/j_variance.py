@@ -81,7 +81,7 @@ def _curve_4(held: int, bits: int, rows: int) -> list[Row]:
 
 
 def _cells(epsilon: float, bits: int) -> int:
-    """Return the largest m whose report of GCMS, p = 1/2, takes no more bits: s times log2 m."""
+    """Return the largest m at which a report of GCMS with p = 1/2 takes at most `bits` bits, s times log2 m."""
     low, high = 2, 1 << 24
     while high - low > 1:
         middle = (low + high) // 2

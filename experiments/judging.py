@@ -111,7 +111,7 @@ def _normal(row: Row, side: float) -> tuple[float, float]:
 
 
 def _largest(row: Row, side: float) -> tuple[float, float]:
-    """The largest of mean squares is no less than that of the worst item; [P25] Theorem K.1 bounds it from above."""
+    """The largest mean square is at least that of the worst item; [P25] Theorem K.1 bounds it from above."""
     return float(stats.chi2.ppf(side, row.runs)) / row.runs, laurent_massart(row.runs, row.items / side)
 
 

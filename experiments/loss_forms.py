@@ -22,7 +22,7 @@ def loss_buckets(epsilon: float, domain: int) -> int:
 
 
 def printed_l2(epsilon: float, items: int) -> float:
-    """Return n times the l2 loss of l-OCMS+RR over so many items, [P25] Theorem 3.8."""
+    """Return n times the l2 loss of l-OCMS+RR over this number of items, [P25] Theorem 3.8."""
     e = math.exp(epsilon)
     return 2.0 * (_loss_root(epsilon, items) + items * e) / (e - 1.0) ** 2
 
@@ -45,13 +45,13 @@ def halved(epsilon: float) -> float:
 def binary(epsilon: float) -> float:
     """Return `((e+1)/(e-1))^2`: n times the variance of a rare item's share in Hadamard encoding.
 
-    It is also that of an item that everyone holds in OLH, SS and asymmetric RAPPOR.
+    In OLH, SS and asymmetric RAPPOR, an item that everyone holds has the same variance.
     """
     return 1.0 / math.tanh(epsilon / 2.0) ** 2
 
 
 def symmetric_l2(epsilon: float, size: float, width: int, items: int) -> float:
-    """Return n times the l2 loss over `items` of `width` cells, of which a report supports `size`.
+    """Return n times the l2 loss over `items` of `width` cells, if a report supports `size` cells.
 
     Reference: [P26] Theorem 2.6 and Lemma 3.1, eq. (36).
     """
@@ -90,7 +90,7 @@ def _folded(epsilon: float, domain: int) -> tuple[int, int]:
 
 
 def printed_excess(epsilon: float, domain: int) -> float | None:
-    """Return `(1+alpha)(1+beta)`, [P26] Corollary 5.2: OCMS's l2 loss over the least, at most; None if d <= e+1."""
+    """Return `(1+alpha)(1+beta)`, [P26] Corollary 5.2: a bound of OCMS's l2 loss over the least one; None: d <= e+1."""
     e, d, prime = math.exp(epsilon), domain, prime_at_least(domain)
     if d <= e + 1.0:
         return None
@@ -101,7 +101,7 @@ def printed_excess(epsilon: float, domain: int) -> float | None:
 
 
 def rounding_excess(epsilon: float, domain: int, *, printed: bool) -> float | None:
-    """Return `1 + alpha`, [P26] Corollary 3.2: SS's l2 loss at an integer size over the least; None if d <= e+1.
+    """Return `1 + alpha`, [P26] Corollary 3.2: SS's l2 loss at an integer size over the least loss; None if d <= e+1.
 
     The corollary prints the excess at half an item above the best size. Its proof uses the excess at half an item below
     the best size, which is larger and does bound the loss.

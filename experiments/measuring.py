@@ -67,8 +67,8 @@ def collect(case: Case, population: Population, settings: Settings, stream: str,
     """Collect the population's values `settings.runs` times.
 
     Args:
-        case: what is simulated.
-        population: who holds what.
+        case: the frequency oracle to simulate.
+        population: the items, and how many clients hold each.
         settings: runs, seed and threads.
         stream: name of the point, so that no two points share random words.
         interest: the items to keep errors of.

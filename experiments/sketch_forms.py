@@ -62,7 +62,7 @@ def corrected_choice(epsilon: float, share: float, cells: int, rows: int) -> flo
         return float(sketch_variance(p, q, cells, rows, 1.0, share))
 
     e = math.exp(epsilon)
-    # From s = 1 to s = m - 1.
+    # The search range: from p at s = 1 to p at s = m - 1.
     return least(variance, e / (e + cells - 1.0), e * (cells - 1.0) / (e * (cells - 1.0) + 1.0))
 
 

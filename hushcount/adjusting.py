@@ -1,4 +1,4 @@
-"""Adjust estimated counts so that none is negative or they add up to a total; each function states its bias.
+"""Adjust estimated counts: make them non-negative, or make them add up to a total; each function states its bias.
 
 Unadjusted estimates are unbiased because they may be negative and need not add up to the number of reports. An
 adjustment shifts counts in one direction. So no job adjusts counts, and no interval or error is valid for an adjusted

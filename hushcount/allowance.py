@@ -74,7 +74,7 @@ class Allowance:
 
         Raises:
             OverCap: the reports would exceed the cap; the caller must make none of them.
-            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; likewise.
+            FormatError, UsageError, HushcountError: the file is damaged, or cannot be read or written; make no report.
         """
         self._made.change(lambda made: (self._counted(made, campaign, stream, number, now), None))
 

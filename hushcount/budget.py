@@ -197,7 +197,7 @@ class Budget:
             days = last_changed(charged.days, today, charged.days.get(today, 0) + charges * cost.epsilon)
             return charged.model_copy(update={"days": days, "lines": {**charged.lines, key: line}}), telling
 
-        # A first try only raises errors: `also` takes other locks, and may not run while this file's lock is taken.
+        # Try without the lock, only to raise errors: `also` takes other locks and may not run under this file's lock.
         step(self._kept.read())
         also()
         return self._kept.change(step)

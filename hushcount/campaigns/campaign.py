@@ -55,7 +55,7 @@ class Campaign(Part):
     shuffle: ShufflePart = Field(default_factory=ShufflePart)
     discovery: DiscoveryPart | None = None
     keys: KeysPart
-    unicode: Version = Field(default=VERSION, description="version of Unicode by whose NFC values are spelled")
+    unicode: Version = Field(default=VERSION, description="version of Unicode that defines the NFC of values")
 
     _path: Path | None = PrivateAttr(default=None)
 

@@ -1,4 +1,4 @@
-"""The signature of a campaign: the operator's, or that of a publisher to whom the operator's key delegates.
+"""The signature of a campaign: by the operator, or by a publisher to whom the operator's key delegates.
 
 The operator's key may stay offline. The publisher's key is online and signs the files of further epochs. It may change
 the dictionary and what follows from it, but nothing that costs a client more (`Campaign.terms`).
@@ -135,13 +135,13 @@ def verify_campaign(
     """Check a campaign's signature, which signs the fingerprint, so that it is valid for the redacted file too.
 
     Args:
-        keys: the operator's, from a source that the caller trusts.
+        keys: the operator's public keys, from a source that the caller trusts.
         campaign: the file.
         signature: the operator's own, or a publisher's with its delegation.
         at: the time of the check, by default now, because a signature does not say when it was made.
 
     Returns:
-        The keys that vouch for the campaign: the signer's, then those of the operator that signed a delegation and a
+        The keys that vouch for the campaign: the signer's key, then the operator's keys that signed a delegation and a
         restart.
 
     Raises:

@@ -104,7 +104,7 @@ def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
 def in_random_order(items: Iterable[str]) -> tuple[str, ...]:
     """Return items, in their canonical spelling, in the order of a hash: a set has one such order, unlike any of names.
 
-    In this order the error of a group's sum is that of a random group (`estimating.summed`). In an alphabetical
+    In this order a group's sum has the same error as a random group's (`estimating.summed`). In an alphabetical
     dictionary, groups such as all items with one prefix have consecutive positions, and affine hash functions do not
     treat these like random positions.
     """
@@ -139,7 +139,7 @@ def read_items(path: Path) -> list[str]:
 def read_dictionary(path: Path, most: int = MOST_ITEMS) -> Dictionary:
     """Read a dictionary, one item a line, text or gzip, which another party may have made.
 
-    It may have at most `most` items, and no more bytes are read or unpacked than so many items can take.
+    It may have at most `most` items, and no more bytes are read or unpacked than `most` items can have.
 
     Raises:
         UsageError: the file is missing, unreadable, not a regular file, damaged or too long, or lines are invalid or

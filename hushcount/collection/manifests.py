@@ -79,7 +79,7 @@ class Manifest(Part):
 
 
 def manifest_name(collector: str, id: str) -> str:
-    """Return the name of a manifest's file; `id` is that of the journal's window."""
+    """Return the name of a manifest's file; `id` is the id of the window in the journal."""
     return f"{collector}-{id}{SUFFIX}"
 
 

@@ -59,8 +59,8 @@ class _Arrived:
 class Arrivals:
     """Counts the reports of one campaign's queue that arrive, within changes of the queue; processes may share it.
 
-    Threads may share it too. If several report at the same moment, they may exceed the cap by as many reports; these
-    are charged but do not count.
+    Threads may share it too. Threads that report at the same moment may exceed the cap, by one report each at most; the
+    reports over the cap are charged but do not count.
     """
 
     queue: Queue

@@ -183,7 +183,7 @@ class _TooLong(Exception):
 
 
 class _Line:
-    """A connected socket that has one deadline for all that is sent and received, and a limit to what is received."""
+    """A connected socket with one deadline for all sending and receiving, and a limit on the bytes received."""
 
     def __init__(self, connected: socket.socket, deadline: float, most: int) -> None:
         self.socket = connected

@@ -21,7 +21,7 @@ from hushcount.items import canonical
 
 @dataclass(frozen=True, eq=False)
 class OpenEvaluation:
-    """The evaluation of one discovery report whose blank is queued.
+    """The evaluation of one discovery report; the blank of this report is queued.
 
     Attributes:
         claim: of the blank in the queue.

@@ -158,7 +158,7 @@ class Sender:
             self._put(ready, "queued")
 
     def deliver(self, early: bool = False) -> Delivery:
-        """Send what is due, in batches, and return what became of it; any process with the folder may call it.
+        """Send the reports that are due, in batches, and return the result; any process with the folder may call it.
 
         Failures of the collector or the network never raise: the reports wait, longer after each failure. Call this
         method by a timer, not when a value is used, because it also asks for the campaign file when that is due.

@@ -43,7 +43,7 @@ class Verdict:
 
 
 def verdict(reply: Reply, reports: int) -> Verdict:
-    """Return what an answer to a batch of so many reports means: vectors/v1/answers.json has every case.
+    """Return what an answer to a batch of `reports` reports means: vectors/v1/answers.json has every case.
 
     Reports are given up at once only if the answer names a problem, as a collector's own refusal does. A page of a
     hotel's network or of a proxy says nothing about the reports. Exception: 413 from anyone means that this many bytes
@@ -53,7 +53,7 @@ def verdict(reply: Reply, reports: int) -> Verdict:
 
 
 def evaluation_verdict(reply: Reply, evaluations: int) -> Verdict:
-    """Return what an evaluator's answer to so many evaluations means.
+    """Return what an evaluator's answer to a request for `evaluations` evaluations means.
 
     "sent" means that the answer has the right length; its proof must still be checked. An evaluator that does not know
     the campaign file may be about to read it, so it is asked again. An evaluator that refuses this number of

@@ -15,7 +15,7 @@ EVALUATION = "evaluation-"
 class Waiting:
     """A report that waits to be sent; with `value` if the app keeps plain values.
 
-    A plain value without a report waits for a campaign file: its fingerprint is empty, and its stream is that of the
+    A plain value without a report waits for a campaign file: its fingerprint is empty. Its stream is the stream of the
     report to make, or None for all streams of the campaign.
 
     Attributes:
@@ -59,7 +59,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Settled:
-    """A report that no longer waits for an answer: due at a moment, with `body` in place of its own if there is one."""
+    """A report that no longer waits for an answer: it is due at `due`; a `body` that is not None replaces its own."""
 
     claim: str
     due: float

@@ -26,7 +26,7 @@ def is_ahead(moment: float, now: float, longest: float) -> bool:
 
 
 def pause(failures: int, asked: float = 0.0) -> float:
-    """Return the seconds until the next attempt after so many failures in a row, at least 1.
+    """Return the seconds until the next attempt, after `failures` failures in a row, at least 1.
 
     They double with each failure, to an hour at most. Half of this time is drawn at random, so that clients that failed
     together do not return together. `asked` is what the other side asked for by Retry-After, and is added. The sum is a

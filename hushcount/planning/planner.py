@@ -31,10 +31,10 @@ NEGLIGIBLE = 1e-3
 
 @dataclass(frozen=True)
 class Task:
-    """A question to the planner: which of these mechanisms, within these limits, makes the objective's error small?
+    """A question to the planner: which of these mechanisms, within these limits, has the least error for an objective?
 
-    `domain` is the number of items that the mechanism tells apart, None for an open domain; the limits are those of a
-    plain report and of the tally's memory.
+    `domain` is the number of items that the mechanism tells apart, None for an open domain. The limits are for the
+    bytes of a plain report and for the memory of a tally.
     """
 
     domain: int | None
@@ -102,14 +102,14 @@ class Plan:
         """The reason of the choice, in one sentence."""
         best, least = self.chosen, self.candidates[0]
         if len(self.candidates) == 1:
-            return f"{best.mechanism} is the only one that is possible"
+            return f"{best.mechanism} is the only possible mechanism"
         if best is least:
             second = self.candidates[1]
-            return f"{best.mechanism} has the least error: that of {second.mechanism} is {_excess(second, best)} larger"
+            return f"{best.mechanism} has the least error: {second.mechanism}'s error is {_excess(second, best)} larger"
         return (
-            f"{best.mechanism} has an error {_excess(best, least)} above the least, that of {least.mechanism}, with "
-            f"{best.report_bytes} bytes a report against {least.report_bytes} and {best.decode_seconds:.2g} s of "
-            f"decoding against {least.decode_seconds:.2g}"
+            f"{best.mechanism} has an error {_excess(best, least)} above the least error, which {least.mechanism} has, "
+            f"but a report has {best.report_bytes} bytes instead of {least.report_bytes}, and decoding takes "
+            f"{best.decode_seconds:.2g} s instead of {least.decode_seconds:.2g} s"
         )
 
 

@@ -71,7 +71,7 @@ class ShuffledPlan:
     """An answer under two limits.
 
     Attributes:
-        plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is that of the chosen one.
+        plan: candidates, least error first, each at its own local epsilon; `plan.epsilon` is the chosen candidate's.
         limits: what was asked.
         protections: of each candidate, in the order of the plan.
         alone: standard error in users of the best plan at the smaller of both limits as local epsilon: the error if
@@ -115,7 +115,7 @@ class ShuffledPlan:
 
 
 def _telling(epsilon: float) -> str:
-    return ": it all but tells the value to whoever opens it and knows who sent it" if epsilon > 8.0 else ""
+    return ": it practically reveals the value to anyone who opens it and knows its sender" if epsilon > 8.0 else ""
 
 
 def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:

@@ -37,7 +37,7 @@ def test_the_error_of_a_million_reports_falls_from_1919_users_to_9() -> None:
     assert "shuffled epsilon 0.9943 with a delta of 1e-08: if the shuffler is honest" in both
     assert "except with a chance of 1 in 100,000,000" in both
     assert "local epsilon 10.42: if the shuffler lies, a report changes these odds by a factor of 33600" in lying
-    assert "it all but tells the value" in lying
+    assert "reveals the value" in lying
     assert "standard error 9.099 users" in error
     assert "it would be 1,919 users" in error
 
