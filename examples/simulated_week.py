@@ -205,7 +205,7 @@ def report(root: Path, config: Path, days: list[Day]) -> None:
         print(f"{name}: {sums[name]:,}, {verdict}")
         if sums[name] != number:
             raise SystemExit(1)
-    print(f"every report of the week is accounted for; everything is in {root}")
+    print(f"every report of the week is accounted for; all files are in {root}")
 
 
 def analyse(root: Path, config: Path) -> None:

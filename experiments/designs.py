@@ -136,7 +136,7 @@ def _integers(weights: FloatArray, width: int, size: int, staying: npt.NDArray[n
 
 
 def _rounded(weights: FloatArray, whole: int) -> IntArray:
-    """Return int64 weights that sum to `whole`: each rounded down, the largest remainders rounded up."""
+    """Return int64 weights that sum to `whole`: rounded down, except those with the largest remainders, rounded up."""
     sum_ = sum(map(Fraction, weights.tolist()), Fraction())
     exact = [Fraction(weight) * whole / sum_ for weight in weights.tolist()]
     down = np.array([int(share) for share in exact], dtype=np.int64)

@@ -64,7 +64,7 @@ class Unfinished:
 
     @classmethod
     def of(cls, folder: Folder, wanted: dict[str, Any]) -> Unfinished:
-        """Return the place for a record's points."""
+        """Return the place for the points of a figure, measured with the settings `wanted`."""
         key = hashlib.sha256(json.dumps({name: wanted[name] for name in SAME}, sort_keys=True).encode()).hexdigest()
         return cls(folder.files / f".{wanted['figure']}.{key[:16]}.tmp")
 

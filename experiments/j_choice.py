@@ -54,7 +54,7 @@ def _curve(cells: int, rows: int, share: float) -> list[Row]:
 
 
 def _optima(rows: Sequence[Row], panel: str, share: float) -> tuple[float, float, float, float]:
-    """Return the best p as printed and corrected, and by how much Apple's p and OUE's 1/2 are worse, corrected."""
+    """Return the best p by the printed and the corrected formula, and the excess variance of Apple's p and of 1/2."""
     cells, count = next(case for case in _CASES if _case(*case) == panel)
     curve = select(rows, panel, _share(share))
     best = min(row.predicted or math.inf for row in curve)

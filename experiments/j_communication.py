@@ -40,7 +40,7 @@ def _subset(epsilon: float, p: float, quick: bool) -> list[Row]:
         layout = Subset(width, size, probability_threshold(p)).fields
         least, listed = subset_bits(width, size), size * math.log2(width)
         bits, wire = fields.report_bits(layout), 8.0 * fields.report_bytes(layout)
-        # lgamma of 10,000 is good to 1e-11 of the result, and bits are a small part of it.
+        # lgamma(10,000) has a relative error of 1e-11, and the bits are small differences of such values.
         found.append(
             Row(_LENGTH, _series(epsilon, p), width, bits, least, bound=listed, law="within", low=_LOW, high=_HIGH)
         )

@@ -96,7 +96,7 @@ def _claims_9(rows: Sequence[Row]) -> list[Claim]:
         Claim("more URLs are discovered at larger epsilon", rising),
         Claim("the number of discovered URLs converges to about 5,500",
               abs(_plateau(rows)[1] / _PAPER_FOUND - 1.0) < 0.05),
-        Claim("the optimal rule discovers at least as many",
+        Claim("the optimal rule discovers at least as many URLs",
               all((b.predicted or 0.0) >= 0.999 * (a.predicted or 0.0) for a, b in pairs)),
         Claim("as many URLs are discovered under replace-one, the paper's own neighbouring relation",
               replaced > 0.95 * _PAPER_FOUND, False),

@@ -36,7 +36,7 @@ def _alike(n: int, held: int) -> Population:
 
 
 def _law(case: Case, n: int, held: int, printed: bool) -> float:
-    """Return the closed form of a case's variance where all items are held by `held`, users squared."""
+    """Return the closed form of a case's variance if `held` users hold each item, in users squared."""
     responder = build(case.oracle, case.epsilon, None, {**case.parameters, "seed": _SEED}).responder
     cells, rows = int(case.parameters["m"]), int(case.parameters["k"])
     others = float(n - held) * held
@@ -121,7 +121,7 @@ def _points_4(settings: Settings) -> list[Point]:
 
 
 def _crossing(rows: Sequence[Row], held: int, bits: int, pool: int) -> float:
-    """Return the least epsilon of the grid at which Apple's CMS is the better; infinity if it never is."""
+    """Return the least epsilon of the grid at which Apple's CMS is better; infinity if it is never better."""
     curves = [
         {row.x: row.predicted or 0.0 for row in select(rows, _panel(held), _label(name, bits, pool)) if not row.tested}
         for name in ("GCMS", "CMS")

@@ -60,14 +60,14 @@ class Verdict:
 
 
 def judge(rows: Sequence[Row], claims: Sequence[Claim]) -> Verdict:
-    """Judge bounded rows, see `bounded`, and claims.
+    """Judge claims, and rows that have their ranges (`bounded`).
 
     Raises:
         ValueError: nothing is tested.
     """
     tested = [row for row in rows if row.tested]
     if not tested:
-        raise ValueError("rows hold nothing that is measured and predicted")
+        raise ValueError("rows must hold at least one value that is measured and predicted")
     # The largest of many values usually exceeds its prediction.
     ratios = [row.ratio for row in tested if row.law != "largest"] or [row.ratio for row in tested]
     inside = sum(row.holds for row in tested)
@@ -116,7 +116,7 @@ def _largest(row: Row, side: float) -> tuple[float, float]:
 
 
 def laurent_massart(runs: int, odds: float) -> float:
-    """Return `1 + 2 (sqrt(t L) + L)/t`, `L = ln(odds)`: a bound of the mean of t squared errors over their variance.
+    """Return `1 + 2 (sqrt(t L) + L)/t`, `L = ln(odds)`: a bound of the mean of t squared errors, over the variance.
 
     Normal errors exceed it with probability `1/odds` at most.
 

@@ -42,7 +42,7 @@ class Sample:
 
     @property
     def predicted_l1(self) -> float:
-        """The sum of the mean absolute errors of normal estimates of the exact variances."""
+        """The sum over all items of the mean absolute error of a normal estimate with the item's exact variance."""
         return float(np.sqrt(2.0 * self.variance / np.pi).sum())
 
 

@@ -12,7 +12,7 @@ from experiments.judging import FAILURE, TOLERANCE
 _HEAD = f"""# The papers' experiments
 
 Made by `make reproduce`; do not edit. Each figure has a table (.csv), a plot (.png) and a verdict (.json).
-`make reproduce DATA=directory` makes what is missing, in about an hour for all on two cores.
+`make reproduce DATA=directory` makes the figures that are missing; all of them take about an hour on two cores.
 
 *Reproduced*: every measured value agrees with the prediction, corrected where the paper is wrong. It may differ by its
 statistical range or by {TOLERANCE:.0%}, whichever is wider. If all predictions of a figure are right, a value leaves

@@ -45,7 +45,7 @@ class _Data:
 
 
 def _zipf(settings: Settings) -> Population:
-    """10,000 draws from 1/r^2; rank r is the value 128 (r-1): all values have one mod for RHR up to epsilon 5."""
+    """Draw 10,000 ranks r in proportion to 1/r^2. Rank r is the value 128 (r-1): one mod of RHR for all up to epsilon 5."""
     items = np.arange(0, 100_000, 128, dtype=np.uint64)
     weights = 1.0 / np.arange(1, len(items) + 1) ** 2.0
     held = generator(settings.seed, "zipf").multinomial(10_000, weights / weights.sum())
@@ -54,7 +54,7 @@ def _zipf(settings: Settings) -> Population:
 
 
 def _gaussian(settings: Settings) -> Population:
-    """10,000 draws, standard deviation 50, about an integer mean from 1,000..9,000."""
+    """Draw 10,000 normal values of standard deviation 50, with an integer mean that is drawn from 1,000..9,000."""
     drawing = generator(settings.seed, "gaussian")
     values = np.rint(drawing.normal(drawing.integers(1000, 9001), 50.0, 10_000)).clip(0, 9999).astype(np.int64)
     return Population(np.arange(10_000, dtype=np.uint64), np.bincount(values, minlength=10_000).astype(np.int64))
@@ -155,7 +155,7 @@ def _common_claims(rows: Sequence[Row]) -> list[Claim]:
         Claim("OCMS+RR has the least l1 and l2 loss", _best(rows, _L1, _OCMS) and _best(rows, _L2, _OCMS)),
         Claim("the l1 loss stays below its upper bound",
               all((row.measured or 0.0) < (row.bound or 0.0) for row in bounded)),
-        Claim("HE and CMS+HE have the same losses, to 5 %",
+        Claim("HE and CMS+HE have the same losses, within 5 %",
               all(abs((a.predicted or 0.0) / (b.predicted or 1.0) - 1.0) < 0.05 for a, b in pairs)),
     ]  # fmt: skip
 
@@ -177,9 +177,9 @@ def _kosarak_claims(rows: Sequence[Row]) -> list[Claim]:
     ]
     return [
         *_common_claims(rows),
-        Claim("RHR's l2 loss is of the order of OCMS+RR's, below 2.5 times", max(losses) < 2.5),
+        Claim("RHR's l2 loss is of the order of OCMS+RR's, less than 2.5 times as large", max(losses) < 2.5),
         Claim(
-            "RHR has the largest worst-case MSE, for one value is held by 0.48 of all", _above(rows, _MSE, "RHR", "HE")
+            "RHR has the largest worst-case MSE, because 0.48 of all hold one value", _above(rows, _MSE, "RHR", "HE")
         ),
     ]
 

@@ -232,7 +232,7 @@ def _claims_2(rows: Sequence[Row]) -> list[Claim]:
     ]
     growth = [last / first for first, last in ends]
     return [
-        Claim("HE, RHR and OCMS+RR take the printed bits, to 2 bits",
+        Claim("HE, RHR and OCMS+RR take the printed number of bits, within 2 bits",
               all(abs((row.measured or 0.0) - (row.printed or 0.0)) < 2.0 for row in logarithmic)),
         Claim("OLH and CMS take bits in proportion to d", min(growth) > 50.0, False),
         Claim("SS takes d/(1+e) bits", all((row.measured or 0.0) <= (row.printed or 0.0) for row in subsets), False),

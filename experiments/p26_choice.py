@@ -50,7 +50,7 @@ def _closed(series: str, epsilon: float, parameters: Parameters) -> tuple[float,
 
 
 def _printed_bits(series: str, epsilon: float) -> float | None:
-    """Return section 5.1's bound for SS and the table's entries for the others."""
+    """Return the printed bits of a report: section 5.1's bound for SS, and the table's entries for the others."""
     if series == "SS":
         size = _D / (math.exp(epsilon) + 1.0)
         return size * math.log2(math.e * _D / size)
@@ -79,7 +79,7 @@ def _rows(series: str) -> list[Row]:
 
 
 def _length(series: str, epsilon: float, mechanism: Mechanism, bits: float) -> Row:
-    # Theorem 4.1 bounds the rows of a design from above; its smallest may have fewer.
+    # Theorem 4.1 bounds the rows of a design from above; the smallest design may have fewer rows.
     low = 0.0 if series == "WSS" else 1.0 - _ALMOST
     printed = _printed_bits(series, epsilon)
     return Row(_BITS, series, epsilon, mechanism.report_bits, bits, printed, law="within", low=low, high=1.0 + _ALMOST)

@@ -1,4 +1,4 @@
-"""Drawing: the prediction as a curve, what was measured as marks, the printed formula dashed, the bound dotted."""
+"""Draw figures: predictions as solid curves, measured values as marks, printed formulas dashed, bounds dotted."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def hex_seed(words: Words) -> str:
 
 
 def below(threshold: int, count: int, words: Words) -> npt.NDArray[np.bool_]:
-    """Draw `count` independent events, each of probability exactly `threshold / 2**64`, for one word an event."""
+    """Draw `count` independent events, each of probability exactly `threshold / 2**64` and from one random word."""
     if not 0 <= threshold <= WORD_VALUES:
         raise ValueError(f"threshold is {threshold}, must be in 0..2**64")
     drawn = words.words(count)

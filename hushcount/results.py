@@ -120,7 +120,7 @@ def read(
         items: the items to read, spelled as in the table; None: all rows.
 
     Raises:
-        UsageError: pyarrow is missing, or the folder has no estimates at all, of this campaign, or of one of the
+        UsageError: pyarrow is missing, or the folder has no estimates, or none of this campaign or of one of the
             windows.
         FormatError: a file is damaged, or of a newer version than this package reads.
     """

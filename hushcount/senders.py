@@ -33,7 +33,7 @@ class Senders:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the cap binds a client."""
+        """Whether the cap limits each client."""
         return tells_clients_apart(self.way)
 
     def allotments(self, stream: Literal["reports", "discovery"]) -> int:
@@ -59,7 +59,7 @@ def as_way(said: object) -> Authentication:
 
 
 def tells_clients_apart(way: Authentication) -> bool:
-    """Return whether the cap binds a client."""
+    """Return whether the cap limits each client."""
     return way == "client-token"
 
 

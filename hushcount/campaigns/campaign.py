@@ -48,7 +48,7 @@ class Campaign(Part):
     )
     mechanism: MechanismPart | None = None
     dictionary: DictionaryPart | None = Field(default=None, description="absent: with a mechanism, the open domain")
-    memory: bool = Field(default=False, description="whether clients repeat their answer to a value for the epoch")
+    memory: bool = Field(default=False, description="whether clients keep their answer to a value for the epoch")
     memory_values: int = Field(
         default=1, ge=1, le=1000, description="how many values a client remembers; further ones get the last answer"
     )

@@ -51,7 +51,7 @@ def seen_in_log(place: str, log: CampaignLog) -> Seen:
 
 
 def seen_in_file(place: str, campaign: Campaign) -> Seen:
-    """Return what a campaign file shows: its own epoch, and by its head all before it."""
+    """Return what a campaign file shows: its own epoch, with a head that stands for all epochs up to it."""
     return Seen(place, {campaign.epoch: campaign.head}, False)
 
 

@@ -25,7 +25,7 @@ CollectorName = Annotated[
 SUFFIX = ".manifest.json"
 ID = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"(?P<collector>.+?)(-{ID.pattern})?{re.escape(SUFFIX)}")
-# A manifest comes from another machine, and a database stores and adds its numbers.
+# Limits, because a manifest comes from another machine, and a database stores and adds its numbers.
 _MOST_DAMAGED = (1 << 31) - 1
 _MOST = 1 << 40
 _MOST_REASONS = 256

@@ -44,7 +44,7 @@ class Window:
 
 
 def window_at(moment: datetime, length: timedelta) -> Window:
-    """Return the window of a moment, with a time zone; windows of one length tile time from 1970-01-01T00:00:00Z on."""
+    """Return the window of a moment with a time zone; windows of one length are counted from 1970-01-01T00:00:00Z."""
     if moment.tzinfo is None:
         raise ValueError(f"moment is {moment.isoformat()}, must name a time zone")
     if length % timedelta(seconds=1) or not timedelta(seconds=1) <= length <= LONGEST:

@@ -61,7 +61,7 @@ class Deliverer:
     clock: Clock
 
     def deliver(self, early: bool) -> Delivery:
-        """Ask and send what is due, or all that waits if `early`; see `Sender.deliver`."""
+        """Ask for evaluations and send reports that are due, or all of them if `early`; see `Sender.deliver`."""
         done = _Done()
         done.blank += self.asker.ask(early)
         client = None if self.budget.opted_out else self.present.refreshed()

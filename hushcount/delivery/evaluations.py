@@ -58,7 +58,7 @@ class Asker:
         """
         blank: Counter[str] = Counter()
         if self.evaluations.next_due() is None:
-            # As in every campaign without an evaluator: there the queue's file is not opened for this.
+            # Always so without an evaluator: do not open the queue's file for nothing.
             return blank
         most = MOST_EVALUATIONS
         while held_until(self.queue, self.clock.seconds(), EVALUATOR) is None and not self.budget.opted_out:

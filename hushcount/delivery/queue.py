@@ -207,7 +207,7 @@ class Queue:
             return number
 
     def clear_all(self) -> int:
-        """Remove the same of every campaign in the database; return how many waited."""
+        """Remove all that waits, and all facts, of every campaign in the database; return how many waited."""
         with self.database.change() as tables:
             number = int(tables.execute("SELECT count(*) FROM rows").fetchone()[0])
             tables.execute("DELETE FROM rows")

@@ -110,7 +110,7 @@ class Design:
         """The greatest `(T - R_x') / R_x` of two cells, T the weight of all rows: `(m-s)/s` if all R are equal.
 
         A row of weight w that holds x and not x' has probability `p w / R_x` given x and `(1-p) w / (T - R_x')` given
-        x', and such a row exists for every two cells of a balanced design, so the local loss is the logarithm of
+        x'. A balanced design has such a row for every two cells. So the local loss is the logarithm of
         `odds p / (1-p)`. The two cells of least R give the maximum.
         """
         low, second = sorted(self.cell_weights)[:2]

@@ -1,4 +1,4 @@
-"""The planner: every frequency oracle at its best parameters, ranked by exact error, and the inverse questions."""
+"""The planner: every frequency oracle at its best parameters, ranked by exact error; and plans for a wanted error."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def ranked(found: list[Candidate], left_out: dict[str, str]) -> tuple[Candidate,
     if not found:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise UsageError(f"no mechanism is possible: {reasons}")
-    # At equal error the shorter report, then the cheaper decoding.
+    # At equal error the shorter report comes first, then the cheaper decoding.
     return tuple(sorted(found, key=lambda one: (float(f"{one.error:.9e}"), one.report_bytes, one.decode_seconds)))
 
 
@@ -169,7 +169,7 @@ def first_enough(
 
 
 def most_reports(task: Task, epsilon: float, error: float) -> Plan:
-    """Return the plan of the most reports with which the chosen error is at most `error` users.
+    """Return the plan of the largest number of reports at which the chosen error is at most `error` users.
 
     The error of a count grows with the square root of the number of reports. The error of a share falls, so it sets no
     such limit. UsageError if a single report already has more error.

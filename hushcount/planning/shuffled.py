@@ -158,7 +158,7 @@ class _Choice:
 
 
 def _within(name: str, task: Task, limits: Limits, reports: int, near: float) -> tuple[Candidate, Protection]:
-    """Return a mechanism of least error within both limits, and what it protects.
+    """Return a mechanism of least error within both limits, and its protection.
 
     `near` is a local epsilon that every mechanism may have; the mechanism's own bound is at least as large.
     """
@@ -169,7 +169,7 @@ def _within(name: str, task: Task, limits: Limits, reports: int, near: float) ->
         gained = amplify(build(name, epsilon, task.domain, best.parameters), reports, limits.delta)
         if gained.epsilon <= limits.shuffled:
             return candidate(name, task, epsilon, reports, best.parameters), protection(epsilon, gained)
-    raise UsageError(f"no local epsilon is {limits.shuffled:g} when shuffled")
+    raise UsageError(f"no local epsilon keeps the shuffled epsilon at most {limits.shuffled:g}")
 
 
 def _best(name: str, task: Task, limits: Limits, reports: int, near: float) -> _Choice:
