@@ -67,8 +67,8 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     at_end = {case: find(rows, _LENGTH, _series(*case), _LARGEST).bound or 0.0 for case in _CASES}
     return [
         Claim("a report of GCMS is shorter than Apple's m bits", all((row.measured or 0.0) < row.x for row in ours)),
-        Claim("it takes s log2 m bits or fewer", all((row.measured or 0.0) <= (row.bound or 0.0) for row in ours)),
-        Claim("a smaller p and a larger epsilon make it even shorter",
+        Claim("GCMS takes s log2 m bits or fewer", all((row.measured or 0.0) <= (row.bound or 0.0) for row in ours)),
+        Claim("a smaller p and a larger epsilon shorten a report of GCMS",
               all(at_end[epsilon, 0.5] < at_end[epsilon, 0.6] for epsilon in (3.0, 5.0))
               and all(at_end[5.0, p] < at_end[3.0, p] for p in (0.5, 0.6))),
     ]  # fmt: skip

@@ -45,7 +45,7 @@ class _Data:
 
 
 def _zipf(settings: Settings) -> Population:
-    """Draw 10,000 ranks r in proportion to 1/r^2. Rank r is the value 128 (r-1): one mod of RHR for all up to epsilon 5."""
+    """Draw 10,000 ranks r, by 1/r^2; rank r is the value 128 (r-1), so all have one mod of RHR up to epsilon 5."""
     items = np.arange(0, 100_000, 128, dtype=np.uint64)
     weights = 1.0 / np.arange(1, len(items) + 1) ** 2.0
     held = generator(settings.seed, "zipf").multinomial(10_000, weights / weights.sum())

@@ -66,7 +66,7 @@ class Allowance:
     def __post_init__(self) -> None:
         if self.window < timedelta(seconds=1):
             raise ValueError(f"window is {self.window}, must be at least 1 second")
-        cure = "restore it, or remove it: then this client may make as many reports as the cap again"
+        cure = "restore it; if you remove it, this client counts its reports from 0 again"
         object.__setattr__(self, "_made", KeptValue(_Made(), self.path, "allowance", cure))
 
     def take(self, campaign: Campaign, stream: Stream, number: int, now: datetime | None = None) -> None:

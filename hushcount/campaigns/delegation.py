@@ -33,7 +33,7 @@ class Numbered(Part):
 
     format: Literal[1] = 1
     campaign: Identifier
-    serial: int = Field(ge=1, le=GREATEST_EPOCH, description="clients follow no statement below the greatest they saw")
+    serial: int = Field(ge=1, le=GREATEST_EPOCH, description="clients follow no serial below the greatest they saw")
 
     def signed(self) -> bytes:
         """Return the bytes that the operator signs: canonical JSON without the signature."""

@@ -59,7 +59,7 @@ class Manifest(Part):
     fingerprint: Hex32
     window: WindowName
     seconds: WindowSeconds = Field(description="length of the window, which a deployment may change")
-    authentication: Authentication = Field(default=WEAKEST, description="the weakest that told senders apart")
+    authentication: Authentication = Field(default=WEAKEST, description="the weakest way that told senders apart")
     segments: dict[Stream, Annotated[tuple[SegmentPart, ...], Field(max_length=MOST_SEGMENTS)]] = Field(
         default_factory=dict
     )

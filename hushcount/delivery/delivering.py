@@ -95,7 +95,7 @@ class Deliverer:
         )
 
     def seconds_to_wait(self, began: float) -> float:
-        """Return how many seconds to wait for the next work, after a delivery that began at `began`, since 1970.
+        """Return how many seconds to wait for new work after a delivery; `began`: its start, in seconds since 1970.
 
         Reports that were due at that moment and still wait cannot be sent now, so they do not shorten the wait.
         """

@@ -133,7 +133,7 @@ def exchange(site: Site, request: Request, most: int) -> Reply:
 
 
 def _body(site: Site, answer: http.client.HTTPResponse, most: int) -> bytes:
-    """Return a body; b"" if it is too long or breaks off, but NoAnswer if the status is 200, which needs its body."""
+    """Return a body; if it is too long or breaks off, raise for status 200, else return b"": the status says enough."""
     try:
         # If Content-Length says that the body is too long, the body is not fetched.
         if (answer.length or 0) > most or len(body := answer.read(most + 1)) > most:
