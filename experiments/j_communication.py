@@ -33,7 +33,7 @@ def _widths(quick: bool) -> list[int]:
 
 
 def _subset(epsilon: float, p: float, quick: bool) -> list[Row]:
-    """The information of a report, which is tested, and its bits on the wire, which may be more for a large set."""
+    """Return the information of a report, which is tested, and its bits on the wire, which are more for large sets."""
     found = []
     for width in _widths(quick):
         size = printed_size(p, epsilon, width)

@@ -116,7 +116,7 @@ def _largest(row: Row, side: float) -> tuple[float, float]:
 
 
 def laurent_massart(runs: int, odds: float) -> float:
-    """Return `1 + 2 (sqrt(t L) + L)/t`, `L = ln(odds)`: a bound of the mean of t squared errors, over the variance.
+    """Return `1 + 2 (sqrt(t L) + L)/t`, `L = ln(odds)`: a bound for the mean of t squared errors of variance 1.
 
     Normal errors exceed it with probability `1/odds` at most.
 

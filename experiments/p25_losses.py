@@ -179,7 +179,7 @@ def _kosarak_claims(rows: Sequence[Row]) -> list[Claim]:
         *_common_claims(rows),
         Claim("RHR's l2 loss is of the order of OCMS+RR's, less than 2.5 times as large", max(losses) < 2.5),
         Claim(
-            "RHR has the largest worst-case MSE, because 0.48 of all hold one value", _above(rows, _MSE, "RHR", "HE")
+            "RHR has the largest worst-case MSE, because 48 % of users hold one value", _above(rows, _MSE, "RHR", "HE")
         ),
     ]
 

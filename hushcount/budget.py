@@ -27,7 +27,7 @@ from hushcount.spent import Spent, StreamSpent
 
 _BILLION = 10**9
 _WHOLE_DELTA = 10**18
-# Floats represent every integer up to this one exactly. It is also the limit if the app sets none: epsilon a million.
+# Floats represent every integer up to this one exactly. Without a limit of the app, this is the limit: epsilon 1e6.
 _MOST = 10**15
 _Count = Annotated[int, Field(ge=0)]
 _Day = Annotated[str, text_of(r"^\d{4}-\d\d-\d\d$", "must be a day, as in 2026-11-23")]

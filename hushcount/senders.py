@@ -64,7 +64,7 @@ def tells_clients_apart(way: Authentication) -> bool:
 
 
 def counted(way: Authentication, reports: object, discovery: object) -> Senders:
-    """Return senders with these allotments of each stream; UNBOUND if a number, maybe of another party, is invalid."""
+    """Return senders with these allotments of each stream; UNBOUND if a number that a party states is invalid."""
     if _is_count(reports) and _is_count(discovery):
         return Senders(way, reports, discovery)
     return UNBOUND

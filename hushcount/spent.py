@@ -58,7 +58,7 @@ class Spent:
     opted_out: bool
 
     def words(self) -> tuple[str, ...]:
-        """Return sentences for the person; each is true by itself, and figures are rounded so that none claims more."""
+        """Return sentences for the person; each is true by itself, and figures are rounded to the safe side."""
         return tuple(self._sentences())
 
     def _sentences(self) -> Iterator[str]:

@@ -254,11 +254,11 @@ class Campaign(Part):
             return None
         path = (Path() if self._path is None else self._path.parent) / self.dictionary.path
         if not path.exists():
-            raise UsageError(f"the campaign's dictionary {path} is missing: put the one there that came with the file")
+            raise UsageError(f"the campaign's dictionary {path} is missing: put it beside the campaign file")
         dictionary = read_dictionary(path, self.dictionary.items)
         if not self.dictionary.is_of(dictionary):
             # The error reveals nothing of the file, which may be any file of that name.
-            raise UsageError(f"dictionary {path} is not the campaign's: put the one there that came with the file")
+            raise UsageError(f"dictionary {path} is not the campaign's: replace it by the one that came with the file")
         return dictionary
 
     @classmethod

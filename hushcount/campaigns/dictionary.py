@@ -102,7 +102,7 @@ def _faults(items: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def in_random_order(items: Iterable[str]) -> tuple[str, ...]:
-    """Return items, in their canonical spelling, in the order of a hash: a set has one such order, unlike any of names.
+    """Return canonical items in the order of a hash: each set has one such order, and it does not follow the names.
 
     In this order a group's sum has the same error as a random group's (`estimating.summed`). In an alphabetical
     dictionary, groups such as all items with one prefix have consecutive positions, and affine hash functions do not

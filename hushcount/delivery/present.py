@@ -101,7 +101,7 @@ class Present:
             return self._client
 
     def next_due(self) -> float:
-        """Return when a round may ask, in seconds since 1970."""
+        """Return when a round of delivery may ask for the campaign file, in seconds since 1970."""
         self.client()
         return self._due if self._drawn is None else self._drawn
 

@@ -74,7 +74,7 @@ def _signature_in(text: str) -> bytes | None:
 
 
 def _refresh_at(reply: Reply, now: float) -> float:
-    """Return when to ask again: after the collector's max-age, but an hour to a day, plus a random part of up to half.
+    """Return when to ask again: after the collector's max-age (limited to 1 to 24 hours), plus a random part up to half.
 
     The random part hides the time of the request before.
     """
@@ -103,7 +103,7 @@ def keep_documents(database: Database, campaign: str, documents: dict[str, Docum
 
 
 def note_refresh(database: Database, campaign: str, refresh_at: float) -> None:
-    """Keep when to ask again for a campaign file that is unchanged."""
+    """Store when to ask again for the campaign file, which has not changed."""
     with database.change() as tables:
         tables.execute(
             "UPDATE documents SET refresh_at = ? WHERE campaign = ? AND name = 'campaign'", (refresh_at, campaign)
