@@ -117,7 +117,7 @@ def _tell(rows: Sequence[Row]) -> str:
     return (
         f"At d=100, epsilon 1, l2 loss above the strict bound and report: {', '.join(parts)}. Corollary 5.2 prints "
         f"{(one['OCMS'].printed or 1) - 1:.2%} for OCMS. At epsilon 3 OCMS is at {mixed.printed:.4f} by Corollary 5.1, "
-        f"but in fact at {find(rows, _PRECISION, 'OCMS', 3.0).measured:.4f}. At epsilon 0.5 the printed 2 epsilon log2(2d) "
+        f"in fact at {find(rows, _PRECISION, 'OCMS', 3.0).measured:.4f}. At epsilon 0.5 the printed 2 epsilon log2(2d) "
         f"is {short.printed:.1f} bits, but OCMS takes {short.measured:.1f}."
     )
 

@@ -74,7 +74,7 @@ def _signature_in(text: str) -> bytes | None:
 
 
 def _refresh_at(reply: Reply, now: float) -> float:
-    """Return when to ask again: after the collector's max-age (limited to 1 to 24 hours), plus a random part up to half.
+    """Return when to ask again: after the collector's max-age (limited to 1 to 24 hours), plus up to half at random.
 
     The random part hides the time of the request before.
     """
