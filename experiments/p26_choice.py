@@ -92,7 +92,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     designs = select(rows, _BITS, "WSS")
     mixed = [(row.printed or 0.0) / (sketch[row.x].measured or 1.0) for row in select(rows, _PRECISION, _MIXED)]
     return [
-        Claim("SS and WSS have the least l2 loss, to 0.4 % for their integer size", max(subset) < 1.004),
+        Claim("SS and WSS have the least l2 loss, within 0.4 % as sizes are integers", max(subset) < 1.004),
         Claim("Corollary 3.2 bounds SS's loss at an integer size",
               all((row.measured or 0.0) <= row.printed for row in select(rows, _PRECISION, "SS") if row.printed)),
         Claim("WSS takes 2 log2 d bits at most", all((row.measured or 0.0) <= (row.printed or 0.0) for row in designs)),

@@ -123,7 +123,7 @@ def shuffled_plan(task: Task, limits: Limits, reports: int) -> ShuffledPlan:
 
     A larger local epsilon has less error. So for each mechanism the planner searches the largest local epsilon that
     shuffling of `reports` reports, one a client, makes small enough. It rounds this epsilon down to four digits and
-    checks it with `amplification.amplify`, as statements of results do. So a statement would confirm each candidate.
+    checks it with `amplification.amplify`, which computes statements: so a statement would confirm each candidate.
 
     Raises:
         UsageError: no mechanism is possible; the sentence has the reason of each.
