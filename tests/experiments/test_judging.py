@@ -94,7 +94,7 @@ def test_a_printed_formula_that_misses_is_seen() -> None:
 
 
 def test_nothing_measured_is_no_verdict() -> None:
-    with pytest.raises(ValueError, match="^rows must hold"):
+    with pytest.raises(ValueError, match="measured and predicted"):
         judge([Row("a", "b", 1.0, predicted=1.0)], [])
 
 
