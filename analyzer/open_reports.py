@@ -1,4 +1,4 @@
-"""Open sealed frequency reports, and pass on the well-formed ones of this campaign."""
+"""Opens sealed frequency reports, and passes on the well-formed reports of this campaign."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class OpenReports(beam.DoFn):
 
     Which engine opened how many boxes goes to "opening" (keys/opening.py).
 
-    `binding` is the 16 bytes at the start of each of the campaign's reports; `boxes` is how many the job opens in all,
-    0 if that is not known. The key is opened in `setup`.
+    `binding` is the 16 bytes at the start of each of the campaign's reports. `boxes` is the number of boxes that the
+    job opens in all, 0 if unknown. The key is opened in `setup`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class OpenReports(beam.DoFn):
 
 
 def well_formed(mechanism: Mechanism, _sealed: Octets, content: Octets, outcomes: Octets) -> Reports:
-    """Return the well-formed reports, and mark the others as MALFORMED; to be called by `Opener.open_block`."""
+    """Return the well-formed reports, and mark the others as MALFORMED; `Opener.open_block` calls this."""
     reports, shaped = mechanism.unpack(content)
     outcomes[~shaped & (outcomes == Outcome.ACCEPTED)] = Outcome.MALFORMED
     return reports[outcomes == Outcome.ACCEPTED]

@@ -1,6 +1,6 @@
-"""Open the pairs that the auxiliary server released, and believe a value only if its pair is an honest client's.
+"""Opens the pairs that the auxiliary server released, and accepts a value only if an honest client makes its pair.
 
-Where names are asked for, the analyzer cannot make them itself: it verifies opened values with the evaluator.
+Oblivious names come from the evaluator: the analyzer cannot make them, so it asks the evaluator to verify a value.
 """
 
 from __future__ import annotations
@@ -27,28 +27,30 @@ from keys.private import PrivateKey
 @with_input_types(bytes)
 @with_output_types(tuple[bytes, str], counts=tuple[str, int], unnamed=tuple[bytes, str])
 class Reveal(beam.DoFn):
-    """Released records in, those with a discovered value out, each with that value.
+    """Released records in; (record, value) out, for records with a discovered value.
 
-    A record begins with a pair: a bin's hash and its sealed value. The value is believed only if it opens, is of this
-    campaign, has the bin's hash, and makes the same pair at an honest client: a forged pair has a bin of its own and
-    reveals nothing.
+    A record begins with a pair: a bin's hash and its sealed value. The value is accepted only if it opens,
+    belongs to this campaign, has the bin's hash, and an honest client makes the same pair from it. A forged pair has a
+    bin of its own, and reveals nothing.
 
-    Without a hash key in `form`, only the evaluator can name values: the records that open come out tagged "unnamed",
-    each with its value, and are counted after it was asked (`analyzer.verify`).
+    Without a hash key in `form`, only the evaluator can name values. Then records that open go to "unnamed", each with
+    its value, and are counted after the evaluator has answered (`verify`).
 
-    In a campaign with counts the shown count ends the record. No draw of the rule shows one below the threshold, or one
-    above the reports of the whole batch with the greatest noise.
+    In a campaign with counts the record ends with the shown count. The keep rule draws no count below the threshold,
+    and no count above the number of the batch's reports plus the greatest noise: such a count is refused.
 
     Args:
-        key: the analyzer's.
-        form: of the campaign's discovery reports.
-        law: of the noise in the counts; None: records have no count.
-        reports: how many discovery reports the auxiliary server accepted of a window, which no count exceeds but for
-            its noise.
+        key: reference to the analyzer's key.
+        form: format of the campaign's discovery reports.
+        law: law of the noise in the counts; None: records have no count.
+        reports: number of discovery reports that the auxiliary server accepted in a window. Without noise, no count
+            exceeds it.
 
-    Counted in "counts": accepted; unverified, a pair that no honest client makes, or a count that no draw shows;
-    nothing, a bin of reports without a value; no_item, a value that cannot be an item, because it would break the lines
-    of a table.
+    Counted in "counts":
+        accepted: a discovered value.
+        unverified: a pair that no honest client makes, or a count that the rule cannot draw.
+        nothing: a bin of reports without a value.
+        no_item: a value that cannot be an item, because it would break the lines of a table.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Reveal(beam.DoFn):
 
 
 def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Counted, str | None]:
-    """Return the value in a released pair, which anybody may have forged, or the reason why there is none."""
+    """Return "accepted" and the value in a released pair, which may be forged; or the reason of a refusal, and None."""
     plain = key.open(record[HASH_BYTES : form.pair_bytes])
     if plain is None or not plain.startswith(form.binding):
         return "unverified", None
@@ -98,7 +100,7 @@ def open_pair(key: PrivateKey, form: DiscoveryFormat, record: bytes) -> tuple[Co
 
 
 def judge(form: DiscoveryFormat, analyzer: bytes, record: bytes, value: str, name: Name) -> Counted:
-    """Return "accepted" if an honest client makes this pair of a value with this name; else the reason of a refusal."""
+    """Return "accepted" if an honest client makes this pair from a value with this name, else the reason against it."""
     honest = Sealer(analyzer).seal_alike(form.binding + form.pad(value), name.box_key)
     if name.hash + honest != record[: form.pair_bytes]:
         return "unverified"
@@ -108,7 +110,7 @@ def judge(form: DiscoveryFormat, analyzer: bytes, record: bytes, value: str, nam
 def verify(
     form: DiscoveryFormat, analyzer: bytes, opened: Sequence[tuple[bytes, str]], ask: Ask, evaluator: bytes
 ) -> tuple[list[tuple[bytes, str]], Counter[Counted]]:
-    """Ask for the name of each opened value, blinded, and believe those whose pairs honest clients make.
+    """Ask the evaluator for the name of each opened value, blinded; accept a value if an honest client makes its pair.
 
     Args:
         analyzer: its public key.
@@ -116,7 +118,7 @@ def verify(
         evaluator: its public key in the campaign.
 
     Returns:
-        Those of `opened` that are believed, and counts as those of `Reveal`: of each, accepted or why it was refused.
+        The accepted records with their values; and, as `Reveal` counts, how many were accepted or refused by reason.
 
     Raises:
         Unanswered: the evaluator does not answer, or does not prove its answer.

@@ -1,4 +1,4 @@
-"""Add reports up: a CombineFn over integer arrays, a large pool matrix in blocks of rows."""
+"""Adds reports up with a CombineFn over integer arrays; the large matrix of a pool is split into blocks of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sums:
     Attributes:
         reports: how many were added.
         counts: int64[rows of the block, width].
-        waiting: reports that are not yet in `counts`: decoding many at once costs less than a few at a time.
+        waiting: reports that are not yet in `counts`: decoding many together costs less.
     """
 
     reports: int
@@ -41,7 +41,7 @@ class Sums:
     waiting: list[Reports] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Callable[..., Sums], tuple[Any, ...]]:
-        """Travel with narrow integers: most counts of a large sketch are small."""
+        """Pickle counts as narrow integers, because most counts of a large sketch are small."""
         return _widened, (self.reports, narrowed(self.counts), self.waiting)
 
     def part_bytes(self) -> bytes:
@@ -60,7 +60,7 @@ def read_part(stream: IO[bytes], cells: int) -> Sums:
     """Return the tally part at a stream's position: counts of int64[rows, width].
 
     Raises:
-        ValueError: the array has more than `cells` counts, or is of another kind, or the part is cut short.
+        ValueError: the array has more than `cells` counts, or another dtype, or the part is cut short.
     """
     reports = _REPORTS.unpack(stream.read(_REPORTS.size))[0]
     return Sums(reports, read_array(stream, "i", cells))
@@ -75,7 +75,7 @@ def rows_per_block(mechanism: Mechanism, items: UInt64Array) -> int:
 @with_input_types(np.ndarray)
 @with_output_types(tuple[int, np.ndarray])
 class SplitRows(beam.DoFn):
-    """Arrays of reports in, (block of rows, reports with rows counted from the block's first) out."""
+    """Arrays of reports in, (number of a block of rows, reports with rows relative to the block) out."""
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array) -> None:
         self._rows = rows_per_block(mechanism, items)
@@ -98,7 +98,7 @@ class SplitRows(beam.DoFn):
 class TallyFn(beam.CombineFn):
     """Sums reports. Integers only: any sharding and any order give the identical tally.
 
-    `items`, uint64[c], are those of the columns; None: all of the mechanism's domain.
+    `items`, uint64[c], are the items of the columns; None: the mechanism's whole domain.
     """
 
     def __init__(self, mechanism: Mechanism, items: UInt64Array | None) -> None:
@@ -107,18 +107,18 @@ class TallyFn(beam.CombineFn):
         self._shape = (rows_per_block(mechanism, self._items), mechanism.encoder.tally_shape(self._items)[1])
 
     def __reduce__(self) -> tuple[type[TallyFn], tuple[Mechanism, UInt64Array | None]]:
-        """Travel without the items of a whole domain: Beam packs and compresses each step a dozen times."""
+        """Pickle without the items of a whole domain: Beam pickles and compresses each step a dozen times."""
         whole = np.array_equal(self._items, _whole_domain(self._mechanism))
         return TallyFn, (self._mechanism, None if whole else self._items)
 
     def setup(self) -> None:
-        """Load the compiled loops, a second of Python, while other cores open the first reports."""
+        """Load the compiled loops, which takes a second of Python, while other cores open the first reports."""
         if self._mechanism.encoder.by_item:
-            # Not a daemon: a process that ends while a thread is inside the compiler may crash, so it waits.
+            # No daemon thread: a process may crash if it ends while a thread is inside the compiler, so it must wait.
             Thread(target=self._count_one).start()
 
     def _count_one(self) -> None:
-        # Whatever fails here fails again, and is raised, where reports are added up.
+        # An error here comes again when reports are added up, and is raised there.
         with suppress(Exception):
             one = self._items[:1]
             report = self._mechanism.encode(one, SystemWords())

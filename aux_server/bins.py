@@ -5,7 +5,7 @@ another sealed value under the same hash, has a bin of its own and takes nothing
 
 An honest client seals each report under a fresh ephemeral key, so no two honest reports are equal. Equal reports are
 copies. A shuffler could copy one client's report until its value is common enough to be revealed, so copies count once.
-It cannot make another box of the same content: it would have to open one.
+It cannot make another box of the same content, because it cannot open the first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def counted_dtype(pair_bytes: int) -> np.dtype[Any]:
 
 
 def bins_of(block: bytes, pair_bytes: int) -> Bins:
-    """Count the pairs of records, each a report's tag and its pair; equal tags count once."""
+    """Count the pairs in a block of records, each a report's tag and pair; records with equal tags count once."""
     records = np.frombuffer(block, dtype=[("tag", f"S{TAG_BYTES}"), ("pair", f"S{pair_bytes}")])
     pairs = records["pair"][first_of_equal(records["tag"])]
     return _grouped(pairs, np.ones(len(pairs), dtype=np.int64), len(records) - len(pairs))
@@ -62,10 +62,10 @@ def _grouped(pairs: npt.NDArray[np.bytes_], counts: npt.NDArray[np.int64], copie
 def in_runs(
     pairs: npt.NDArray[np.bytes_],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bytes_], npt.NDArray[np.intp]]:
-    """Return an order of S[n] that makes equal pairs neighbours, the pairs in it, and where their runs begin.
+    """Return an order of S[n] in which equal pairs are neighbours, the pairs in that order, and where each run begins.
 
-    It sorts by the first eight bytes, part of a hash, which differ between different honest pairs. Only where forged
-    pairs share them, it sorts by all bytes.
+    Pairs are sorted by their first eight bytes, part of a hash, which differ between different honest pairs. Pairs are
+    sorted by all bytes only where forged ones share these eight.
     """
     words = first_words(pairs)
     order = np.argsort(words)
@@ -75,7 +75,7 @@ def in_runs(
     mixed = words[inner[words[inner] == words[inner - 1]]]
     if len(mixed):
         rows = np.flatnonzero(np.isin(words, mixed))
-        # Ascending by word as well, so that each run stays in its place.
+        # Sorted by word first, so that the pairs of each word stay in their place.
         order[rows] = order[rows][np.lexsort((ordered[rows], words[rows]))]
         ordered = pairs[order]
         begins = run_starts(ordered)

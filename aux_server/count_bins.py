@@ -1,7 +1,7 @@
-"""Count equal pairs, copies of a report once: first group equal reports, then equal pairs.
+"""Counts equal pairs, and each report only once: groups equal reports first, then equal pairs.
 
-Half of all reports may hold one value. The reports are spread evenly by their own tags, and each place then sends one
-record with a count to the place of the pair, however many reports it counted.
+Half of all reports may hold one value. So the reports are spread evenly by their own tags. Each place then sends one
+record for each pair, with a count, to the place of the pair, however many reports it counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from hushcount.wire.tags import split, tag_keys, tags
 class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """(place, block of tagged pairs) in; a dict of `bins` and `counts` out.
 
-    Copies of a report were counted as accepted when they were opened; "counts" turns them into duplicates.
+    Copies of a report were counted as accepted when they were opened; "counts" corrects this, and counts them as
+    duplicates.
 
     `grouping` groups the blocks of a place: (place, block) to (place, iterable of blocks); by default the engine's own.
     """
@@ -56,8 +57,8 @@ class CountBins(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no 
 class CountOnce(beam.DoFn):
     """(place, blocks of tagged pairs) in, (place of the pair, its bins in one block) out.
 
-    `keys` are those of the tags of pairs, which only spread the bins: a forger chooses the hashes of its pairs, and
-    could otherwise bring all of them to one place.
+    `keys` are for the tags of pairs, which only spread the bins over places. A forger chooses the hashes of its pairs:
+    without secret keys it could send all its pairs to one place.
     """
 
     def __init__(self, pair_bytes: int, places: int, keys: UInt64Array) -> None:

@@ -1,7 +1,7 @@
-"""The draw of a release is a function: of a key that only the auxiliary server has, the keep rule, and the input.
+"""The draw of a release is a function of a key that only the auxiliary server has, the keep rule, and the input.
 
-So whatever runs again draws the same: a bundle that an engine retries, a second run, a run beside a restored ledger.
-A second draw of one input would be a second release, and after enough of them every bin would be kept.
+So every repetition makes the same draw: a bundle that an engine retries, a second run, a run beside a restored ledger.
+A second, independent draw of one input would be a second release, and after enough of these every bin would be kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OF_BINS, _OF_ORDER = b"hushcount bins", b"hushcount order"
 
 
 class Derives(Protocol):
-    """A private key, from which others follow."""
+    """A private key, from which other keys are derived."""
 
     def derived(self, context: bytes) -> bytes:
         """Return 32 bytes that are random to whoever lacks the key."""
@@ -30,7 +30,7 @@ class Derives(Protocol):
 
 
 class Reference(Protocol):
-    """Where a private key is, as `keys.directories.KeyReference`."""
+    """The place of a private key, such as `keys.directories.KeyReference`."""
 
     def read(self) -> Derives:
         """Open the key."""
@@ -39,11 +39,11 @@ class Reference(Protocol):
 
 @dataclass(frozen=True)
 class Draw:
-    """What a draw follows from. A job graph carries it: it holds no secret.
+    """The inputs that determine a draw. A job graph carries them: they hold no secret.
 
     Attributes:
-        key: the auxiliary server's.
-        context: digest of all else that the draw follows from.
+        key: reference to the auxiliary server's key.
+        context: digest of all other inputs of the draw.
     """
 
     key: Reference
@@ -56,7 +56,7 @@ class Draw:
 
 
 def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:
-    """Return 32 bytes: the digest of all that a draw follows from, except the key.
+    """Return 32 bytes: the digest of all inputs that determine a draw, except the key.
 
     Args:
         fingerprint: of the campaign file.
@@ -67,10 +67,10 @@ def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:
 
 
 class BinWords:
-    """A stream of words for each bin, which follows from the key of a draw and the bin's pair, and from nothing else.
+    """A stream of words for each bin, determined by the key of a draw and the bin's pair alone.
 
-    Which bins are drawn together, in which order and where, changes no word. To whoever lacks the key the words of all
-    bins of all inputs are independent and uniform, as far as BLAKE2b is a pseudo-random function.
+    The words do not depend on which bins are drawn together, on their order or on the worker. To whoever lacks the key,
+    the words of all bins of all inputs are independent and uniform, as far as BLAKE2b is a pseudo-random function.
 
     Args:
         key: 32 bytes, of one draw.
@@ -85,16 +85,16 @@ class BinWords:
         self._taken = np.zeros(len(pairs), dtype=np.int64)
 
     def at(self, rows: npt.NDArray[np.intp]) -> BinWords:
-        """Return the streams of some of the bins, in this order; they go on where they are, here too."""
+        """Return the streams of some of the bins, in this order. A word taken there is taken here too."""
         part = BinWords.__new__(BinWords)
         part.__dict__.update(self.__dict__, _rows=self._rows[rows])
         return part
 
     def words(self, count: int) -> UInt64Array:
-        """Return uint64[b], the next word of each bin; ValueError: `count` is not how many bins there are."""
+        """Return uint64[b], the next word of each bin; ValueError: `count` is not the number of bins."""
         rows = self._rows
         if count != len(rows):
-            raise ValueError(f"{count} words are wanted, must be one for each of {len(rows)} bins")
+            raise ValueError(f"count is {count}, must be {len(rows)}: one word for each bin")
         taken = self._taken[rows]
         for row in rows[taken % _BLOCK_WORDS == 0].tolist():
             number = int(self._taken[row]) // _BLOCK_WORDS
@@ -107,7 +107,7 @@ class BinWords:
 
 
 def in_drawn_order(key: bytes, records: list[bytes]) -> list[bytes]:
-    """Return different records in an order that follows from the key of a draw and from which they are.
+    """Return different records in an order that depends only on the key of a draw and on the set of records.
 
     To whoever lacks the key every order is equally likely.
     """

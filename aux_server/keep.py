@@ -1,4 +1,4 @@
-"""Draw the kept bins, and release their pairs, with their counts if the rule says so, in random order, in one block."""
+"""Draws which bins are kept, and releases their pairs in random order, with their counts if the rule has counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hushcount.discovery.pairs import join_released
 from hushcount.randomness import WORD_VALUES, Words, below
 
 Draws: TypeAlias = "Draw | Callable[[BoundedWindow], Draw | None]"
-"""The draw of a release, or one for each window of a collection; None: nothing is released of a window."""
+"""The draw of a release, or a function that returns each window's draw; None: the window releases nothing."""
 
 
 class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
@@ -31,8 +31,8 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
     Privacy: the set of kept bins, with their counts, is (epsilon, delta)-private as the rule states. A pair is a
         function of its value alone, and the order is a fresh permutation, so the release tells no more than that set,
         even to an analyzer that made some of the reports.
-    Randomness: a pseudo-random function of a key that follows from the auxiliary server's private key, which the
-        workers open and no graph has. An engine that loses a worker may run the draw again: it draws the same.
+    Randomness: a pseudo-random function under a key that is derived from the auxiliary server's private key. Only the
+        workers open that key; no graph holds it. If an engine loses a worker, the repeated draw is the same.
     """
 
     def __init__(self, rule: KeepRule, draw: Draws) -> None:
@@ -51,7 +51,7 @@ class Release(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no ty
 
 
 class _Drawing(beam.DoFn):
-    """A step with the key of a window's draw. It reads the private key once: that may be in a key service."""
+    """A step that uses the key of a window's draw. It reads the private key once, since a key service may hold it."""
 
     def __init__(self, draw: Draws) -> None:
         self._draw = draw
@@ -105,7 +105,7 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
         return counts + laplace_noise(rule.laplace_ratio, len(counts), words) >= rule.laplace_threshold
     thresholds = rule.optimal_thresholds
     last = len(thresholds) - 1
-    # Under add-remove the last threshold is 2**64, more than any 64-bit word: the word then decides nothing.
+    # Under add-remove the last threshold is 2**64, more than any 64-bit word: then the bin is kept for every word.
     certain = (counts >= last) & (thresholds[-1] == WORD_VALUES)
     table = np.array([min(threshold, WORD_VALUES - 1) for threshold in thresholds], dtype=np.uint64)
     return certain | (words.words(len(counts)) < table[np.minimum(counts, last)])
@@ -124,10 +124,10 @@ def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> 
 
 
 def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], each exactly of the law: the difference of two geometric numbers, drawn anew if above B.
+    """Return int64[number], each exactly from the law: the difference of two geometric numbers, drawn anew if above B.
 
-    Of `X - Y`, `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. Both are lengths of runs of
-    events of probability a and b.
+    Of `X - Y`, `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X and Y are lengths of runs
+    of events of probability a and b.
     """
     noise = np.empty(number, dtype=np.int64)
     missing = np.arange(number)
@@ -147,7 +147,7 @@ def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64
 
 
 def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number]: how many events of probability `threshold / 2**64` come before the first that fails."""
+    """Return int64[number]: how many events of probability `threshold / 2**64` occur before the first that does not."""
     lengths = np.zeros(number, dtype=np.int64)
     running = np.arange(number)
     while running.size:
@@ -157,7 +157,7 @@ def _runs(threshold: int, number: int, words: Words) -> npt.NDArray[np.int64]:
 
 
 def _at(words: Words, rows: npt.NDArray[np.intp]) -> Words:
-    """Return the source of words of some of the bins, if each has its own."""
+    """Return the words of some of the bins, if each bin has a stream of its own; else `words`."""
     return words.at(rows) if isinstance(words, BinWords) else words
 
 

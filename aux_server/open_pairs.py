@@ -1,4 +1,4 @@
-"""Open the auxiliary server's own layer of discovery reports."""
+"""Opens the auxiliary server's own layer of discovery reports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from keys.opening import Opener, Outcome
 class OpenPairs(beam.DoFn):
     """Blocks of sealed discovery reports in, (place, block of tagged pairs) out; a pair is hash and sealed value.
 
-    The tag of its report precedes each pair. Copies of a report have equal tags, and go to one place.
+    Each pair follows the tag of its report. Copies of a report have equal tags, and go to one place.
 
     Dropped, to "dead" as (reason, sealed reports) and counted in "counts": not_opened, wrong_campaign.
 
     Which engine opened how many boxes goes to "opening" (keys/opening.py).
 
-    `keys` are of the tags of reports: the same for all workers of a job, and unknown to senders. `boxes` is how many
-    the job opens in all, 0 if that is not known.
+    `keys` are for the tags of reports: the same for all workers of a job, and unknown to senders. `boxes` is the number
+    of boxes that the job opens in all, 0 if unknown.
     """
 
     def __init__(
@@ -54,6 +54,6 @@ class OpenPairs(beam.DoFn):
 
 
 def tagged_pairs(keys: UInt64Array, sealed: Octets, content: Octets, outcomes: Octets) -> Octets:
-    """Return the pairs of the opened reports, each behind its report's tag; to be called by `Opener.open_block`."""
+    """Return the pairs of the opened reports, each after its report's tag; `Opener.open_block` calls this."""
     good = outcomes == Outcome.ACCEPTED
     return np.concatenate([tags(sealed[good], keys).view(np.uint8), content[good]], axis=1)

@@ -32,10 +32,10 @@ class RefuseOverCap(beam.DoFn):
     towards the cap, and do not take part in the draw. Each tag comes out as often as the client sent the report, so
     that another client's report with an equal ciphertext stays.
 
-    Dropped: reports over the cap, counted in "counts" as "over_cap" and their copies as "duplicate". They are kept
-    nowhere: a cap with a store for the rest is no cap.
+    Dropped: reports over the cap, counted in "counts" as "over_cap", and their copies, counted as "duplicate". They are
+    kept nowhere: whoever read such a store would see more than the cap allows.
 
-    The draw is a function of the key and of the claims: an engine that repeats the step repeats the draw.
+    The draw is a function of the key and of the claims, so an engine that repeats the step gets the same draw.
     """
 
     def __init__(self, cap: int, key: bytes, places: int) -> None:
@@ -63,15 +63,15 @@ def as_tags(packed: npt.NDArray[np.bytes_]) -> Tags:
 
 
 def cap_key(words: Words) -> bytes:
-    """Draw the 256-bit key of a run's choices."""
+    """Draw the 256-bit key for a run's draws under the cap."""
     return words.words(_KEY_WORDS).tobytes()
 
 
 def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.NDArray[np.intp], int]:
-    """Return the indices of the claims over the cap, with copies, and how many different claims these are."""
+    """Return the indices of all claims over the cap, copies included, and the number of different claims among them."""
     # Clients with one claim, in most batches nearly all, are skipped.
     rows = np.flatnonzero(recurring(claims["client_token"]))
-    # Sorted by client, each client's different claims once.
+    # Sorted by client; equal claims of a client appear once.
     different, copy_of = np.unique(claims[rows].view(f"S{CLAIM.itemsize}"), return_inverse=True)
     tokens = different.view(CLAIM)["client_token"]
     begins = run_starts(tokens)
@@ -89,7 +89,7 @@ def over_cap(claims: np.ndarray[Any, Any], cap: int, key: bytes) -> tuple[npt.ND
 def draws(claims: npt.NDArray[np.bytes_], key: bytes) -> UInt64Array:
     """Return uint64[n]: the draw of every claim, BLAKE2b under the run's key.
 
-    Senders do not know the key, so they cannot choose reports that win. Two draws of one client are equal with
+    Senders do not know the key, so they cannot make reports that win the draw. Two draws of one client are equal with
     probability 2**-64; then the tag decides.
     """
     rows = claims.view(f"V{claims.itemsize}")

@@ -1,4 +1,4 @@
-"""The permutation: an order of all sealed reports that tells nothing about their arrival.
+"""The permutation: an order of all sealed reports that reveals nothing about their arrival.
 
 The shard of a report is a keyed hash of its ciphertext, under keys drawn for the run, and the order within each shard
 is uniformly random. The output is therefore a random function of the set of ciphertexts that stay: its law is the same
@@ -27,29 +27,30 @@ from shuffler.separate import NUMBER, tag_keys_of
 
 _CHUNK = 1 << 12
 LOST_TO = "lost_to_"
-"""With an earlier batch's number, the name of a count: duplicates of what that forwards."""
+"""Prefix, before the number of an earlier batch, of a count: copies of reports that the earlier batch forwards."""
 
 
 @with_input_types(tuple[int, dict[str, Iterable[bytes]]])
 @with_output_types(tuple[tuple[int, int], bytes], counts=tuple[int, tuple[str, int]])
 class MixShard(beam.DoFn):
-    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of what stays) out.
+    """(shard, {"sealed": blocks, "refused": tags, "released": tags}) in, ((batch, shard), block of reports) out.
 
-    Each block begins with the number of its batch. What stays of a batch is in uniformly random order. "released", if
-    any, are the tags of reports that earlier batches forwarded: no copy of these leaves in any batch. Of the batches
-    that meet here the first that forwards a report keeps it.
+    Each input block begins with the number of its batch. A batch's remaining reports are in uniformly random order.
+    "released", if present, holds the tags of reports that earlier batches forwarded: no copy of these leaves in any
+    batch. If batches that meet here hold copies of a report, the first batch that forwards it keeps it.
 
-    A retried or replayed upload is byte-identical; two honest reports never are. Copies are dropped after the cap, when
-    reports are stripped: it makes no difference which of several equal ciphertexts stays, so a replay under another
-    client's token can never take the original's place, whenever it came.
+    A retried or replayed upload is byte-identical to the original; two honest reports are never equal. Copies are
+    dropped after the cap, when reports have no token. Equal ciphertexts are then interchangeable, so a replay under
+    another client's token can never displace the original, whenever it came.
 
-    Tags decide what the cap refused and what was released. Of n reports and e released ones a tag confuses any two with
-    probability n (n/2 + e) 2**-128 at most, and then one report is lost and counted: docs/mathematics.md section 10.
+    Tags decide which reports the cap refused and which were released. Among n reports and e released ones, any two
+    different reports have equal tags with probability at most n (n/2 + e) 2**-128. Then one report is lost and counted:
+    docs/mathematics.md section 10.
 
-    Dropped: reports that the cap refused and counted; and copies, counted as "duplicate" in "counts", which gives
-    (batch, (name, number)). Copies are kept nowhere: a list of the reports that were retried would tell them apart from
-    the others. `lost_to` an earlier batch says how many of the duplicates are copies of what that forwards: if it turns
-    out to forward nothing, they are lost.
+    Dropped: reports over the cap, which an earlier step counted; and copies, counted as "duplicate" in "counts", with
+    elements (batch, (name, number)). Copies are kept nowhere: a list of retried reports would tell them apart from the
+    others. `lost_to_N` counts the duplicates that are copies of reports of the earlier batch N. If batch N then
+    forwards nothing, these reports are lost.
     """
 
     def __init__(self, sealed_bytes: int, keys: UInt64Array) -> None:
@@ -69,7 +70,7 @@ class MixShard(beam.DoFn):
         for number in sorted(batches):
             sealed, over = batches.pop(number), refused.pop(number, none)
             before = np.concatenate([*released, *forwarded.values()])
-            # Tags cost 0.15 us a report. Without others to compare with, nobody reads them.
+            # Tags cost 0.15 us a report, so they are made only if there are others to compare with.
             compared = len(over) or len(before) or batches
             of_reports = tagged(sealed if compared else sealed[:0], keys)
             if len(over):
@@ -84,7 +85,7 @@ class MixShard(beam.DoFn):
                 fresh = fresh[~copies]
             if batches:
                 forwarded[number] = of_reports[fresh]
-            # The block that follows needs their room.
+            # Frees memory for the block below.
             del of_reports, before
             yield (number, shard), in_order(sealed, permuted(fresh, SystemWords()))
             yield TaggedOutput("counts", (number, ("accepted", len(fresh))))
@@ -93,11 +94,11 @@ class MixShard(beam.DoFn):
 
 
 def by_batch(blocks: Iterable[bytes], length: int) -> dict[int, npt.NDArray[np.bytes_]]:
-    """Return the records of each batch, S[n], of blocks that begin with its number."""
+    """Return the records of each batch, S[n], from blocks that begin with the batch's number."""
     parts: dict[int, list[memoryview]] = {}
     for block in blocks:
         parts.setdefault(NUMBER.unpack_from(block)[0], []).append(memoryview(block)[NUMBER.size :])
-    # Each batch's blocks are let go once they are joined.
+    # `pop` frees each batch's blocks once they are joined.
     return {number: joined(parts.pop(number), length) for number in sorted(parts)}
 
 
@@ -112,9 +113,9 @@ def tagged(sealed: npt.NDArray[np.bytes_], keys: UInt64Array) -> npt.NDArray[np.
 
 
 def allowed(of_reports: npt.NDArray[np.bytes_], refused: npt.NDArray[np.bytes_]) -> npt.NDArray[np.intp]:
-    """Return the indices of the reports that stay; S16[r] has a tag once for each of its refused reports.
+    """Return the indices of the reports that stay.
 
-    `of_reports`, S16[n], are the tags of all.
+    `of_reports`, S16[n], holds the tags of all reports; `refused`, S16[r], holds a tag once for each refused report.
     """
     stays = np.ones(len(of_reports), dtype=np.bool_)
     named = np.flatnonzero(in_others(of_reports, refused))
@@ -133,7 +134,7 @@ def permuted(records: npt.NDArray[np.intp], words: Words) -> npt.NDArray[np.intp
 
 
 def in_order(sealed: npt.NDArray[np.bytes_], rows: npt.NDArray[np.intp]) -> bytes:
-    """Return the reports of these rows in one block; only once are they in memory besides S[n]."""
+    """Return the reports of these rows in one block; besides S[n], memory holds them only once."""
     block = BytesIO()
     for start in range(0, len(rows), _CHUNK):
         block.write(sealed[rows[start : start + _CHUNK]].tobytes())

@@ -1,8 +1,8 @@
-"""Part senders from reports, as the first step; and the keys of each window, under which later steps work.
+"""The first step: separates senders from reports. Also derives the keys of each window, which later steps use.
 
-Each batch is in an engine's window of its own, which its number names; copies of a report meet in a window that may
-hold several batches. A window's keys derive from the keys of the run, so that those of one window are of no use in the
-next. If a run has one batch, as in `hushcount job shuffle`, it is in the global window, and the keys are the run's own.
+Each batch has its own Beam window; its number is the second in which that begins. Copies of a report meet in a window
+that may hold several batches. A window's keys are derived from the run's keys, and are useless in the next window. If a
+run has one batch, as in `hushcount job shuffle`, it uses the global window and the run's own keys.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from hushcount.collection.envelopes import TOKEN_BYTES, envelope_dtype
 from hushcount.wire.tags import TAG_BYTES, as_records, split, tags
 
 CLAIM = np.dtype([("client_token", f"S{TOKEN_BYTES}"), ("tag", f"S{TAG_BYTES}")])
-"""A claim: a client sent the ciphertext with this tag. The cap needs to know no more."""
+"""A claim: a client sent the ciphertext with this tag. The cap needs nothing else."""
 _SPAN = struct.Struct("<qq")
 NUMBER = struct.Struct("<q")
-"""The number of a batch, before a block of it where batches meet."""
+"""The number of a batch, which precedes each of its blocks where several batches meet."""
 
 
 def tag_keys_of(keys: UInt64Array, window: BoundedWindow) -> UInt64Array:
-    """Return a window's keys of tags, in the shape of the run's."""
+    """Return a window's tag keys, in the shape of the run's tag keys."""
     derived = key_of(keys.astype("<u8").tobytes(), window)
     return np.frombuffer(derived, dtype="<u8").astype(np.uint64).reshape(keys.shape)
 
 
 def key_of(key: bytes, window: BoundedWindow) -> bytes:
-    """Return a window's key, as long as the run's: SHAKE-256 of that and the window, so that a retry has the same."""
+    """Return a window's key: SHAKE-256 of the window and the run's key, with that key's length. A retry gets it too."""
     if not isinstance(window, IntervalWindow):
         return key
     span = _SPAN.pack(window.start.micros, window.end.micros)
@@ -50,7 +50,7 @@ def number_of(window: BoundedWindow) -> int:
 
 
 def meeting(window: BoundedWindow, meets: WindowFn | None) -> BoundedWindow:
-    """Return the window in which copies of a batch's reports meet; without `meets` its own."""
+    """Return the window in which copies of a batch's reports meet; without `meets`, the batch's own."""
     if meets is None:
         return window
     (found,) = meets.assign(WindowFn.AssignContext(window.start))
@@ -69,10 +69,10 @@ class Numbered(beam.DoFn):
 
 
 class _InPlaces(beam.DoFn):
-    """Begins every bundle's part of a window with all places, in order and empty.
+    """For each window of a bundle, first emits an empty block for every place, in order.
 
-    Engines may work on places in the order of their first appearance, and the times at which shards are written would
-    then show where the first reports went.
+    Engines may process places in the order of their first appearance. Without these blocks, the times at which shards
+    are written would show where the first reports went.
     """
 
     def __init__(self, sealed_bytes: int, places: int, meets: WindowFn | None) -> None:
@@ -93,9 +93,10 @@ class _InPlaces(beam.DoFn):
 @with_input_types(bytes)
 @with_output_types(tuple[int, bytes])
 class TagReleased(_InPlaces):
-    """Blocks of earlier forwarded reports in; (place, their tags) out, where their copies go too.
+    """Blocks of reports that were forwarded earlier in; (place, their tags) out. Their copies go to the same place.
 
-    No ciphertext of them travels: `MixShard` says what that costs. `keys` are of the tags of ciphertexts.
+    Only tags travel, no ciphertexts; `MixShard` states the probability of an error. `keys` are for the tags of
+    ciphertexts.
     """
 
     def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:
@@ -114,9 +115,9 @@ class TagReleased(_InPlaces):
 class Separate(_InPlaces):
     """Blocks of envelopes in; (place, sealed reports) out, and (place, claims) to "claims".
 
-    Times and addresses end here, and from here on no ciphertext is beside a token. Equal ciphertexts go to one place,
-    and so do the claims of one client. `keys` are of the tags of ciphertexts, and of those of client tokens, which only
-    spread the claims. `meets`: the windows in which copies meet; None: each batch by itself.
+    Times and addresses are dropped here, and after this step no ciphertext is beside a token. Equal ciphertexts go to
+    one place, and so do the claims of one client. `keys` are for the tags of ciphertexts, and for the tags of client
+    tokens, which only spread the claims. `meets`: the windows in which copies meet; None: each batch by itself.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Separate(_InPlaces):
 def strip(block: bytes, sealed_bytes: int, keys: UInt64Array) -> tuple[npt.NDArray[np.bytes_], np.ndarray[Any, Any]]:
     """Return the sealed reports of a block of envelopes, S[n], and their claims, CLAIM[n], without times and addresses.
 
-    `keys` are of the tags of ciphertexts.
+    `keys` are for the tags of ciphertexts.
     """
     envelopes = np.frombuffer(block, dtype=envelope_dtype(sealed_bytes))
     octets = envelopes.view(np.uint8).reshape(len(envelopes), envelopes.itemsize)

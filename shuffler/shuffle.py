@@ -17,25 +17,25 @@ from shuffler.separate import Numbered, Separate, TagReleased
 class Shuffle(beam.PTransform):  # type: ignore[misc]  # apache_beam ships no types
     """Blocks of envelopes in, or a dict of "envelopes" and blocks of "released" reports; a dict of collections out.
 
-    Released reports were forwarded earlier; no copy of them leaves. Each batch has its own window, cap and permutation.
+    Released reports were forwarded earlier; no copy leaves again. Each batch has its own window, cap and permutation.
 
     Out:
         shards: ((batch, shard), sealed reports in random order).
-        counts: (reason, number) of what the cap refused.
-        mixed: (batch, (reason or "accepted", number)) of the rest.
+        counts: (reason, number) of the reports that the cap refused.
+        mixed: (batch, (reason or "accepted", number)) of all other reports.
 
     Dropped and counted, kept nowhere: duplicates, reports over the cap.
 
     Args:
         sealed_bytes: length of every sealed report of the stream.
-        cap: l, how many reports of one client may leave.
+        cap: l, the largest number of reports of one client that are forwarded.
         places: how many places share the work, and how many shards are written.
         grouping: groups the blocks of a place: (place, block) to (place, iterable of blocks), and a dict of such
             collections to (place, dict of iterables); by default the engine's own grouping.
-        meets: windows of several batches, in which copies meet over all of them; None: each batch by itself.
+        meets: windows of several batches, in which copies of a report meet; None: each batch by itself.
 
     Privacy: the output is a random function of the set of ciphertexts that stay; all else was stripped.
-    Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made: an engine that
+    Randomness: the operating system's cryptographic generator. Keys are drawn when the graph is made, so an engine that
         repeats a step sends every report to the same place and makes the same choice under the cap.
     """
 

@@ -1,4 +1,4 @@
-"""The campaigns that are collected now: their directory, read again when `hushcount run` replaces a file there."""
+"""Reads the directory of the campaigns that are collected now, and again when `hushcount run` replaces a file there."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class CollectedEpoch(EpochTimes):
 
 @dataclass(frozen=True)
 class CollectedCampaign(CampaignFolder):
-    """What is known about one campaign's directory."""
+    """The facts about one campaign's directory."""
 
     epochs: Mapping[str, CollectedEpoch] = field(default_factory=dict)
-    """By fingerprint, those to come too; empty if the files could never be read."""
+    """By fingerprint, including epochs that have not begun; empty if the files were never readable."""
     numbers: Mapping[str, int] = field(default_factory=dict)
-    """Of all epochs ever published, by fingerprint."""
+    """The numbers of all epochs ever published, by fingerprint."""
     log: Document | None = None
-    """Of all epochs ever published; None if the files could never be read."""
+    """The log of all epochs ever published; None if the files were never readable."""
 
 
 Campaigns = Mapping[str, CollectedCampaign]
@@ -70,9 +70,9 @@ Campaigns = Mapping[str, CollectedCampaign]
 
 
 def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:
-    """Return what is collected now; `known` gives unchanged campaigns, and the earlier state of damaged files.
+    """Return the campaigns that are collected now. For unchanged or damaged ones `known` has the last state.
 
-    `record` is the folder of the logs that this collector published. Epochs that are over by the clock are left out.
+    `record` is the folder of the logs that this collector published. An epoch is left out after the end of its grace.
     """
     return read_folders(directory, known, partial(_read_campaign, record, clock), CollectedCampaign)
 
@@ -83,7 +83,7 @@ def collected_epochs(campaigns: Campaigns) -> Iterator[CollectedEpoch]:
 
 
 def accepted_targets(campaigns: Campaigns, now: float) -> list[Target]:
-    """Return a target for each stream of each epoch that accepts reports at a moment."""
+    """Return a target for each stream of each epoch that accepts reports at this moment."""
     return [target for epoch in collected_epochs(campaigns) if epoch.accepts(now) for target in epoch.targets.values()]
 
 
@@ -104,14 +104,14 @@ def _read_campaign(record: Path, clock: Clock, directory: Path) -> CollectedCamp
 
 
 def _read_epoch(directory: Path, part: EpochPart, campaign: Campaign) -> CollectedEpoch:
-    """Read what clients need of an epoch: its campaign file as bytes, its dictionary, their signatures."""
+    """Read the files of an epoch that clients need: campaign file with its signature, as bytes, and dictionary."""
     folder = f"{campaign.id}/{epoch_folder(campaign)}"
     targets = {}
     for stream in campaign.streams:
         length = campaign.sealed_bytes(stream)
         of = (campaign.id, campaign.epoch, campaign.fingerprint, folder, stream)
         targets[stream] = Target(*of, length, envelope_dtype(length).itemsize)
-    # Reading it checks it: clients never get one that is not the campaign's.
+    # Reading checks the dictionary: clients never get one that differs from the campaign's.
     dictionary = campaign.read_dictionary()
     return CollectedEpoch(
         *times_of(part),
@@ -126,14 +126,14 @@ def _file(path: Path, media_type: bytes) -> Document:
     extra: list[tuple[bytes, bytes]] = []
     signature = signature_path(path)
     if signature.exists():
-        # A byte sequence as RFC 8941 writes it in a header.
+        # A byte sequence in the header syntax of RFC 8941.
         raw = read_file(signature, "signature", SIGNATURE_BYTES)
         extra.append((b"campaign-signature", b":" + base64.b64encode(raw) + b":"))
     return _document(path.read_bytes(), media_type, *extra)
 
 
 def _document(data: bytes, media_type: bytes, *more: tuple[bytes, bytes]) -> Document:
-    # A signature that is renewed is another answer.
+    # A renewed signature changes the ETag too.
     told = b"".join(value for _, value in more) + data
     etag = b'"' + hashlib.blake2b(told, digest_size=16).hexdigest().encode() + b'"'
     return Document(data, ((b"content-type", media_type), (b"etag", etag), *more), etag)

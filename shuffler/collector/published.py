@@ -1,8 +1,8 @@
 """The log of a campaign as this collector publishes it: append-only, whatever the campaigns directory says later.
 
-Clients and auditors rely on it: an operator who could give each client a campaign file of its own, and have them all
-collected, would know whose report is whose. So the collector keeps the log that it published in JOURNAL/published, and
-serves nothing that does not continue it.
+Clients and auditors rely on this. Otherwise an operator could give each client a campaign file of its own, have all
+these files collected, and link every report to its sender. So the collector keeps the published log in
+JOURNAL/published, and serves only a log that continues it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODE = 0o600
 
 
 def kept_log(folder: Path, campaign: str) -> CampaignLog:
-    """Return the log that was kept in JOURNAL/published, empty for a new campaign; HushcountError: it is damaged."""
+    """Return the log in JOURNAL/published, empty for a new campaign; HushcountError: the log is damaged."""
     path = folder / f"{campaign}.json"
     if not path.exists():
         return validated(CampaignLog, {"campaign": campaign}, f"the log of campaign {campaign}")
@@ -37,8 +37,8 @@ def log_of(
     """Return the log of a campaign's directory, made from the campaign file of each epoch.
 
     Raises:
-        UsageError: a campaign file does not name the head of the log before it, or the log does not continue the one
-            that was kept.
+        UsageError: a campaign file does not name the head of the log before it, or the log does not continue the
+            kept one.
     """
     entries: list[LogEntry] = []
     for part, campaign in zip(collection.epochs, campaigns, strict=True):
@@ -54,7 +54,7 @@ def log_of(
 
 
 def keep(folder: Path, kept: CampaignLog, log: CampaignLog) -> None:
-    """Keep a log that is about to be served and continues the kept one, durably; HushcountError: it cannot be kept."""
+    """Write a log to the disk before it is served; it continues the kept one. HushcountError: the disk fails."""
     if log == kept:
         return
     path = folder / f"{log.campaign}.json"
@@ -64,7 +64,7 @@ def keep(folder: Path, kept: CampaignLog, log: CampaignLog) -> None:
         write_over(path, log.text(), _MODE)
         sync(folder)
     except OSError as error:
-        raise HushcountError(f"cannot keep the log that is published in {path}: {error.strerror}") from None
+        raise HushcountError(f"cannot write the published log {path}: {error.strerror}") from None
 
 
 def _require_continued(kept: CampaignLog, log: CampaignLog) -> None:
@@ -75,13 +75,13 @@ def _require_continued(kept: CampaignLog, log: CampaignLog) -> None:
             said = "is missing" if there is None else f"is {there}"
             raise UsageError(
                 f"epoch {entry.epoch} of campaign {log.campaign} was published as {entry.fingerprint} and now {said}: "
-                "what was published is not taken back, restore the campaigns directory; a changed file needs a new "
+                "a published epoch must stay as it is: restore the campaigns directory, and publish changes as a new "
                 "epoch"
             )
     for place, entry in enumerate(kept.entries):
         new = log.entries[place].epoch
         if new != entry.epoch:
             raise UsageError(
-                f"epoch {new} of campaign {log.campaign} stands before epoch {entry.epoch}, which was published "
-                "without it: give it a later number"
+                f"epoch {new} of campaign {log.campaign} comes before epoch {entry.epoch}, which is already published: "
+                "give the new epoch a greater number"
             )

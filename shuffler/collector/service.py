@@ -1,4 +1,4 @@
-"""The collector as a whole: campaigns, limits, writer and upload queue, with a look at them once a second."""
+"""The whole collector: campaigns, limits, writer and upload queue, with housekeeping once a second."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REPORTS = Counted("reports", "send", TOO_MANY_REPORTS, TOO_MANY_REPORTS_AT_ONCE)
 
 @dataclass(frozen=True)
 class CollectorSetup:
-    """What a collector works with."""
+    """Settings, directories and services that a collector needs."""
 
     settings: CollectorPart
     journal: Path  # directory of journals, on a local disk
@@ -64,9 +64,9 @@ class Collector:
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.campaigns: Campaigns = read_campaigns(setup.campaigns, self._record, {}, setup.clock)
         self.refusals: Counter[tuple[str, int, str]] = Counter()
-        """Refusals that no file counts yet, by campaign, epoch and reason."""
+        """Refusals that are not written to a file yet, by campaign, epoch and reason."""
         self.room = True
-        """Whether the journal's disk has the least free space."""
+        """Whether the journal's disk has at least `least_free_bytes` free."""
         self.stopping = False
         self._campaigns_fault: str | None = None
         self._housekeeping_failure: str | None = None
@@ -105,7 +105,7 @@ class Collector:
             _LOG.error("not ready", extra={"fault": fault})
 
     async def stop(self) -> None:
-        """Commit the reports that wait, and upload what the store takes."""
+        """Commit the waiting reports, and try each upload once."""
         self.stopping = True
         for task in self._tasks:
             task.cancel()
@@ -132,7 +132,7 @@ class Collector:
         if self._campaigns_fault is not None:
             yield self._campaigns_fault
         if not self.campaigns:
-            yield f"no campaign is collected: {self.setup.campaigns} holds none"
+            yield f"no campaign is collected: put a campaign into {self.setup.campaigns}"
         journal = self.writer.failure or self._housekeeping_failure
         if journal is not None:
             yield f"the journal cannot be written: {journal}"
@@ -144,7 +144,7 @@ class Collector:
         if self.writer.clock_ahead is not None:
             yield (
                 f"the clock runs {self.writer.clock_ahead:,.0f} seconds ahead of time: "
-                "set it, or if it is right, start the collector again"
+                "correct the clock, or restart the collector if the clock is right"
             )
         if not self.room:
             yield f"the journal's disk has less than {self.setup.settings.least_free_bytes:,} bytes free"
@@ -152,7 +152,7 @@ class Collector:
         if window is not None and window.start.timestamp() > self.setup.clock.seconds():
             yield f"the clock went back: reports are counted in window {window.text}, which has not begun"
         if any(not task.cancelled() and task.done() for task in self._tasks):
-            yield "a part of the collector has failed: start it again"
+            yield "a part of the collector has failed: restart the collector"
 
     async def _keep_house(self) -> None:
         """Once a second: read changed campaigns, end windows that are over, measure the disk."""
@@ -167,7 +167,7 @@ class Collector:
             except UsageError as error:
                 self._campaigns_fault = str(error)
             except Exception as error:
-                # The campaigns of the last look are collected meanwhile.
+                # Meanwhile the campaigns that were read last are collected.
                 if self._campaigns_fault is None:
                     _LOG.exception("campaigns cannot be read")
                 self._campaigns_fault = f"the campaigns in {self.setup.campaigns} cannot be read: {error_name(error)}"
@@ -178,7 +178,7 @@ class Collector:
             except (OSError, HushcountError) as error:
                 self._housekeeping_failure = getattr(error, "strerror", None) or str(error)
             except Exception as error:
-                # An unforeseen error does not end this task: windows must end, and reports come meanwhile.
+                # An unforeseen error must not end this task, because windows must end and reports keep coming.
                 if self._housekeeping_failure is None:
                     _LOG.exception("housekeeping failed")
                 self._housekeeping_failure = error_name(error)
@@ -188,7 +188,7 @@ class Collector:
         counted: dict[Target, Counter[str]] = {}
         taken, self.refusals = self.refusals, Counter()
         for (campaign, epoch, reason), number in taken.items():
-            # A refusal counts for the epoch in the request, else for the newest.
+            # A refusal counts for the epoch that the request names, else for the newest epoch.
             of_campaign = [target for target in targets if target.campaign == campaign]
             if of_campaign:
                 target = max(of_campaign, key=lambda target: (target.epoch == epoch, target.epoch))
@@ -210,6 +210,6 @@ class Collector:
         if not os.access(self.setup.journal, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the directory is read-only")
         self.metrics.free_bytes.set(free)
-        # Some file systems count no files.
+        # A file system that reports 0 files in all has no limit on files.
         nameable = status.f_favail > 0 or status.f_files == 0
         self.room = nameable and free >= self.setup.settings.least_free_bytes

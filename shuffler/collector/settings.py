@@ -27,7 +27,7 @@ class CollectorPart(ServicePart):
         default=None,
         ge=1,
         le=10**9,
-        description="most reports of one client token in a window; more get 429; without it there is no limit",
+        description="most reports of one client token in a window; further ones get 429; unset: no limit",
     )
 
     @model_validator(mode="after")

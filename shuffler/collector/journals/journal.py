@@ -2,15 +2,15 @@
 
     header  magic "HUSHJRN2", kind, record length, epoch, start of the window in ms since 1970, campaign fingerprint and
             id, mark, CRC-32 of all this
-    frame   the journal's mark, how many envelopes are in the frames before, length of the payload, CRC-32 of the
-            payload, CRC-32 of all this, then the payload: one or more envelopes
+    frame   the journal's mark, number of envelopes in earlier frames, length of the payload, CRC-32 of the payload,
+            CRC-32 of all this, then the payload: one or more envelopes
 
-All little-endian. One sync writes one frame. The mark is drawn anew for each journal and never leaves the disk: it
-shows where the next frame is after a damaged one, and no client can write a report that looks like a frame.
+All little-endian. One sync writes one frame. The mark is drawn anew for each journal and never leaves the disk. It
+shows where the next frame begins after a damaged one, and no client can write a report that looks like a frame.
 
-A crash leaves whole frames and at most the beginning of one more, which was never acknowledged. Everything else is
-damage, also zeros at the end: a power cut can leave them, but so can a disk that lost a frame, so they count as damage.
-A damaged frame costs only itself.
+A crash leaves whole frames and at most the beginning of one more, which was never acknowledged. Everything else counts
+as damage. So do zeros at the end: a power cut can leave them, but so can a disk that lost a frame. A damaged frame does
+not affect the other frames.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FRAME_HEADER_BYTES = _FRAME.size + _CRC.size
 
 @dataclass(frozen=True)
 class FrameHeader:
-    """What precedes the payload of a frame."""
+    """The header before the payload of a frame."""
 
     mark: bytes
     before: int  # envelopes in earlier frames
@@ -54,7 +54,7 @@ class FrameHeader:
 
 @dataclass(frozen=True)
 class JournalHeader:
-    """What the envelopes of a journal have in common."""
+    """The facts that all envelopes of a journal share."""
 
     kind: Kind
     record_bytes: int
@@ -132,8 +132,9 @@ class Journal:
     def abandon(self) -> None:
         """Cut off a frame that could not be written, if the disk allows it, and close the file.
 
-        What remains is a torn frame, which recovery drops, or reports that were not acknowledged: if their client sends
-        them again they are copies. Nobody knows what the disk has after a failed write, so the journal ends here.
+        If the frame stays, it is either torn, and recovery drops it, or it holds reports that were not acknowledged: a
+        client that sends them again makes copies. After a failed write the disk's contents are unknown, so the journal
+        gets no further frame.
         """
         try:
             os.ftruncate(self._descriptor, self.synced)
@@ -152,7 +153,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a journal holds; without a complete header nothing in it was ever acknowledged."""
+    """The contents of a journal; if its header is incomplete, no report in it was acknowledged."""
 
     header: JournalHeader | None
     records: bytes = b""  # of all whole frames, in order
@@ -162,7 +163,7 @@ class Recovered:
 
 
 def recover(data: bytes, name: str) -> Recovered:
-    """Return what the bytes of a journal file with this name hold; FormatError if its header is damaged."""
+    """Recover a journal from the bytes of its file, which has this name; FormatError if its header is damaged."""
     if len(data) < HEADER_BYTES:
         if not _MAGIC.startswith(data[: len(_MAGIC)]):
             raise _no_journal(name)
@@ -210,6 +211,6 @@ def _next_frame(data: bytes, position: int, header: JournalHeader, seen: int) ->
 
 
 def _most_records(rest: bytes, header: JournalHeader) -> int:
-    """Return how many envelopes fit into the rest of damaged frames, without its zeros at the end."""
+    """Return how many envelopes fit at most into the damaged rest of a journal, without the zeros at its end."""
     length = len(rest.rstrip(b"\0")) - FRAME_HEADER_BYTES
     return max(0, -(-length // header.record_bytes))

@@ -1,4 +1,4 @@
-"""Groups of reports that are synced together, and the journals that they go to: one for each target."""
+"""Groups of reports that are synced together, and the open journals, one for each target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MILLISECONDS = struct.Struct("<Q")
 
 @dataclass
 class WaitingReports:
-    """Reports of one target in a group: bodies, and for each the number of its reports and what its client showed."""
+    """Reports of one target in a group: bodies, and the number of reports and client token of each."""
 
     bodies: list[bytes] = field(default_factory=list)
     clients: list[tuple[int, bytes | None]] = field(default_factory=list)
@@ -39,8 +39,8 @@ class CommitGroup:
 
     waiting: dict[Target, WaitingReports] = field(default_factory=dict)
     reports: int = 0
-    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the try
-    kept: set[Target] = field(default_factory=set)  # those with all their reports on the disk
+    done: asyncio.Event = field(default_factory=asyncio.Event)  # set after the commit, even a failed one
+    kept: set[Target] = field(default_factory=set)  # targets with all their reports on the disk
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ Uploadable = JournalFile | WindowEnd
 
 
 class OpenJournals:
-    """Journals, each made when the first report of its target comes, closed and handed over at `segment_bytes`."""
+    """Journals, each created with the first report of its target, and closed and handed over at `segment_bytes`."""
 
     def __init__(self, root: Path, segment_bytes: int, hand_over: Callable[[Uploadable], None]) -> None:
         self._root = root
@@ -64,7 +64,7 @@ class OpenJournals:
         self._journals: dict[Target, Journal] = {}
 
     def append(self, target: Target, window: Window, waiting: WaitingReports, key: bytes) -> None:
-        """Write a target's reports to its journal, on the disk when this returns; after an OSError `abandon` it."""
+        """Write a target's reports to its journal, and wait for the disk; after an OSError call `abandon`."""
         window_ms = int(window.start.timestamp()) * 1000
         rows = envelopes(target, waiting, key, window_ms)
         if target not in self._journals:
@@ -83,7 +83,7 @@ class OpenJournals:
         self._journals[target].append(rows)
 
     def abandon(self, target: Target) -> None:
-        """Give up the journal of a target, if it has one; what is synced of it is handed over."""
+        """Give up the journal of a target, if it has one; its synced part is handed over."""
         if target in self._journals:
             self._end(target, Journal.abandon)
 
@@ -116,10 +116,10 @@ class OpenJournals:
 
 
 def envelopes(target: Target, waiting: WaitingReports, key: bytes, window_ms: int) -> bytes:
-    """Return the waiting reports' envelopes: a token, the window's start in ms, no address, the sealed report.
+    """Return the waiting reports' envelopes: hashed token, window's start in ms, no address, sealed report.
 
-    Privacy: a client token is BLAKE2b, under the window's key, of what the client showed. If it showed nothing, the
-        token is fresh for each report.
+    Privacy: the hashed token is BLAKE2b of the client's token under the window's key. Without a client token, each
+        report gets a fresh random one.
     Randomness: the operating system's cryptographic generator.
     """
     rows = np.zeros((waiting.reports, target.record_bytes), np.uint8)

@@ -1,4 +1,4 @@
-"""How many acknowledged reports are in no manifest yet, read beside a running collector without a change."""
+"""Counts the acknowledged reports that are in no manifest yet; only reads, so a collector may run meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pending_reports(root: Path) -> list[PendingReports]:
     Raises:
         OSError: the directory cannot be read.
         HushcountError: a file there is not a collector's.
-        ValueError: the length of a window is damaged.
+        ValueError: the note of a window's length is damaged.
     """
     pending = []
     for name in kept_windows(root):
@@ -48,7 +48,7 @@ def pending_reports(root: Path) -> list[PendingReports]:
                 for receipt in receipts(folder):
                     counts[folder.parent.name, receipt.stream] += receipt.records
         except FileNotFoundError:
-            # The collector removed the window meanwhile, or is making it.
+            # The collector removed the window meanwhile, or is still creating it.
             continue
         for (campaign, stream), number in sorted(counts.items()):
             pending.append(PendingReports(campaign, window, stream, number))
@@ -56,7 +56,7 @@ def pending_reports(root: Path) -> list[PendingReports]:
 
 
 def _reports_in(path: Path) -> int:
-    """Return how many envelopes a journal holds by the headers of its frames, up to a torn or damaged one."""
+    """Count a journal's envelopes by the headers of its frames, up to the first torn or damaged frame."""
     with path.open("rb") as stream:
         raw = stream.read(HEADER_BYTES)
         if len(raw) < HEADER_BYTES:

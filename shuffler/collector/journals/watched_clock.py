@@ -1,4 +1,4 @@
-"""A check of the clock: one that is wrong for a moment would end windows that have not begun."""
+"""Checks the clock: even a short jump ahead would end windows that have not begun."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hushcount.clock import MACHINE, Clock
 
 
 class ClockAhead(Exception):
-    """The clock went further ahead than time did, by so many seconds."""
+    """The clock ran ahead of the steady clock, by this number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -16,18 +16,18 @@ class ClockAhead(Exception):
 
 @dataclass
 class WatchedClock:
-    """The clock, compared with a steady one, which it may run ahead of by a tolerance in seconds."""
+    """The clock, compared with a steady clock: it may run ahead of that by a tolerance in seconds."""
 
     tolerance: float
     clock: Clock = MACHINE
     _believed: tuple[float, float] | None = None
 
     def seconds(self) -> float:
-        """Return the present, in seconds since 1970, believable or not."""
+        """Return the clock's time in seconds since 1970, unchecked."""
         return self.clock.seconds()
 
     def believe(self, now: float) -> None:
-        """Measure from this moment on."""
+        """Accept this time, and compare later times with it."""
         self._believed = now, self.clock.steady()
 
     def require_believable(self, now: float) -> None:

@@ -1,7 +1,7 @@
-"""Group commit: reports wait in a bounded queue, and one write and sync for each target takes all that wait.
+"""Group commit: reports wait in a bounded queue, and one write and sync for each target commits all that wait.
 
-The event loop puts reports in. The writer's own thread does whatever waits for the disk: it alone touches the journals
-and the present window.
+The event loop adds reports. The writer's own thread does all work that waits for the disk: no other thread touches the
+journals and the present window.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class Writer:
         self._key = b""
         self.window: Window | None = None
         """The window that was entered last, also while the next one cannot be entered; None before the start."""
-        # Whether that window ended, and the next one is not entered yet.
+        # Whether `window` has ended, and the next window is not entered yet.
         self._left = False
         self.failure: str | None = None
-        """Why the disk could not be written to lately, or None."""
+        """Why a recent write to the disk failed, or None."""
         self._failed = False
         self.clock_ahead: float | None = None
-        """By how many seconds the clock runs ahead of time, or None. Until it is right no other window is entered."""
+        """Seconds by which the clock runs ahead of time, or None. While it does, no other window is entered."""
         metrics.waiting.set_function(lambda: self._waiting)
 
     def has_room(self, reports: int) -> bool:
-        """Return whether so many more reports may wait."""
+        """Return whether this number of further reports may wait."""
         return self._waiting == 0 or self._waiting + reports <= self._queue_reports
 
     @property
@@ -82,7 +82,7 @@ class Writer:
     async def keep(self, target: Target, body: bytes, reports: int, client: bytes | None) -> bool:
         """Wait for the commit of a body of whole sealed reports, and return whether they are on the disk.
 
-        `client` is what the client showed, or None if nothing tells clients apart.
+        `client` is the client's token, or None if clients are not told apart.
         """
         group = self._open
         waiting = group.waiting.get(target)
@@ -111,12 +111,12 @@ class Writer:
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, group)
         except Exception as error:
-            # An unforeseen error costs this group, and its senders are told; the next group is tried.
+            # An unforeseen error loses this group alone: its senders get an error, and the next group is tried.
             if self.failure is None:
                 _LOG.exception("commit failed")
             self._fail(error_name(error))
         finally:
-            # Whatever happened, senders learn the truth: only the targets in `kept` are kept.
+            # In every case senders learn the truth: only reports of the targets in `kept` are on the disk.
             self._in_flight = 0
             group.done.set()
         self._metrics.commit_seconds.observe(MACHINE.steady() - began)
@@ -125,18 +125,18 @@ class Writer:
             self._metrics.reports.labels(*labels).inc(group.waiting[target].reports)
 
     async def start(self) -> None:
-        """Hand over what an earlier process left, and enter the present window. An OSError means that it cannot."""
+        """Hand over what an earlier process left, and enter the present window. OSError: the disk cannot be used."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
     async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:
         """End a window that is over, and note accepted targets and refusals. After an OSError the window stays open.
 
-        Refusals that are written are taken out of `refused`, also before an error.
+        Written refusals are removed from `refused`, even if a later step raises an error.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._turn, list(targets), refused)
 
     async def stop(self) -> None:
-        """Commit all that waits, and close the journals for upload. `run` must have ended."""
+        """Commit all waiting reports, and close the journals for upload. `run` must have ended."""
         await self._commit_open()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._journals.close_all)
         self._thread.shutdown()
@@ -159,16 +159,16 @@ class Writer:
         for target in list(refused):
             folder = note_target(self._root, window.name, target)
             add_refused(self._root, folder, target, refused[target], self._metrics)
-            # The file counts them now, even if the sync fails.
+            # The file holds these counts now, even if the sync fails.
             del refused[target]
             sync(folder)
         for target in targets:
             note_target(self._root, window.name, target)
 
     def _enter_window(self, now: float) -> Window:
-        """Return the window of this moment, after ending an earlier one.
+        """End the present window if it is over, and return the window of this moment.
 
-        ClockAhead means that the clock cannot be believed: the present window stays open, and nothing may be written.
+        ClockAhead: the clock cannot be right. The present window stays open, and nothing may be written.
         """
         if self.window is None or self._left or now >= self.window.end.timestamp():
             self._require_believable(now)
@@ -187,7 +187,7 @@ class Writer:
             self.window, self._left = window, False
             self._clock.believe(now)
         elif now >= self.window.start.timestamp():
-            # The clock may have been behind at the start and set since.
+            # The clock may have been slow at the start, and corrected since.
             self._clock.believe(now)
         self.clock_ahead = None
         return self.window
@@ -210,7 +210,7 @@ class Writer:
                 group.kept.add(target)
                 self._journals.close_if_full(target)
             except ClockAhead:
-                # Not a failure of the disk: `clock_ahead` is what senders are told.
+                # Not a failure of the disk: senders are refused with `clock_ahead`.
                 continue
             except HushcountError as error:
                 self._fail(str(error))
@@ -227,7 +227,7 @@ class Writer:
         self._failed = True
 
     def _forget_failure(self) -> None:
-        """Forget a failure after a turn without another one: a full disk may get room again."""
+        """Forget a failure if nothing failed since the last turn: a full disk may have space again."""
         if self.failure is not None and not self._failed:
             _LOG.warning("storage recovered", extra={"failure": self.failure})
             self.failure = None

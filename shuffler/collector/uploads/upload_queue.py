@@ -1,6 +1,6 @@
-"""The order of uploads, and their repetition. While the store cannot be reached, the journals stay.
+"""Orders uploads, and repeats failed ones. Journals stay on the disk while the store cannot be reached.
 
-A window that cannot be uploaded delays no other.
+A window that cannot be uploaded does not delay other windows.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _PROBE_SECONDS = 10.0
 _PROBE = ""
-"""In the place of a window's name: nothing is pending, and the store is probed."""
+"""Used as a window's name when nothing is pending and the store is probed."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an upload failed: the store, or else the journal's disk, with an error's name for the operator."""
+    """Whether the store or the journal's disk failed an upload, and the error's name for the operator."""
 
     of_store: bool
     name: str
@@ -46,7 +46,7 @@ class UploadQueue:
         self._loop = asyncio.get_running_loop()
         metrics.pending_uploads.set_function(lambda: len(self._pending))
         self.failures: dict[str, Failure] = {}
-        """The failure of each window's last try, if it failed."""
+        """Windows with a failed last try, each with the failure."""
 
     @property
     def failure(self) -> str | None:
@@ -71,7 +71,7 @@ class UploadQueue:
                 await self._sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             elif not await self._step():
-                # The time between two probes is pause enough.
+                # A failed probe needs no further pause: probes are seconds apart.
                 failed |= {window} - {_PROBE}
             elif not failed:
                 pause = _FIRST_PAUSE
@@ -100,7 +100,7 @@ class UploadQueue:
         self._wake.set()
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep until an item comes, but no longer than so many seconds."""
+        """Sleep until an item comes, but at most this number of seconds."""
         self._wake.clear()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
@@ -123,20 +123,20 @@ class UploadQueue:
         try:
             await self._loop.run_in_executor(self._thread, self._do, item)
         except StoreFailed as error:
-            # Whatever a store's client raises: the upload is tried again, and nothing is lost meanwhile.
+            # Any error of the store's client: the upload is tried again, and nothing is lost meanwhile.
             self._metrics.store_failures.inc()
             self.failures[window] = Failure(True, error_name(error.__cause__))
             if before is None:
                 _LOG.error("store failing", extra={"failure": self.failure}, exc_info=error.__cause__)
             return False
         except Exception as error:
-            # An operator may repair what cannot be read, so this is tried again too.
+            # An operator may repair an unreadable file, so this upload is tried again too.
             self._metrics.local_upload_failures.inc()
             ours = isinstance(error, HushcountError)
-            # Our own sentences name files and numbers, never what the files hold.
+            # Hushcount's own messages name files and numbers, never the contents of files.
             failure = Failure(False, str(error) if ours else error_name(error))
             if self.failures.get(window) != failure:
-                # Of an unforeseen error the log tells where it was raised.
+                # For an unforeseen error, the log also says where it was raised.
                 place = None if ours or isinstance(error, OSError) else error
                 _LOG.error(
                     "window cannot be uploaded", extra={"window": window, "failure": failure.name}, exc_info=place

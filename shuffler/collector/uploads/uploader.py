@@ -28,12 +28,12 @@ _LOG = logging.getLogger("hushcount.collector")
 
 
 class StoreFailed(Exception):
-    """The store failed, as the cause of this says."""
+    """The store failed; `__cause__` is the store client's error."""
 
 
 @dataclass
 class Uploader:
-    """Uploads from one journal directory to one store. Besides StoreFailed, errors are of the local disk."""
+    """Uploads from one journal directory to one store. All errors except StoreFailed come from the local disk."""
 
     root: Path  # directory of journals
     segments: str  # folder in the store
@@ -42,8 +42,8 @@ class Uploader:
     probe: Callable[[], None]  # raises if the store cannot be reached
     fingerprint_of: Callable[[str], str | None]  # of a folder CAMPAIGN/EPOCH-FINGERPRINT, if it is collected
     metrics: Metrics
-    length: timedelta  # of windows without a note of theirs
-    # Manifests in the store of windows that still miss another one.
+    length: timedelta  # of windows without a note of their length
+    # Paths of manifests that are in the store already, of windows that are not complete there.
     _manifests: set[str] = field(default_factory=set)
 
     def check_store(self) -> None:
@@ -55,7 +55,7 @@ class Uploader:
         try:
             recovered = recover(journal.path.read_bytes(), journal.path.name)
         except FormatError:
-            # Not even the campaign of these reports is certain.
+            # Without the header, even the campaign of these reports is uncertain.
             self._put_aside(journal, damaged=1, reports=0)
             return
         if recovered.torn_bytes:
@@ -96,11 +96,11 @@ class Uploader:
     def upload_manifests(self, window: str) -> None:
         """Write the manifests of a window that ended, and remove it from the disk."""
         if not (self.root / window).exists():
-            # An earlier try may have stopped during the removal, and the window's key must go.
+            # An earlier try may have stopped during the removal, and the window's key must be deleted.
             window_folders.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
-            # Uploads precede the end of a window, but removing a journal would lose reports.
+            # Journals are uploaded before their window's end is queued. If one is left, removing it would lose reports.
             self.upload_segment(journal)
         blocked: Exception | None = None
         id = window_notes.manifest_id(self.root, window)
@@ -108,7 +108,7 @@ class Uploader:
             try:
                 manifests = self._manifests_of(window, folder, id)
             except Exception as error:
-                # The window stays, but other campaigns need not wait for this one.
+                # The window stays on the disk, but the manifests of other campaigns are still written.
                 blocked = error
                 continue
             for name, manifest in manifests.items():
@@ -125,7 +125,7 @@ class Uploader:
         _LOG.info("window uploaded", extra={"window": window})
 
     def _manifests_of(self, window: str, folder: Path, id: str) -> dict[str, Manifest]:
-        """Return the manifests of a campaign file's window by their names: only one if its segments fit into one."""
+        """Return a campaign file's manifests of a window, by name: a single manifest if it can list all segments."""
         fingerprint = self.fingerprint_of(f"{folder.parent.name}/{folder.name}")
         counts = manifest_counts.read_counts(self.root, folder, fingerprint, self.metrics)
         segments: dict[Stream, list[SegmentPart]] = {}
@@ -148,7 +148,7 @@ class Uploader:
                 seconds=seconds,
                 authentication=window_notes.authentication_of(self.root, window),
                 segments=listed,
-                # Readers add up the counts of all manifests.
+                # Readers add up the counts of all manifests, so only one manifest has them.
                 refused=counts.refused if of_part == id else {},
                 damaged=manifest_counts.damage_in(folder) if of_part == id else 0,
             )

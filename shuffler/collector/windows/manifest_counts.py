@@ -1,4 +1,4 @@
-"""Refusals and damage in a campaign's folder of a window, counted there for its manifest. Damaged files move aside."""
+"""Counts refusals and damage in a campaign's folder of a window, for its manifest; damaged files move to damaged/."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RefusalCounts(Part):
 
 
 def note_target(root: Path, window: str, target: Target) -> Path:
-    """Make and return a campaign file's folder in a window: it gets a manifest even if no report comes."""
+    """Make and return a campaign file's folder in a window, so that it gets a manifest even if no report comes."""
     folder = root / window / target.folder
     if not (folder / REFUSED).exists():
         make_folder(folder, root)
@@ -46,10 +46,10 @@ def add_refused(root: Path, folder: Path, target: Target, counts: Mapping[str, i
 
 
 def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metrics) -> RefusalCounts:
-    """Return a folder's counts. Damaged counts move aside and begin anew with the campaign file's fingerprint.
+    """Return a folder's counts. Damaged counts move to damaged/, and begin anew with the campaign file's fingerprint.
 
     Raises:
-        FormatError: they are damaged and the fingerprint is not known: the campaign is not collected any more.
+        FormatError: the counts are damaged, and the fingerprint is unknown: the campaign is not collected any more.
     """
     try:
         return parse_model(RefusalCounts, (folder / REFUSED).read_bytes(), str(folder / REFUSED), "is damaged")
@@ -67,7 +67,7 @@ def read_counts(root: Path, folder: Path, fingerprint: str | None, metrics: Metr
 
 
 def note_damage(journal: JournalFile, frames: int) -> None:
-    """Note how many frames or stretches of a journal are damaged, if any; the last number counts."""
+    """Note how many frames or stretches of a journal are damaged, if any, and remove an earlier note."""
     folder, name = journal.path.parent, journal.path.stem
     earlier = list(folder.glob(f"{name}.*{DAMAGED}"))
     for path in earlier:

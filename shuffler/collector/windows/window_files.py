@@ -1,22 +1,22 @@
 """The files of each window on the collector's disk, until all of the window is in the store.
 
     JOURNAL/lock                                        locked while a collector runs
-            ended                                       the newest window that ended; it is not opened again
+            over                                        end of the newest window that is over; none before it opens
             damaged/                                    journals with damaged frames, and other damaged files
-            WINDOW/key                                  of the hash of client tokens
+            WINDOW/key                                  key of the hash of client tokens
                    seconds                              length of the window
                    id                                   in the names of its manifests
-                   authentication                       the weakest way that told its senders apart
+                   authentication                       the weakest authentication of its senders
                    CAMPAIGN/EPOCH-FINGERPRINT/refused.json
                                               STREAM-SERIAL-NUMBER-WAY-KEY.journal
                                               STREAM-SERIAL-NUMBER-WAY-KEY.RECORDS.BYTES.DIGEST.receipt
                                               STREAM-SERIAL-NUMBER-WAY-KEY.FRAMES.damaged
 
-SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not write over
-its earlier segments. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). When a segment
-is in the store, its journal becomes a receipt: it is renamed, which is one step and needs no room on a full disk, and
-emptied. A journal with damaged frames moves to damaged/ and gets a new receipt; the name of an empty file counts its
-damaged frames.
+SERIAL counts a stream's journals in one window. NUMBER is random: a collector that lost its disk does not overwrite its
+earlier segments. WAY and KEY come from the segment's name (`hushcount/collection/segment_names.py`). When a segment
+is in the store, its journal becomes a receipt: it is renamed, which is atomic and needs no space on a full disk, and
+then emptied. A journal with damaged frames moves to damaged/, and a receipt is created for it. The name of an empty
+file counts its damaged frames.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class JournalFile:
-    """What the path of a closed journal says."""
+    """The facts that the path of a closed journal holds."""
 
     path: Path
     window: str  # its name
@@ -77,7 +77,7 @@ def new_journal(folder: Path, stream: Stream, mark: str) -> Path:
 
 
 def journal_file(path: Path) -> JournalFile:
-    """Return what the path of a journal says."""
+    """Parse the path of a journal."""
     match = _FILE.fullmatch(path.name)
     if match is None or match["records"] is not None:
         raise HushcountError(f"{path} does not have a journal's name: move it out of the directory")
@@ -128,7 +128,7 @@ def _stream(match: re.Match[str]) -> Stream:
 
 
 def _receipt_path(journal: JournalFile, receipt: Receipt) -> Path:
-    """Return the path of a receipt; remove those of earlier tries, when the disk may have read other bytes."""
+    """Return the path of a receipt. Remove receipts of earlier tries, in which the disk may have read other bytes."""
     for earlier in journal.path.parent.glob(f"{journal.path.stem}.*{_RECEIPT}"):
         earlier.unlink()
     return journal.path.with_suffix(f".{receipt.records}.{receipt.bytes}.{receipt.digest}{_RECEIPT}")
