@@ -41,7 +41,7 @@ _VERIFIER = b"verifier"
 
 @dataclass
 class _Place:
-    """Where a refusal of a request counts, as far as it is known."""
+    """Campaign, epoch and asker for which a refusal is counted, as far as they are known."""
 
     campaign: AskedCampaign | None = None
     epoch: AskedEpoch | None = None
@@ -82,14 +82,14 @@ async def _evaluate(evaluator: Evaluator, scope: Scope, receive: Receive, campai
     verifies = evaluator.is_verifier(header(scope, b"authorization"))
     client: bytes | None
     if verifies and place.epoch is not None:
-        # What was found is verified as long as the key is there: after the epoch, and after its grace period.
+        # Discovered values can be verified as long as the key is there, even after the epoch's grace.
         place.asker, client, epoch = "verifier", _VERIFIER, place.epoch
     else:
         epoch = accepted(asked, fingerprint, evaluator.setup.clock.seconds())
         authenticator = evaluator.setup.authenticator
         client = authenticator.client(header(scope, authenticator.header))
     if epoch.key is None:
-        raise Refused(NO_EVALUATOR, "This campaign file names no evaluator: its clients ask nobody.")
+        raise Refused(NO_EVALUATOR, "This campaign file names no evaluator: make reports without evaluations.")
     length = body_length(scope, "evaluations", evaluator.setup.settings.longest_body)
     if length is not None:
         _require_whole(length)
@@ -109,7 +109,7 @@ def _require_whole(length: int) -> None:
 
 
 def _count(evaluator: Evaluator, place: _Place, reason: str) -> None:
-    """Count a refusal for the epoch in the request, else for the newest that is accepted, else in metrics alone."""
+    """Count a refusal for the epoch in the request, else for the newest accepted epoch, else in metrics alone."""
     epoch = place.epoch
     if epoch is None and place.campaign is not None:
         now = evaluator.setup.clock.seconds()

@@ -1,4 +1,4 @@
-"""Which campaign files may be asked about now: from the directory that the collector reads, and as often."""
+"""The campaign files that clients may ask about now. They are in the same directory that the collector reads."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from service.epochs import EpochTimes, times_of
 
 @dataclass(frozen=True)
 class AskedEpoch(EpochTimes):
-    """One epoch of a campaign: when clients may ask, and by which key they are answered."""
+    """One epoch of a campaign: when clients may ask, and the key that answers them."""
 
     campaign: str  # id
     fingerprint: str  # of the campaign file, 64 hexadecimal digits
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
-    cap: int  # how many reports of a client count in a window; each needs an evaluation
+    cap: int  # most reports of a client that count in a window; each needs an evaluation
 
 
 @dataclass(frozen=True)
 class AskedCampaign(CampaignFolder):
-    """What is known about one campaign's directory."""
+    """The facts about one campaign's directory."""
 
     epochs: Mapping[str, AskedEpoch] = field(default_factory=dict)
-    """By fingerprint, also those to come and those that are over."""
+    """By fingerprint, including epochs that have not begun and epochs that are over."""
 
     @property
     def numbers(self) -> Container[str]:
@@ -37,11 +37,11 @@ class AskedCampaign(CampaignFolder):
 
 
 Campaigns = Mapping[str, AskedCampaign]
-"""What may be asked about, by campaign id."""
+"""The campaigns that clients may ask about, by id."""
 
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return what may be asked about now; `known` gives unchanged campaigns, and the earlier state of damaged files."""
+    """Return the campaigns that clients may ask about. For unchanged or damaged ones `known` has the last state."""
     return read_folders(directory, known, _read_campaign, AskedCampaign)
 
 
@@ -51,9 +51,10 @@ def asked_epochs(campaigns: Campaigns) -> Iterator[AskedEpoch]:
 
 
 def served_by(campaigns: Campaigns) -> Mapping[str, AskedEpoch]:
-    """Return the one epoch that each key serves, by the key's id: of several that name it, the one that began first.
+    """Return, by the id of each key, the epoch that it serves: the first to begin of all epochs that name the key.
 
-    An element says nothing of the campaign that it is asked for: a key of two would let each answer for the other.
+    An element does not name a campaign. So if a key served two campaigns, the evaluations that a client may ask of one
+    would be good for the other too.
     """
     begun = sorted(asked_epochs(campaigns), key=lambda epoch: (epoch.begins, epoch.fingerprint), reverse=True)
     return {epoch.key.id: epoch for epoch in begun if epoch.key is not None}

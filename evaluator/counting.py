@@ -1,17 +1,17 @@
-"""The counts of the present window: on the disk before an answer leaves, so that a restart renews no client's limit.
+"""The counts of the present window, written before an answer leaves, so that a restart renews no client's limit.
 
     COUNTS/lock                                         locked while an evaluator runs
-           ended                                        the newest window that ended; it is not opened again
+           over                                         end of the newest window that is over; none before it opens
            damaged/                                     damaged files of refusals
-           WINDOW/key                                   of the hash of client tokens; deleted with the window
+           WINDOW/key                                   key of the hash of client tokens; deleted with the window
                   id, seconds, authentication           for the manifests of the window
                   CAMPAIGN/EPOCH-FINGERPRINT/asked      a record of each answered request
                                              refused.json
 
 A record has 12 bytes, little-endian: the keyed hash of the asker (8), how many evaluations (2), and who asked (2): 0 a
-client, 1 the verifier. It is written before the answer is sent: a process that is killed loses none. Twice a second the
-records are synced, and the refusals written: a machine that loses power loses what came since, refusals and all. So the
-numbers never exceed the truth.
+client, 1 the verifier. A record is written before its answer is sent, so a killed process loses no record. Twice a
+second records are synced, and refusals are written: a power cut loses the records and refusals since then. So the
+numbers may be too low, but never too high.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EVALUATIONS = Counted("evaluations", "ask", TOO_MANY_EVALUATIONS, TOO_MANY_EVALU
 
 
 class RefusedCounts(Part):
-    """What was refused about one campaign file in a window, by who asked and by reason."""
+    """Refused requests about one campaign file in a window, by asker and reason."""
 
     fingerprint: Hex32
     key: KeyId | None
@@ -68,12 +68,12 @@ class _Folder:
     epoch: AskedEpoch
     descriptor: int = -1
     refused: dict[Asker, Counter[str]] = field(default_factory=lambda: {asker: Counter() for asker in ASKERS})
-    unwritten: bool = False  # refusals
-    unsynced: bool = False  # records
+    unwritten: bool = False  # whether refusals changed since they were written
+    unsynced: bool = False  # whether records were written since the last sync
 
 
 class Counting:
-    """One window's counts and limits. Every method but `flush` and `close` is for the event loop's thread."""
+    """One window's counts and limits. Only `flush` and `close` may run outside the event loop's thread."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Counting:
                 self._limits[asker].add(name, evaluations)
 
     def reserve(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
-        """Count evaluations before they are answered, or raise Refused: others may be on the way."""
+        """Count evaluations before they are answered, as other requests may be under way; or raise Refused."""
         self._limits[asker].reserve(_of(epoch, client), evaluations, self.window, epoch.cap)
 
     def give_back(self, epoch: AskedEpoch, asker: Asker, client: bytes | None, evaluations: int) -> None:
@@ -116,7 +116,7 @@ class Counting:
         name = 0 if told is None else self._limits[asker].name_of(told)
         record = _RECORD.pack(name, evaluations, ASKERS.index(asker))
         if os.write(folder.descriptor, record) != len(record):
-            # The next records would be read at a wrong place.
+            # Otherwise the next records would be read at wrong offsets.
             _cut_to_whole(folder.descriptor)
             raise OSError("a record was not written whole")
         folder.unsynced = True
@@ -128,7 +128,7 @@ class Counting:
         folder.unwritten = True
 
     def flush(self) -> None:
-        """Bring everything to the disk; OSError: a later call tries again."""
+        """Write and sync everything; OSError: a later call tries again."""
         for folder in list(self._folders.values()):
             if folder.unsynced:
                 folder.unsynced = False
@@ -159,7 +159,7 @@ class Counting:
                 link_aside(self._root, path / _REFUSED)
                 _LOG.error("counts of refusals damaged", extra={"window": self.window.name, "campaign": epoch.campaign})
             if earlier is None:
-                # Records without the fingerprint beside them would count for nothing.
+                # Without a fingerprint beside them, records would not count.
                 _write_refused(found)
             else:
                 found.refused["clients"].update(earlier.clients)
@@ -174,10 +174,10 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
     """Return the manifests of a window that ended, by path below the store's folder of evaluations.
 
     Args:
-        length: of the window, where no note says it.
+        length: of the window, if no note states it.
 
     Raises:
-        FormatError: what it refused is damaged.
+        FormatError: a file of refusals is damaged.
     """
     seconds = window_notes.seconds_or(root, window, length)
     id, way = window_notes.manifest_id(root, window), window_notes.authentication_of(root, window)
@@ -185,7 +185,7 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
     for path in sorted({one.parent for one in (root / window).glob("*/*/*")}):
         refused = _read_refused(path)
         if refused is None:
-            # It is written before the first record: somebody removed it.
+            # This file is written before the first record, so somebody removed it.
             _LOG.error("counts lost", extra={"window": window, "campaign": path.parent.name})
             continue
         asked = Counter[Asker]()
@@ -207,17 +207,17 @@ def manifests_of(root: Path, window: str, evaluator: str, length: timedelta) -> 
 
 
 def _cut_to_whole(descriptor: int) -> None:
-    """Cut off a part of a record, which a crash or a full disk left."""
+    """Cut off an incomplete last record, which a crash or a full disk left."""
     os.ftruncate(descriptor, os.fstat(descriptor).st_size // _RECORD.size * _RECORD.size)
 
 
 def _of(epoch: AskedEpoch, client: bytes | None) -> bytes | None:
-    """Return what tells a client apart among those who ask about one campaign file."""
+    """Return the bytes that tell a client apart from others that ask about the same campaign file, or None."""
     return None if client is None else bytes.fromhex(epoch.fingerprint) + client
 
 
 def _records(path: Path) -> Iterator[tuple[int, int, Asker]]:
-    """Yield hash, number and asker of each whole record; a lost disk block reads as zeros, and counts nothing."""
+    """Yield hash, number and asker of each whole record. A lost disk block reads as zeros, and adds no count."""
     try:
         stream = path.open("rb")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The evaluator as a whole: campaigns, keys, counts and answers, with a look at them twice a second."""
+"""The whole evaluator: campaigns, keys, counts and answers, with housekeeping twice a second."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from service.threads import to_its_end
 
 _LOG = logging.getLogger("hushcount.evaluator")
 _TICK_SECONDS = 0.5
-"""A key that was destroyed answers nothing after a second."""
+"""A destroyed key answers for at most a second more."""
 _STORE_SECONDS = 5.0
 _READING = ("keys", "campaigns")
-"""The steps that write nothing."""
+"""The steps that write nothing: their errors are no failed writes."""
 _AT_ONCE = 20
-"""So few evaluations are answered within the event loop: 2 ms, where the way to the thread and back costs as one."""
+"""Up to this number, evaluations are answered within the event loop, in 2 ms. A thread would cost one more's time."""
 
 
 @dataclass(frozen=True)
 class EvaluatorSetup:
-    """What an evaluator works with."""
+    """Settings, directories and services that an evaluator needs."""
 
     settings: EvaluatorPart
     counts: Path  # directory of counts, on a local disk
@@ -64,7 +64,7 @@ class Evaluator:
     """An evaluator in one event loop, between `start` and `stop`."""
 
     def __init__(self, setup: EvaluatorSetup, pool: Executor | None = None) -> None:
-        """Prepare an evaluator; pool: where longer requests are answered, one thread of its own by default."""
+        """Prepare an evaluator; `pool` answers longer requests, by default in one thread of its own."""
         self.setup = setup
         self.metrics = Metrics()
         self.incoming = IncomingBytes(setup.settings.most_incoming_bytes)
@@ -72,18 +72,18 @@ class Evaluator:
         self._read_campaigns()
         self.keys = KeysHere(setup.keys)
         self.refusals: Counter[tuple[AskedEpoch, Asker, str]] = Counter()
-        """Refusals that no file counts yet."""
+        """Refusals that are not written to a file yet."""
         self.metrics.incoming.set_function(lambda: self.incoming.present)
         self.metrics.ready.set_function(lambda: 0 if self.faults() else 1)
         self.metrics.keys.set_function(lambda: len(self.keys))
         self.metrics.waiting.set_function(lambda: self._waiting)
         self._waiting, self._stopping = 0, False
-        # One thread: the library keeps Python's lock while it works, so that a second one would only take turns.
+        # One thread: the library holds Python's lock while it works, so two threads would only take turns.
         self._pool = pool or ThreadPoolExecutor(1, "evaluate")
         self._ended: list[Counting] = []
-        """Of windows that ended, until their files are closed."""
+        """Counts of windows that ended, until their files are closed."""
         self._faults: dict[str, str] = {}
-        """What is wrong, by the step that failed."""
+        """Why steps failed, by step."""
         self._tasks: list[asyncio.Task[None]] = []
         self._store = ManifestStore(
             setup.counts,
@@ -105,7 +105,7 @@ class Evaluator:
             _LOG.error("not ready", extra={"fault": fault})
 
     async def stop(self) -> None:
-        """Bring all counts to the disk; those of windows that ended go to the store at the next start."""
+        """Write all counts to the disk; counts of windows that ended go to the store at the next start."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -119,16 +119,16 @@ class Evaluator:
                 _LOG.exception("stopping failed", extra={"step": step.__qualname__})
 
     def is_verifier(self, authorization: bytes | None) -> bool:
-        """Return whether a request shows the token of the analyzer, who verifies what was found."""
+        """Return whether a request shows the token of the analyzer, which verifies discovered values."""
         return self.setup.verifier is not None and self.setup.verifier.is_shown(authorization)
 
     async def answer(self, epoch: AskedEpoch, key: str, asker: Asker, client: bytes | None, blinded: bytes) -> bytes:
-        """Return what answers these evaluations, after it is counted; else raise Refused.
+        """Make and count these evaluations, and return the answer; else raise Refused.
 
         Args:
             key: id of the epoch's key.
-            client: what tells the asker apart, if anything does.
-            blinded: whole elements, as many as one request may hold.
+            client: bytes that tell the asker apart, or None.
+            blinded: whole elements, no more than one request may hold.
         """
         evaluations = len(blinded) // ELEMENT_BYTES
         if self._stopping:
@@ -147,7 +147,8 @@ class Evaluator:
             else:
                 answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._evaluate, key, blinded)
             if counting is not self.counting:
-                # The window ended meanwhile: the answer counts in the next, which gives back nothing if it refuses.
+                # The window ended meanwhile: the answer counts in the next one. If the next one refuses, it reserved
+                # nothing, and only the old one gives back.
                 later = self.counting
                 later.reserve(epoch, asker, client, evaluations)
                 counting = later
@@ -165,7 +166,7 @@ class Evaluator:
         return answer
 
     def _evaluate(self, id: str, blinded: bytes) -> bytes:
-        # Looked for only now: the key may have been destroyed while the evaluations waited.
+        # The key is looked up only now: it may have been destroyed while the evaluations waited.
         key = self._require_key(id)
         with self.metrics.seconds.time():
             try:
@@ -181,7 +182,7 @@ class Evaluator:
             return key
         if id in self.keys.retired:
             raise Refused(KEY_DESTROYED, "Nobody evaluates for this campaign file any more: use the next one.")
-        # A file that is only missing may come back: who takes a key for destroyed gives up what was released for it.
+        # A missing file may come back. Told "destroyed", an analyzer would give up values that were released.
         raise try_again(KEY_UNREADABLE)
 
     def faults(self) -> list[str]:
@@ -195,7 +196,7 @@ class Evaluator:
         now = self.setup.clock.seconds()
         asked = [epoch for epoch in asked_epochs(self.campaigns) if epoch.key is not None and epoch.grace_ends > now]
         if not asked:
-            yield f"no campaign asks an evaluator: {self.setup.campaigns} holds none with discovery.hash oblivious"
+            yield f"no campaign asks an evaluator: no campaign in {self.setup.campaigns} has discovery.hash oblivious"
         served = self._served
         for epoch in asked:
             # The key of an epoch that is over may be destroyed before its grace period ends.
@@ -213,10 +214,10 @@ class Evaluator:
         if self.counting.window.start.timestamp() > now:
             yield f"the clock went back: evaluations are counted in window {self.counting.window.name}, still to begin"
         if any(not task.cancelled() and task.done() for task in self._tasks):
-            yield "a part of the evaluator has failed: start it again"
+            yield "a part of the evaluator has failed: restart the evaluator"
 
     async def _watch_keys(self) -> None:
-        """Twice a second, whatever fails or takes long elsewhere: look which keys are there."""
+        """Twice a second, look which keys are there, even if other steps fail or take long."""
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             with self._noting("keys"):
@@ -237,7 +238,7 @@ class Evaluator:
                     await to_its_end(loop.run_in_executor(None, step))
 
     async def _carry(self) -> None:
-        """Carry the counts of windows that ended to the store, again and again until it takes them."""
+        """Carry the counts of windows that ended to the store, and repeat until it takes them."""
         loop = asyncio.get_running_loop()
         while True:
             if not self._ended:
@@ -246,7 +247,7 @@ class Evaluator:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Note an error of a step as a fault until the step works again: the others go on."""
+        """Note an error of a step as a fault until the step works again; other steps continue."""
         try:
             yield
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The private keys of a key directory: open while their files are there, and forgotten as soon as they are not."""
+"""The private keys of a key directory: open while their files are there, and forgotten when the files are gone."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _ROLE: EvaluatingRole = "evaluator"
 
 
 class KeysHere:
-    """The keys that are open. `look` follows the directory; a key that it lost answers nothing any more."""
+    """The keys that are open. `look` reads the directory again, and forgets keys without a file."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._open: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         self.faults: dict[str, str] = {}
-        """What is wrong with a key file that is there, by id."""
+        """By key id, why a file that is there cannot be used."""
         self.retired: frozenset[str] = frozenset()
-        """The ids of destroyed keys: nothing of theirs is ever answered again."""
+        """The ids of destroyed keys: these never answer again."""
 
     def look(self, wanted: Iterable[str]) -> None:
         """Open the keys with these ids whose files are there, and forget all others.
 
         Raises:
-            UsageError: the directory's listing is damaged, so that nobody knows which keys are destroyed: none is open.
+            UsageError: the directory's listing is damaged. All keys are closed, as it is unknown which are destroyed.
         """
         opened: dict[str, tuple[Stamp, EvaluatorKey]] = {}
         faults: dict[str, str] = {}
@@ -39,7 +39,7 @@ class KeysHere:
         except (HushcountError, OSError):
             self._open = {}
             raise
-        # A key that came back from a backup is destroyed nevertheless.
+        # A destroyed key stays destroyed, even if a backup brings its file back.
         for id in (id for id in wanted if id not in self.retired):
             reference = KeyReference(str(self._directory), _ROLE, id)
             try:

@@ -1,8 +1,8 @@
-"""Manifests: how much an evaluator was asked about one campaign file in one window. Numbers, and never an element.
+"""Manifests: numbers of evaluations and refusals for one campaign file in one window, without any element.
 
     STORE/evaluations/CAMPAIGN/EPOCH-FINGERPRINT/WINDOW/NAME-ID.json
 
-The id is random for each window of an evaluator's directory: nobody overwrites another's manifest.
+The id is random for each window of an evaluator's directory, so no evaluator overwrites another's manifest.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ASKERS: tuple[Asker, ...] = ("clients", "verifier")
 
 
 class Asked(Part):
-    """What one kind of asker asked."""
+    """The requests of one kind of asker."""
 
     evaluations: Count = Field(default=0, description="elements answered")
     refused: Refused = Field(default_factory=dict, description="requests refused, by reason")
 
 
 class EvaluationManifest(Part):
-    """What one evaluator answered and refused in one window, about one campaign file."""
+    """The evaluations and refusals of one evaluator in one window, for one campaign file."""
 
     format: Literal[1] = 1
     evaluator: CollectorName
@@ -42,7 +42,7 @@ class EvaluationManifest(Part):
     key: KeyId | None = Field(description="id of the evaluator's key in the campaign file; null: it has none")
     window: WindowName
     seconds: WindowSeconds = Field(description="length of the window")
-    authentication: Authentication = Field(description="the weakest by which clients were told apart")
+    authentication: Authentication = Field(description="the weakest authentication of clients in the window")
     clients: Asked = Field(default_factory=Asked)
     verifier: Asked = Field(default_factory=Asked)
 
@@ -54,4 +54,4 @@ class EvaluationManifest(Part):
 
 def read_evaluation_manifest(data: bytes, name: str) -> EvaluationManifest:
     """Read a manifest of this version, or raise FormatError, which names the file."""
-    return parse_model(EvaluationManifest, data, name, "is no manifest of an evaluator")
+    return parse_model(EvaluationManifest, data, name, "is not an evaluator's manifest")

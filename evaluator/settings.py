@@ -29,7 +29,7 @@ class EvaluatorPart(ServicePart):
         ge=1,
         le=10**6,
         description="most evaluations of one client token for one campaign file in a window, or the campaign's cap if "
-        f"that is more; others get 429; without it {_A_CLIENT} with client-token, else no limit",
+        f"that is more; further ones get 429; unset: {_A_CLIENT} with client-token, else no limit",
     )
     verifier_token: str | None = Field(
         default=None, description="file with the digest of the analyzer's bearer token, as in tokens"
@@ -38,8 +38,8 @@ class EvaluatorPart(ServicePart):
         default=100_000,
         ge=1,
         le=10**9,
-        description="most evaluations for one campaign file in a window from whoever shows that token: at least as "
-        "many as values may be found",
+        description="most evaluations for one campaign file in a window with verifier_token: at least as many as "
+        "values may be discovered",
     )
 
     @model_validator(mode="after")
@@ -56,7 +56,7 @@ class EvaluatorPart(ServicePart):
 
     @property
     def evaluations_a_client(self) -> int | None:
-        """The limit of one client, or None where clients are not told apart."""
+        """The limit of one client; None: no limit, because clients are not told apart."""
         if self.most_evaluations_a_client is None and tells_clients_apart(self.authentication):
             return _A_CLIENT
         return self.most_evaluations_a_client

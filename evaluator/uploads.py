@@ -23,26 +23,26 @@ _PROBE_SECONDS = 60.0
 
 @dataclass
 class ManifestStore:
-    """From one directory of counts to one folder of the store."""
+    """Carries manifests from one directory of counts to one folder of the store."""
 
     root: Path
     folder: str
     evaluator: str  # its name
-    length: timedelta  # of windows without a note of theirs
+    length: timedelta  # of windows without a note of their length
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics
     clock: Clock
     failure: str | None = None
-    """Why the store, or the removal of a window, failed at the last try; None: they did not."""
+    """Why the store, or the removal of a window, failed at the last try; None: neither failed."""
     unread: dict[str, str] = field(default_factory=dict)
-    """Why the files of a window cannot be read, by its name."""
+    """By window, why its files cannot be read."""
     _probed: float = -math.inf
 
     def carry(self, present: str) -> None:
         """Write the manifests of all windows before the present one, and remove these windows with their keys.
 
-        A later window may have begun since the present one was asked for.
+        `present` may be out of date: a later window may have begun since.
         """
         try:
             remove_gone(self.root)
@@ -66,7 +66,7 @@ class ManifestStore:
         try:
             manifests = manifests_of(self.root, window, self.evaluator, self.length)
         except Exception as error:
-            # An operator may repair it, so this is tried again; other windows need not wait for that.
+            # An operator may repair the files, so this is tried again; other windows do not wait for it.
             failure = str(error) if isinstance(error, HushcountError) else error_name(error)
             if self.unread.get(window) != failure:
                 _LOG.error("window cannot be stored", extra={"window": window, "failure": failure})

@@ -1,4 +1,4 @@
-"""What the applications of all services have in common: they tell about themselves, and count and answer refusals."""
+"""The common part of all services' applications: health, readiness, metrics; counting and answering refusals."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from service.settings import ServicePart
 
 PATHS = ("/healthz", "/readyz", "/metrics")
 Place = TypeVar("Place")
-"""Where a refusal of a request counts, as far as it is known: a service's own type, which its handler fills."""
+"""Campaign, epoch and more for which a refusal is counted, as far as known: a service's type, filled by its handler."""
 
 
 class Setup(Protocol):
-    """What a service works with."""
+    """The settings of a service that its application reads."""
 
     @property
     def settings(self) -> ServicePart: ...
@@ -46,7 +46,7 @@ class Setup(Protocol):
 
 
 class Told(Protocol):
-    """A service that tells about itself."""
+    """A service with metrics and faults to show."""
 
     @property
     def setup(self) -> Setup: ...
@@ -55,7 +55,7 @@ class Told(Protocol):
     def metrics(self) -> ServiceMetrics: ...
 
     def faults(self) -> list[str]:
-        """Return why it is not ready, in sentences."""
+        """Return why the service is not ready, in sentences."""
 
 
 def application_of(
@@ -67,8 +67,8 @@ def application_of(
     """Return the ASGI application of a service that was started.
 
     Args:
-        handle: answers a request below /v1/campaigns/, or raises Refused; the headers are for pages of other origins.
-        count: counts a refusal where it belongs, by its reason's name.
+        handle: answers a request below /v1/campaigns/, or raises Refused; its headers are those for other origins.
+        count: counts a refusal for a place, by its reason's name.
     """
     origins = frozenset(service.setup.settings.origins)
 
@@ -98,8 +98,8 @@ def application_of(
 async def _tell(service: Told, scope: Scope, send: Send) -> None:
     """Answer a request outside /v1.
 
-    Who may read the metrics shows a token; without one nobody may. An address or a Host tells nothing: any page that a
-    browser of this machine shows can have them.
+    Reading the metrics needs a token; if none is configured, nobody may read them. An address or a Host header proves
+    nothing: any page in a browser on this machine can send the same ones.
     """
     path, reader = scope["path"], service.setup.metrics_reader
     if path not in PATHS or (path == "/metrics" and reader is None):

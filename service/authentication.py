@@ -1,4 +1,4 @@
-"""Who may send, and what tells clients apart for the contribution cap: a small class for each way."""
+"""Decides who may send, and tells clients apart for the contribution cap: a small class for each way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r"([a-z0-9][a-z0-9._-]{0,63})\s+(blake2b|sha256):([0-9a-f]{64
 
 @dataclass(frozen=True)
 class Anyone:
-    """Whoever reaches the service may send. The cap binds nobody: every report counts as another client's."""
+    """Anyone who reaches the service may send. The cap has no effect: each report counts as from a new client."""
 
     way: Authentication = "none"
     header: bytes | None = None
@@ -32,10 +32,10 @@ class Anyone:
 
 @dataclass(frozen=True)
 class BearerToken:
-    """Whoever has a token may send: apps, which share it among their clients. The cap binds nobody.
+    """Apps with a token may send, and share it among their clients. The cap has no effect: clients look the same.
 
     Attributes:
-        digests: name of the hash, and BLAKE2b-256 or SHA-256 digest, of each token.
+        digests: for each token, name of the hash (blake2b or sha256), and its 256-bit digest.
     """
 
     digests: tuple[tuple[str, bytes], ...]
@@ -51,7 +51,7 @@ class BearerToken:
         """Return whether the header has one of the tokens."""
         scheme, _, token = (value or b"").partition(b" ")
         shown = {"blake2b": hashlib.blake2b(token, digest_size=32).digest(), "sha256": hashlib.sha256(token).digest()}
-        # Every digest is compared, in constant time: the time does not show how near a guess is.
+        # Every digest is compared, in constant time, so the time does not show how close a guess is.
         matches = [hmac.compare_digest(shown[name], digest) for name, digest in self.digests]
         return scheme.lower() == b"bearer" and _TOKEN.fullmatch(token) is not None and any(matches)
 
@@ -74,12 +74,12 @@ class ClientToken:
 
 
 Authenticator = Anyone | BearerToken | ClientToken
-"""A way to authorise a request: its name in settings and manifests, the lower-case header that it looks at, if any, and
-`client`, which takes that header's value, and returns what tells this client apart, if anything, or raises Refused."""
+"""A way to authorise a request. `way` is its name in settings and manifests; `header` is the header that it reads, in lower
+case. `client` takes the value of this header. It returns the client's own token, None if clients have none, or raises Refused."""
 
 
 def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
-    """Return the way in the settings; paths are relative to the directory.
+    """Return the way that the settings name; paths are relative to the directory.
 
     Raises:
         UsageError: the file of tokens is missing, invalid or open to others.
@@ -92,7 +92,7 @@ def authenticator(settings: ServicePart, directory: Path) -> Authenticator:
 
 
 def bearer(tokens: str | None, directory: Path) -> BearerToken | None:
-    """Return what takes the tokens of a file relative to the directory, if the settings name one; raises as above."""
+    """Return a check for the tokens in a file relative to the directory, None without a file; raises as above."""
     return None if tokens is None else BearerToken(read_digests(directory / tokens))
 
 

@@ -16,7 +16,7 @@ _NO_STAMP: Stamp = (0, 0, 0)
 
 @dataclass(frozen=True)
 class CampaignFolder:
-    """What is known about one campaign's directory."""
+    """The facts about one campaign's directory."""
 
     id: str
     stamp: Stamp = _NO_STAMP  # of the collection file when it was read last
@@ -27,7 +27,7 @@ Known = TypeVar("Known", bound=CampaignFolder)
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return what changes whenever a file is replaced; OSError: it cannot be looked at."""
+    """Return a stamp that changes whenever a file is replaced; OSError: the file cannot be read."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino
 
@@ -35,11 +35,11 @@ def stamp_of(path: Path) -> Stamp:
 def read_folders(
     directory: Path, known: Mapping[str, Known], read: Callable[[Path], Known], unread: Callable[[str], Known]
 ) -> dict[str, Known]:
-    """Return what is known of each campaign now, by id: of an unchanged one what was known before.
+    """Return the facts about each campaign now, by id; for an unchanged one, the earlier facts.
 
     Args:
         read: reads a campaign's directory; it may raise HushcountError or OSError.
-        unread: makes what is known of a campaign whose files could never be read, from its id.
+        unread: makes, from its id, the facts about a campaign if its files were never readable.
 
     Raises:
         UsageError: the directory cannot be read.

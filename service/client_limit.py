@@ -1,4 +1,4 @@
-"""How much one client may do in the present window, counted by a keyed hash of what it shows."""
+"""Limits how much one client may do in the present window; clients count by a keyed hash of their token."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _MOST_CLIENTS = 1 << 20
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted: its name in messages, and the reasons for which too much of it is refused."""
+    """The counted things: their name in messages, and the reasons for refusing too many of them."""
 
     things: str
-    verb: str  # what a client does with it
+    verb: str  # what a client does with them
     too_many: Reason
     too_many_at_once: Reason
 
 
 class ClientLimit:
-    """Counts by a keyed hash of what clients show; forgotten with the window.
+    """Counts by a keyed hash of clients' tokens; the counts are forgotten with the window.
 
-    It takes about 130 bytes for each of at most a million clients: an attacker may invent tokens, and each counts as a
-    client. Beyond that number the client that has sent nothing for the longest is forgotten, and may send as much
-    again; so may all clients after a restart, unless the service begins the window with what it kept. No client is
-    refused because of others.
+    A client takes about 130 bytes, and at most a million are remembered: an attacker may invent tokens, and each token
+    counts as a client. Beyond that number, the client that has sent nothing for the longest is forgotten, and its limit
+    begins anew. So do all limits after a restart, unless the service adds the counts that it kept. No client is refused
+    because of others.
 
     Args:
-        most: of one client in one window; None: no limit, and nothing is counted.
-        counted: what is counted.
-        clock: tells whoever is refused how long the window still is.
-        most_clients: how many are remembered, at least 1.
+        most: the limit of one client in one window; None: no limit, and nothing is counted.
+        counted: the things that are counted.
+        clock: for the remaining time of the window in a refusal.
+        most_clients: number of clients that are remembered, at least 1.
     """
 
     def __init__(
@@ -51,23 +51,23 @@ class ClientLimit:
         self._window: Window | None = None
         self._key = b""
         self._sent: OrderedDict[int, int] = OrderedDict()
-        """Numbers by hash; the client that sent last comes last."""
+        """Counts by hash; the client that sent last comes last."""
 
     def begin(self, window: Window, key: bytes) -> None:
-        """Count in a window from now on, by hashes under a key."""
+        """Start the counts of a window, by hashes under a key."""
         self._window, self._key = window, key
         self._sent.clear()
 
     def add(self, name: int, number: int) -> None:
-        """Count what the client with this hash had before a restart."""
+        """Add a count that the client with this hash had before a restart."""
         if self._most is not None:
             self._sent[name] = self._sent.get(name, 0) + number
             self._remember(name)
 
     def reserve(self, client: bytes | None, number: int, window: Window | None, least: int = 0) -> None:
-        """Count for a client before the work is done, or raise Refused: other requests of it may be on the way.
+        """Count for a client before the work is done, as it may send other requests meanwhile; or raise Refused.
 
-        What it works on may need `least` a client, more than the limit: then that is the limit.
+        `least` is the number that every client needs: if the limit is lower, `least` is the limit.
         """
         if self._most is None or client is None or window is None:
             return
@@ -101,12 +101,12 @@ class ClientLimit:
             return
         name = self.name_of(client)
         if name in self._sent:
-            # A client that was forgotten meanwhile may have fewer than it gives back.
+            # A client that was forgotten meanwhile may have a lower count than it gives back.
             self._sent[name] = max(0, self._sent[name] - number)
 
     @property
     def clients(self) -> int:
-        """How many clients are remembered."""
+        """The number of clients that are remembered."""
         return len(self._sent)
 
     def name_of(self, client: bytes) -> int:

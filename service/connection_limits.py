@@ -1,7 +1,7 @@
-"""Limits that the HTTP server does not set: on the connections, and on the time and the length of a request.
+"""Limits that the HTTP server lacks: on the number of connections, and on the time and the length of a request.
 
-A client may send a byte now and then, a head without end, or the rest of a body that was refused: it gets a connection
-for a while and nothing else. One look at all connections twice a second costs the requests nothing.
+A client may send a byte now and then, an endless head, or the rest of a refused body: then it only holds a connection
+for a limited time. All connections are checked together twice a second, which costs no time in requests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from service.settings import ServicePart
 
 _LOG = logging.getLogger("hushcount.service")
 _MOST_HEAD_BYTES = 1 << 14
-"""Also for a body's other bytes: sizes of chunks, their extensions, headers after the last chunk."""
+"""Also limits a body's bytes that are no content: sizes and extensions of chunks, headers after the last chunk."""
 _MOST_HEADERS = 100
 _CHUNK_SIGNS = 16
 """How many bytes each chunk may use for its size."""
@@ -67,14 +67,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._settings = config.settings
         self._metrics = config.metrics
-        # When the incomplete request began, or the wait for one; None: the request is complete.
+        # Start of the incomplete request, or of the wait for a request; None: the request is complete.
         self._since: float | None = None
-        # Bytes since then, and whether they include the whole head; reset when the request is complete.
+        # Bytes received since then, and whether they include the whole head; reset when the request is complete.
         self._arrived = 0
         self._head_done = False
         # How many more bytes, besides the content of a body, the parser may get.
         self._room = _MOST_HEAD_BYTES
-        # How many bytes of answers the peer had not taken at the last look, -1 without one, and since when.
+        # Bytes of answers that the peer had not taken at the last check (-1: no check), and the time since then.
         self._unread = -1
         self._unread_since = 0.0
 
@@ -91,7 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
             # Any byte ends the keep-alive time, even if it does not begin a request.
             self._since = self.loop.time()
         self._arrived += len(data)
-        # The parser has no limits of its own and does not report what it drops, so it never gets more than the room.
+        # The parser has no limits and does not report bytes that it drops, so it never gets more than `_room` bytes.
         while data and not self.transport.is_closing():
             if self._room == 0:
                 self._refuse(_chunks_too_long() if self._head_done else _head_too_long())
@@ -116,9 +116,9 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._refuse(_malformed())
 
     def _parse_without_offer(self) -> None:
-        """Parse a head again without its offer of another protocol, which ends a message for the parser.
+        """Parse a head again without its Upgrade header: the parser ends a message at an offer of another protocol.
 
-        What follows is then the body (RFC 9110, 7.8), as it is for any server in between.
+        The bytes after the head are then the body (RFC 9110, 7.8), as any server in between reads them.
         """
         if self.transport.is_closing():
             return
@@ -139,7 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._since = self.loop.time()
-        # At least the first byte of a head: its sender gets an answer.
+        # At least the first byte of a head has arrived, so its sender gets an answer.
         self._arrived = 1
         self._head_done = False
 
@@ -155,7 +155,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self.transport.is_closing() or self.parser.should_upgrade():
             return
-        # It raises if the target is not a URL, before there is an answer to look at.
+        # This raises if the target is not a URL, before there is an answer to check.
         super().on_headers_complete()
         self._head_done = True
         self._room = _MOST_HEAD_BYTES
@@ -171,7 +171,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if not self._head_done:
-            # The head was refused, or comes again without its offer: nothing else of the request counts.
+            # The head was refused, or is parsed again without its Upgrade header: ignore the rest of the message.
             return
         super().on_message_complete()
         # A refused request is answered before its body arrives: its keep-alive time has begun and ended.
@@ -210,11 +210,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end(Refused(TOO_SLOW, f"Send a request within {self._settings.body_seconds:g} seconds."))
 
     def _stalled(self, now: float) -> bool:
-        """Return whether the peer takes nothing of an answer; a slow reader takes some of it."""
+        """Return whether the peer reads no byte of an answer; a slow reader reads some."""
         if not (self.flow.write_paused or self.transport.is_closing()):
             self._unread = -1
             return False
-        # The application adds nothing meanwhile.
+        # Meanwhile the application adds no bytes.
         unread = self.transport.get_write_buffer_size()
         if unread != self._unread:
             self._unread, self._unread_since = unread, now
@@ -222,7 +222,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _answered(self) -> bool:
-        """Whether the incoming request has its answer already."""
+        """Whether the incoming request is answered already."""
         return self._head_done and self.cycle is not None and bool(self.cycle.response_complete)
 
     def _end(self, refused: Refused) -> None:
@@ -255,7 +255,7 @@ def _chunks_too_long() -> Refused:
 
 
 async def enforce_limits(state: ServerState) -> None:
-    """Look at all connections twice a second, until cancelled."""
+    """Check all connections twice a second, until cancelled."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
@@ -263,12 +263,12 @@ async def enforce_limits(state: ServerState) -> None:
 
 
 def enforce_on_all(state: ServerState, now: float) -> None:
-    """Look at all connections at a moment of the event loop's clock."""
+    """Check all connections; `now` is a time of the event loop's clock."""
     for connection in list(state.connections):
         if isinstance(connection, LimitedProtocol):
             try:
                 connection.enforce(now)
             except Exception:
-                # Without this the connection would have no limit; the others get their look too.
+                # Otherwise this connection would have no limit, and the others would not be checked.
                 _LOG.exception("connection cannot be limited")
                 connection.transport.abort()

@@ -1,7 +1,7 @@
-"""Which web pages may talk to a service, and what their browsers ask before: CORS, of the Fetch standard.
+"""Decides which web pages may use a service, by CORS of the Fetch standard.
 
-A browser sends a report from any page anyway: CORS protects nobody's privacy here. It lets the page's client send its
-token and read the answer. Cookies are never asked for.
+A browser sends a report from any page even without CORS, so CORS protects nobody's privacy here. It allows the page's
+client to send its token and read the answer. Cookies are never used.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ PREFLIGHT: Headers = (
     (b"access-control-allow-headers", b"authorization, client-token, content-type, if-none-match"),
     (b"access-control-max-age", b"7200"),
 )
-"""What a page may send; the answer to the browser's question."""
+"""The methods and headers that a page may send: the answer to a browser's preflight request."""
 _EXPOSED = (b"access-control-expose-headers", b"campaign-signature, date, etag, retry-after")
 _VARIES: Headers = ((b"vary", b"origin"),)
 
 
 def shared_with(origins: Collection[str], origin: bytes | None) -> Headers:
-    """Return the headers that let pages read an answer; `origin` is the request's, None without one.
+    """Return the headers that let pages read an answer; `origin` is the request's Origin header, None without one.
 
-    A cache may give an answer to another page than the one that asked, or to one after a program that named none.
+    An answer varies by origin, because a cache may give it to another page, or to a page after a program.
     """
     if ANY_ORIGIN in origins:
         return ((b"access-control-allow-origin", b"*"), _EXPOSED)
@@ -34,5 +34,5 @@ def shared_with(origins: Collection[str], origin: bytes | None) -> Headers:
 
 
 def may_read(shared: Headers) -> bool:
-    """Return whether these headers let the page that asks read the answer."""
+    """Return whether these headers let the requesting page read the answer."""
     return len(shared) > 1

@@ -1,4 +1,4 @@
-"""Which campaign file a request may name: epochs of one campaign, and when each is accepted."""
+"""The campaign files that a request may name: the epochs of one campaign, and when each is accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EpochTimes:
     epoch: int
     begins: float  # seconds since 1970; the next two may be infinity
     ends: float  # when clients stop making reports for it
-    grace_ends: float  # until when its reports are accepted
+    grace_ends: float  # when its reports are no longer accepted
 
     def accepts(self, now: float) -> bool:
         return self.begins <= now < self.grace_ends
@@ -39,11 +39,11 @@ Epoch_co = TypeVar("Epoch_co", bound=EpochTimes, covariant=True)
 
 
 class ServedCampaign(Protocol[Epoch_co]):
-    """What a service knows of a campaign."""
+    """The facts that a service has about a campaign."""
 
     @property
     def epochs(self) -> Mapping[str, Epoch_co]:
-        """By fingerprint, those to come too; empty if the files could never be read."""
+        """By fingerprint, including epochs that have not begun; empty if the files were never readable."""
 
     @property
     def numbers(self) -> Container[str]:
@@ -63,7 +63,7 @@ def times_of(part: EpochPart) -> tuple[int, float, float, float]:
 
 
 def seconds(moment: datetime | None) -> float:
-    """Return the seconds since 1970 of a moment that may never come."""
+    """Return a moment in seconds since 1970; infinity if it is None."""
     return float("inf") if moment is None else moment.timestamp()
 
 
@@ -83,7 +83,7 @@ def served_campaign(campaigns: Mapping[str, Served], name: str) -> Served:
 
 
 def accepted(campaign: ServedCampaign[Epoch_co], fingerprint: str, now: float) -> Epoch_co:
-    """Return the epoch of a campaign file whose reports are accepted now; else raise Refused."""
+    """Return the epoch of a campaign file if its reports are accepted now; else raise Refused."""
     epoch = campaign.epochs.get(fingerprint)
     if epoch is not None and epoch.accepts(now):
         return epoch

@@ -1,9 +1,9 @@
-"""Reads requests and writes answers of an ASGI application: no framework, because one costs as much as the rest.
+"""Reads requests and writes answers of an ASGI application, without a framework, to save its CPU.
 
 An application reads neither the sender's address nor any header that is not named here (docs/adr/0027).
 
-A body that comes in one piece goes straight to the application. Only bodies in several pieces wait in memory for their
-ends, within the time of a request.
+A body in one piece goes directly to the application. Only bodies in several pieces wait in memory until they are
+complete, within the time limit of a request.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class ClientGone(Exception):
 
 @dataclass
 class IncomingBytes:
-    """How many bytes of incomplete bodies are in memory, and how many may be."""
+    """The bytes of incomplete bodies in memory (`present`), and their limit (`most`)."""
 
     most: int
     present: int = 0
 
 
 async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> bytes:
-    """Return a request's body, or raise Refused as soon as it, or all incomplete bodies, are too long."""
+    """Return a request's body; raise Refused as soon as it, or the total of incomplete bodies, is too long."""
     parts: list[bytes] = []
     length, counted, more = 0, 0, True
     try:
@@ -80,9 +80,9 @@ async def read_body(receive: Receive, most: int, incoming: IncomingBytes) -> byt
 
 
 def body_length(scope: Scope, what: str, most: int) -> int | None:
-    """Check the headers of a binary body before it is read; return its length if they tell it, 0 for an odd one.
+    """Check a binary body's headers before it is read; return Content-Length, None without one, 0 if malformed.
 
-    `what` names in messages what is sent.
+    `what` is the name of the content in messages.
     """
     media_type = length = None
     for name, value in scope["headers"]:
@@ -114,7 +114,7 @@ def named_fingerprint(scope: Scope) -> str | None:
 
 
 def required_fingerprint(scope: Scope, made: str) -> str:
-    """Return the fingerprint in the query; `made` names in messages what was made with the campaign file."""
+    """Return the fingerprint in the query; `made` names in messages the things that a campaign file was used for."""
     fingerprint = named_fingerprint(scope)
     if fingerprint is None:
         raise Refused(
@@ -126,7 +126,7 @@ def required_fingerprint(scope: Scope, made: str) -> str:
 
 
 def not_found() -> Refused:
-    """Return the refusal of an address that is not there."""
+    """Return the refusal of an unknown address."""
     return Refused(NOT_FOUND, "The addresses begin with /v1/campaigns/ID.")
 
 
@@ -143,7 +143,7 @@ def header(scope: Scope, name: bytes | None) -> bytes | None:
 
 
 async def answer(send: Send, status: int, headers: Headers, body: bytes | None) -> None:
-    """Answer; None is an answer that has no body and no length."""
+    """Send an answer; with `body` None it has neither a body nor a length."""
     fields = list(headers) if body is None else [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": body or b""})
@@ -156,7 +156,7 @@ async def answer_refused(send: Send, refused: Refused, shared: Headers) -> None:
 
 
 async def answered_preflight(scope: Scope, send: Send, shared: Headers) -> bool:
-    """Answer a browser's question whether its page may ask, if this is one."""
+    """Answer a request if it is a browser's CORS preflight, and return whether it is."""
     asked = scope["method"] == "OPTIONS" and may_read(shared)
     if asked:
         await answer(send, 204, (*PREFLIGHT, *shared), None)

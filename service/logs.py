@@ -1,4 +1,4 @@
-"""The log of a service: one JSON object a line for each event, none for a request."""
+"""The log of a service: one line of JSON for each event; single requests are not logged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "co
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event and its facts; of an exception only type and place: its text may hold what a client sent."""
+    """Time, level, event and facts. An exception is logged by type and place: its text may hold a client's data."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -32,7 +32,7 @@ def log_to_stderr(service: str) -> None:
     """Send the events of hushcount.SERVICE, and the HTTP server's errors, to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    # The server's warnings are about single requests.
+    # The server's warnings are about single requests, so only its errors are logged.
     levels = {f"hushcount.{service}": logging.INFO, "hushcount.service": logging.INFO, "uvicorn.error": logging.ERROR}
     for name, level in levels.items():
         logger = logging.getLogger(name)
@@ -42,6 +42,6 @@ def log_to_stderr(service: str) -> None:
 
 
 def error_name(error: BaseException | None) -> str:
-    """Return the system's symbol for an error, such as ENOSPC, or its type: its text may hold what a client sent."""
+    """Return an error's system symbol, such as ENOSPC, or its type; not its text, which may hold a client's data."""
     name = type(error).__name__
     return errno.errorcode.get(error.errno or 0, name) if isinstance(error, OSError) else name

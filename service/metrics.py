@@ -1,4 +1,4 @@
-"""The metrics that every service has for Prometheus; nothing in them is about one sender."""
+"""The Prometheus metrics of every service; none is about a single sender."""
 
 from __future__ import annotations
 

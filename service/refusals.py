@@ -9,8 +9,8 @@ from typing import Any
 MEDIA_TYPE = b"application/problem+json"
 _TYPE = "urn:hushcount:problem:"
 REFUSED_OUTSIDE = "hushcount.refused"
-"""Extension in the scope of a request that the server refused and answered itself, with the name of the `reason`. The
-server counts it in `/metrics`, the application in the campaign's counts."""
+"""Extension in a request's scope: the server refused and answered the request itself, for this `reason`. The server
+counts the refusal in `/metrics`; the application counts it for the campaign."""
 Headers = tuple[tuple[bytes, bytes], ...]
 _RETRY: Headers = ((b"retry-after", b"5"),)
 
@@ -45,7 +45,7 @@ STOPPING = Reason("stopping", 503, "The server is stopping")
 
 
 class Refused(Exception):
-    """A request is refused for a reason, with more headers and members of the body if need be.
+    """A request is refused for a reason, optionally with further headers and members of the body.
 
     `detail` tells the client's author what to change. It repeats nothing that the client sent, except numbers.
     """
@@ -66,5 +66,5 @@ class Refused(Exception):
 
 
 def try_again(reason: Reason) -> Refused:
-    """Return a refusal that may not happen at a later try."""
+    """Return a refusal after which the client may send the same request again."""
     return Refused(reason, "Nothing of this request was kept: send the same bytes again.", _RETRY)

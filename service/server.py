@@ -26,7 +26,7 @@ _LOG = logging.getLogger("hushcount.service")
 
 
 class Service(Protocol):
-    """What answers requests between `start` and `stop`."""
+    """A service that answers requests between `start` and `stop`."""
 
     @property
     def metrics(self) -> ServiceMetrics: ...
@@ -44,7 +44,7 @@ Started = TypeVar("Started", bound=Service)
 
 @dataclass(frozen=True)
 class Kept:
-    """The directory that a service keeps on the local disk, and what both are called in messages."""
+    """The directory of a service on the local disk, and the names of both in messages."""
 
     service: str
     what: str
@@ -71,7 +71,7 @@ async def serve_on(
     settings: ServicePart,
     kept: Kept,
 ) -> None:
-    """Do the same on a socket that listens, with the directory locked already."""
+    """Do the same on a listening socket; the directory is locked already."""
     service, log = make(), logging.getLogger(f"hushcount.{kept.service}")
     try:
         await service.start()
@@ -89,7 +89,7 @@ async def serve_on(
         await server.serve([listener])
     finally:
         limits.cancel()
-        # However the server ended, what it acknowledged must be kept.
+        # However the server ended, the service must stop, to keep acknowledged requests.
         for ended in await asyncio.gather(limits, return_exceptions=True):
             if isinstance(ended, Exception):
                 _LOG.error("limits had failed", exc_info=ended)
@@ -105,13 +105,13 @@ class _Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Answer the requests that have arrived, and end."""
+        """Answer the requests that have arrived, and stop."""
         self.should_exit = True
 
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen for a block; UsageError: this address cannot be listened on."""
+    """Listen on an address while the block runs; UsageError: the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=4096)

@@ -1,4 +1,4 @@
-"""What the table of every HTTP service in a deployment file has."""
+"""The settings that the tables of all HTTP services in a deployment file share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Origin = Annotated[
     str,
     text_of(r"^(\*|https?://[a-z0-9.:\[\]-]{1,255})$", "must be '*', or scheme, host and port: https://example.com"),
 ]
-"""Where a web page comes from, as browsers write it: in lower case, without a path."""
+"""The origin of a web page as browsers write it: in lower case, without a path."""
 
 
 class ServicePart(Part):
-    """Where a service listens, who may send, and what a connection may cost."""
+    """Where a service listens, who may send, and the limits of connections."""
 
-    name: CollectorName = Field(description="its name, unique among those that write to one store")
+    name: CollectorName = Field(description="name of the service, unique among all that write to one store")
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     authentication: Authentication = Field(
@@ -29,7 +29,7 @@ class ServicePart(Part):
     tokens: str | None = Field(default=None, description="file of the apps' token digests, for bearer")
     metrics_token: str | None = Field(
         default=None,
-        description="file with the digest of the bearer token that /metrics wants, as in tokens; without it there is "
+        description="file with the digest of the bearer token for /metrics, in the format of tokens; unset: there is "
         "no /metrics",
     )
     most_incoming_bytes: int = Field(
@@ -40,14 +40,14 @@ class ServicePart(Part):
     )
     body_seconds: float = Field(default=10.0, gt=0.0, le=600.0, description="how long a request may take to arrive")
     origins: tuple[Origin, ...] = Field(
-        default=(), description="origins of web pages whose clients may send, as https://example.com; '*': of all"
+        default=(), description="origins of the web pages that may send, such as https://example.com; '*': all pages"
     )
     most_connections: int = Field(default=8192, ge=1, le=1 << 20, description="most open connections")
 
     @model_validator(mode="after")
     def _check_service(self) -> ServicePart:
         if (self.authentication == "bearer") != (self.tokens is not None):
-            raise ValueError("tokens: must be given with authentication bearer, and only then")
+            raise ValueError("tokens: must be set with authentication bearer, and only then")
         return self
 
     @property

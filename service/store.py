@@ -1,4 +1,4 @@
-"""What a service does with the store, as whoever starts it gives it: it knows no kind of store."""
+"""How a service writes to the store: the caller that starts it supplies the function for its kind of store."""
 
 from __future__ import annotations
 

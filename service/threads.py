@@ -1,4 +1,4 @@
-"""Work of threads that an event loop waits for."""
+"""Lets an event loop wait for the work of threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 async def to_its_end(work: Awaitable[Any]) -> None:
-    """Wait for work of a thread, also when cancelled: the thread goes on, and only then is known what it did."""
+    """Wait until a thread's work ends, even when cancelled: the thread runs on, and its result is needed."""
     running = asyncio.ensure_future(work)
     try:
         await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""Folders of windows on the local disk: one process works on them, and a window leaves in one step."""
+"""Folders of windows on the local disk: one process locks them, and a window is removed atomically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASIDE = "damaged"
 
 @contextmanager
 def locked(root: Path, what: str, whose: str) -> Iterator[None]:
-    """Make a directory if it is missing, and lock it for this process; both texts are for messages."""
+    """Make a directory if it is missing, and lock it for this process; `what` and `whose` are for messages."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(root / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -45,7 +45,7 @@ def make_folder(path: Path, root: Path) -> None:
 
 
 def link_aside(root: Path, path: Path) -> None:
-    """Keep a damaged file in the folder of such files too, before the file itself begins anew."""
+    """Link a damaged file into the folder of damaged files, before it is replaced."""
     aside = root / ASIDE
     make_folder(aside, root)
     copy = aside / "-".join(path.relative_to(root).parts)
@@ -56,7 +56,7 @@ def link_aside(root: Path, path: Path) -> None:
 
 
 def remove_window(root: Path, window: str) -> None:
-    """Remove a window with its key; one rename comes first, so that half a window is never taken for a whole one."""
+    """Remove a window with its key. It is renamed first, so that half a window is never taken for a whole one."""
     gone = root / f"{window}{_GONE}"
     (root / window).rename(gone)
     sync(root)
@@ -64,7 +64,7 @@ def remove_window(root: Path, window: str) -> None:
 
 
 def remove_gone(root: Path) -> None:
-    """Remove what a kill during `remove_window` left."""
+    """Remove folders that an interrupted `remove_window` left."""
     for path in root.glob(f"*{_GONE}"):
         shutil.rmtree(path)
 

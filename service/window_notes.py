@@ -1,6 +1,6 @@
-"""Small files about each window, each on the disk when it matters: a restart may change the settings.
+"""Small files about each window, each durable before it is needed, because a restart may change the settings.
 
-No window that ended is opened again, whatever the clock says: its manifest may be in the store.
+No window that ended is opened again, whatever the clock says, because its manifest may be in the store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ID = "id"
 
 
 def _note(root: Path, window: str, name: str, data: bytes | str) -> None:
-    """Write a file into a window's folder, or into the root if `window` is ""; it is on the disk at the end."""
+    """Write a file into a window's folder, or into the root if `window` is ""; it is durable at the end."""
     folder = root / window
     make_folder(folder, root)
     write_over(folder / name, data, 0o600)
@@ -52,7 +52,7 @@ def window_key(root: Path, window: str) -> bytes:
 
 
 def set_seconds(root: Path, window: Window) -> None:
-    """Note how long a window is: the settings may say otherwise when its manifests are written."""
+    """Note a window's length, because the settings may have changed when its manifests are written."""
     seconds = str(int(window.length.total_seconds()))
     if _noted(root / window.name / _SECONDS) != seconds:
         _note(root, window.name, _SECONDS, seconds)
@@ -67,7 +67,7 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return how long a window is; if there is no whole note, until where one of the configured length ends."""
+    """Return how long a window is; without a valid note, until a window of the configured length ends."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):
@@ -78,7 +78,7 @@ def seconds_or(root: Path, window: str, length: timedelta) -> int:
 
 
 def note_authentication(root: Path, window: str, way: Authentication) -> None:
-    """Note the way that tells a window's senders apart; of several ways the weakest counts."""
+    """Note a window's authentication of senders; of several the weakest counts."""
     noted = _noted(root / window / KEY)
     weaker = way if noted is None else weakest((way, as_way(noted)))
     if noted != weaker:
@@ -86,7 +86,7 @@ def note_authentication(root: Path, window: str, way: Authentication) -> None:
 
 
 def authentication_of(root: Path, window: str) -> Authentication:
-    """Return the weakest way that told a window's senders apart; without a note, the weakest of all."""
+    """Return the weakest authentication of a window's senders; without a note, the weakest of all."""
     noted = _noted(root / window / KEY)
     return WEAKEST if noted is None else as_way(noted)
 
@@ -94,7 +94,7 @@ def authentication_of(root: Path, window: str) -> Authentication:
 def manifest_id(root: Path, window: str) -> str:
     """Return the id of a window's manifests: the one on the disk, or a new one.
 
-    Another directory has another id, so that no service writes over another one's manifests.
+    Each directory has its own ids, so that no service overwrites another's manifests.
     """
     id = _noted(root / window / _ID) or ""
     if ID.fullmatch(id) is None:
@@ -104,7 +104,7 @@ def manifest_id(root: Path, window: str) -> str:
 
 
 def note_over(root: Path, end: datetime) -> None:
-    """Note that a window ended: no window begins before that again."""
+    """Note when a window ended: no later window begins before that time."""
     over = _over(root)
     if over is None or over < end:
         _note(root, "", _OVER, Window(end, end).name)
@@ -113,8 +113,8 @@ def note_over(root: Path, end: datetime) -> None:
 def open_window(root: Path, now: datetime, length: timedelta) -> Window:
     """Return the window that counts reports, and note that all others on the disk are over.
 
-    The newest one goes on until its end, though the settings may say another length by now. The next one begins where
-    the last one ended, so that no two have one name; if the clock went back, that is later than now.
+    The newest window runs to its noted end, even if the settings have another length by now. The next window begins
+    where the last one ended, so that no two have the same name; if the clock went back, that is later than now.
     """
     begun = [_noted_window(root, name, length) for name in kept_windows(root)]
     over = _over(root)
@@ -130,15 +130,15 @@ def _noted_window(root: Path, name: str, length: timedelta) -> Window:
 
 
 def _over(root: Path) -> datetime | None:
-    """Return when the newest window ended that did; None: none did."""
+    """Return when the newest window that is over ended; None: no window ended yet."""
     noted = _noted(root / _OVER)
     if noted is None:
         return None
-    # An operator may write this file to repair a wrong clock, and editors end the line.
+    # An operator may write this file to repair a wrong clock, and editors add a line end.
     try:
         return window_start(noted.strip())
     except ValueError:
         raise HushcountError(
-            f"{root / _OVER} is damaged: write the time into it at which the newest window in the store ended, as "
+            f"{root / _OVER} is damaged: write into it the time at which the newest window in the store ended, such as "
             "20261121T000000Z"
         ) from None
