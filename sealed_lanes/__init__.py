@@ -1,7 +1,7 @@
-"""Opens and seals libsodium's sealed boxes by the array: eight products at once, in code that it writes and proves.
+"""Opens and seals arrays of libsodium's sealed boxes: eight products at once, in code that it generates and proves.
 
-Read in this order: `words`, whose bounds are the proof; `field`, `ladder` and `hashes`, which compute with them;
-`emit`, which writes LLVM IR; `boxes`, the loop over boxes; `compiled`, which asks the processor and
+Read in this order: `words`, with the bounds that are the proof; `field`, `ladder` and `hashes`, which compute with
+words; `emit`, which writes LLVM IR; `boxes`, the loop over boxes; `compiled`, which checks the processor and
 compiles; and `self_test`.
 """
 

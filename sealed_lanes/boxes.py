@@ -17,28 +17,28 @@ I8, I32 = ir.IntType(8), ir.IntType(32)
 WORD_BYTES, KEY_WORDS, NONCE_WORDS = 8, 4, 3
 KEY_BYTES = KEY_WORDS * WORD_BYTES
 GROUPS = 4
-"""Groups of eight lanes that share an inversion: a turn has 32 rows."""
+"""The number of groups of eight lanes that share an inversion: a turn of the loop handles 32 rows."""
 SECRETBOX_OPEN, SECRETBOX_SEAL = "crypto_secretbox_open_easy", "crypto_secretbox_easy"
 BASE_POINT = 9
 _GROUPS, _LANES, _ROWS = (ir.Constant(I64, number) for number in (GROUPS, LANES, GROUPS * LANES))
 _TAG_BYTES, _PAIR = 16, 2 * LIMBS
 _KEY, _NONCE = Words(KEY_WORDS), Words(NONCE_WORDS)
 _LIMBS = Words(_PAIR, ladder.CARRIED)
-"""What `multiply` stores and `divide` loads."""
+"""The words that `multiply` stores and `divide` loads."""
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where each array of vectors begins in the memory that a call works in: every secret that it writes is there.
+    """Where each array of vectors begins in the working memory of a call; all secrets that a call writes are in it.
 
     Attributes:
         recipient: four words, which the caller writes into all lanes.
         base: four words, for the base point.
-        slot: key and nonce of one slot, one after the other.
+        slot: the key of one slot, then its nonce.
         masks: one for each step of the ladder.
-        scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. To open, the caller writes
-            the scalar of the first group.
-        ephemeral_pair, shared_pair: for each group, the limbs that the ladder makes.
+        scalar, ephemeral, shared, key, nonce: four words for each group; a nonce uses three. For opening, the
+            caller writes the scalar of the first group.
+        ephemeral_pair, shared_pair: for each group, the limbs that the ladder returns.
     """
 
     recipient: int = 0
@@ -70,12 +70,12 @@ class _Code(Instructions):
     """Adds pointers and single words to the instructions."""
 
     def at(self, pointer: ir.Value, offset: ir.Value | int) -> ir.Value:
-        """Return a pointer so many bytes further on."""
+        """Return the pointer advanced by `offset` bytes."""
         step = ir.Constant(I64, offset) if isinstance(offset, int) else offset
         return self.builder.gep(pointer, [step], source_etype=I8)
 
     def vectors(self, scratch: ir.Value, first: int, group: ir.Value | None = None, each: int = KEY_WORDS) -> ir.Value:
-        """Return where an array begins, or in it a group of so many vectors each."""
+        """Return where an array begins, or where a group of it does if each has `each` vectors."""
         array = self.at(scratch, first * VECTOR_BYTES)
         return array if group is None else self.at(array, self.scaled(group, each * VECTOR_BYTES))
 
@@ -133,7 +133,7 @@ def _write_divide(made: ir.Module) -> None:
 
 
 class _Rows:
-    """Rows in turns, a slot each: a lane of a group; and the key and nonce of one slot for libsodium."""
+    """The rows, in turns: each row gets a slot, a lane of a group. Holds one slot's key and nonce for libsodium."""
 
     def __init__(self, code: _Code, scratch: ir.Value, number: ir.Value) -> None:
         """There is at least one row."""
@@ -145,11 +145,11 @@ class _Rows:
 
     @contextmanager
     def slots(self, turn: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Write a loop over the slots of a turn: the row of each, and where it lies in an array of four words."""
+        """Write a loop over the slots of a turn; yields each slot's row, and its offset in an array of four words."""
         builder = self._code.builder
         with self._code.counted(_ROWS) as (slot, _, _):
             row = builder.add(builder.mul(turn, _ROWS), slot)
-            # The last one in the slots that are left over.
+            # Slots that are left over repeat the last row.
             row = builder.select(builder.icmp_unsigned("<", row, self._last), row, self._last)
             group = self._code.scaled(builder.udiv(slot, _LANES), KEY_WORDS * VECTOR_BYTES)
             yield row, builder.add(group, self._code.scaled(builder.urem(slot, _LANES), WORD_BYTES))
@@ -165,7 +165,7 @@ class _Rows:
             self._code.copy_words(source, WORD_BYTES, target_lane, VECTOR_BYTES, KEY_WORDS)
 
     def take(self, offset: ir.Value) -> None:
-        """Put a slot's key and nonce where `one_key` and `one_nonce` are."""
+        """Copy a slot's key and nonce to `one_key` and `one_nonce`."""
         for first, target, number in (
             (SCRATCH.key, self.one_key, KEY_WORDS),
             (SCRATCH.nonce, self.one_nonce, NONCE_WORDS),
@@ -176,7 +176,7 @@ class _Rows:
     def judge(self, failed: ir.Value, offset: ir.Value, target: ir.Value) -> None:
         """Write 1 if libsodium succeeded and the product is not zero, else 0.
 
-        libsodium refuses zero too: everybody knows it.
+        libsodium refuses zero too, because everybody knows this product.
         """
         code, builder, bits = self._code, self._code.builder, ir.Constant(I64, 0)
         shared = code.at(code.vectors(self._scratch, SCRATCH.shared), offset)
@@ -190,7 +190,7 @@ class _Rows:
 
 
 def _write_open(made: ir.Module) -> None:
-    """Function of (scratch, sealed, plain, opened, rows, sealed bytes): open so many rows, at least one.
+    """Function of (scratch, sealed, plain, opened, rows, sealed bytes): open this number of rows, at least one.
 
     The scratch has the scalar and the recipient. A row of `opened` becomes 1 if its box opened.
     """
@@ -217,10 +217,11 @@ def _write_open(made: ir.Module) -> None:
 
 
 def _write_seal(made: ir.Module) -> None:
-    """Function of (scratch, plain, secrets, sealed, good, rows, plain bytes): seal so many rows, at least one.
+    """Function of (scratch, plain, secrets, sealed, good, rows, plain bytes): seal this number of rows, at least one.
 
-    The scratch has the recipient. A row of `good` becomes 0 if nothing can be sealed to it. Each lane has a secret of
-    its own: its product with the base point is the ephemeral key, and with the recipient makes the key of the box.
+    The scratch has the recipient. A row of `good` becomes 0 if nothing can be sealed to the recipient. Each lane has a
+    secret of its own. The product of secret and base point is the ephemeral key; the product of secret and recipient
+    gives the key of the box.
     """
     arguments = [POINTER] * 5 + [I64] * 2
     builder, (scratch, plain, secrets, sealed, good, number, length) = function(made, "seal_boxes", arguments)
@@ -252,5 +253,5 @@ def _write_seal(made: ir.Module) -> None:
 
 
 def _secretbox(made: ir.Module, name: str) -> ir.Function:
-    """Declare a function of libsodium: of the target, the source and its length, the nonce and the key."""
+    """Declare a function of libsodium, with arguments target, source, its length, nonce and key."""
     return ir.Function(made, ir.FunctionType(I32, [POINTER, POINTER, I64, POINTER, POINTER]), name)

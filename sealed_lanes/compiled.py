@@ -1,4 +1,4 @@
-"""Compile the lanes for this processor. A self-test must pass before their first use."""
+"""Compiles the lanes for this processor. A self-test must pass before their first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FaultyLanes(NoLanes):
 
 
 class Lanes:
-    """The compiled code. Calls free the GIL, share nothing, and may come from several threads at once."""
+    """The compiled code. Calls release the GIL and share no memory, so several threads may call at once."""
 
     def __init__(self, code: Any) -> None:
         # The compiler's object owns the memory of the machine code.
@@ -59,7 +59,7 @@ class Lanes:
         return made
 
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]:
-        """Open every row of uint8[n, L + 48]: uint8[n, L], zeros for a failure, and bool[n], which rows opened."""
+        """Open the rows of uint8[n, L + 48]; return uint8[n, L], zeros for a failure, and bool[n]: which rows opened."""
         count, size = sealed.shape
         length = size - crypto_box_SEALBYTES
         plain, opened = np.zeros((count, max(0, length)), dtype=np.uint8), np.zeros(count, dtype=np.bool_)
@@ -74,17 +74,17 @@ class Lanes:
         return plain, opened
 
     def seal_rows(self, plain: Octets, public_key: bytes, secrets: Octets) -> Octets:
-        """Return uint8[n, L + 48]: every row of uint8[n, L] in a box whose ephemeral secret is its row of secrets.
+        """Return uint8[n, L + 48]: every row of uint8[n, L] in a box; its row of `secrets` is the ephemeral secret.
 
         Args:
             secrets: uint8[n, 32], random, and for this call alone; the caller wipes them.
 
         Raises:
-            ValueError: the public key has another length than 32, or small order; or a row has no secret.
+            ValueError: the public key does not have 32 bytes, or has small order; or a row has no secret.
         """
         count, length = plain.shape
         if secrets.shape != (count, KEY_BYTES) or not secrets.flags.c_contiguous:
-            raise ValueError(f"secrets are {secrets.shape}, must be {(count, KEY_BYTES)}, without gaps")
+            raise ValueError(f"secrets has shape {secrets.shape}, must have {(count, KEY_BYTES)} and be C-contiguous")
         sealed, good = np.empty((count, length + crypto_box_SEALBYTES), np.uint8), np.ones(count, np.bool_)
         rows = np.ascontiguousarray(plain)
         with _Scratch() as scratch:
@@ -127,7 +127,7 @@ class _Scratch:
 
 
 def make_lanes() -> Lanes:
-    """Ask the processor, prove and compile the code, and test it against libsodium; half a second.
+    """Check the processor, prove and compile the code, and test it against libsodium; takes half a second.
 
     Raises:
         NoLanes: this is not Linux on x86-64 with AVX-512 IFMA.
@@ -136,10 +136,10 @@ def make_lanes() -> Lanes:
     if (system := f"{platform.system()} on {platform.machine()}") != "Linux on x86_64" or sys.maxsize < 1 << 32:
         raise NoLanes(f"this is {system}, not 64-bit Linux on x86_64")
     try:
-        # LLVM itself would not notice, and the first call would end the process.
+        # LLVM itself would not notice that code is forbidden, and the first call would end the process.
         llvm.check_jit_execution()
     except OSError:
-        raise NoLanes("this system forbids a process to make code") from None
+        raise NoLanes("this system forbids processes to generate code") from None
     try:
         features = llvm.get_host_cpu_features()
         # An instruction that the processor lacks would end the process.
@@ -168,8 +168,8 @@ def _compiled() -> Any:
 
 
 def target_machine() -> Any:
-    """Return LLVM's generator of code for this processor. No pass of LLVM's optimiser runs."""
-    # Named last: to LLVM a feature that a hypervisor hides takes those away that build upon it.
+    """Return LLVM's code generator for this processor. No pass of LLVM's optimiser runs."""
+    # NEEDED comes last: if a hypervisor hides a feature, LLVM removes all features that depend on it.
     features = ",".join([llvm.get_host_cpu_features().flatten(), *(f"+{name}" for name in NEEDED)])
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=features, opt=2

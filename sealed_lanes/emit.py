@@ -19,14 +19,14 @@ VECTOR_BYTES = 8 * LANES
 
 @dataclass(frozen=True)
 class Words:
-    """An array of words in memory: so many, none above the bound. What stores it and what loads it share this."""
+    """An array of words in memory: `number` words, at most `most` each. The storing and the loading code share it."""
 
     number: int
     most: int = WORD - 1
 
 
 class Instructions:
-    """Writes a program's instructions where a builder stands."""
+    """Writes a program's instructions at a builder's position."""
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder = builder
@@ -72,10 +72,10 @@ class Instructions:
     def counted(
         self, times: ir.Value, vectors: Sequence[Vector] = ()
     ) -> Iterator[tuple[Index, list[Vector], list[Vector]]]:
-        """Write a loop around what the block writes: its counter, its state, and a list to take the state's follower.
+        """Write a loop around the block's instructions; yields its counter, its state, and a list for the next state.
 
-        `times` is at least 1. Its end is the only conditional jump that this machine writes. After the block, the
-        state list holds the values after the loop.
+        `times` is at least 1. The loop's end is the only conditional jump that this machine writes. After the block,
+        the state list holds the values after the loop.
         """
         builder = self.builder
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -106,9 +106,9 @@ class Instructions:
         return [Word(self, self._load(array, ir.Constant(I64, index)), kind.most) for index in range(kind.number)]
 
     def store_words(self, words: Sequence[Word], array: ir.Value, kind: Words) -> None:
-        """Store words; ProofError if one may exceed the bound, or there is another number."""
+        """Store words; ProofError if a word may exceed the bound, or their number is not `kind.number`."""
         if len(words) != kind.number:
-            raise ProofError(f"there may be {kind.number} stored words, there are {len(words)}")
+            raise ProofError(f"number of stored words is {len(words)}, must be {kind.number}")
         for index, word in enumerate(words):
             if word.most > kind.most:
                 raise ProofError(f"a stored word may be {word.most}, must be at most {kind.most}")

@@ -1,7 +1,7 @@
 """Arithmetic modulo p = 2**255 - 19, on five limbs of 51 bits, least first.
 
-Limbs may exceed 51 bits: sums and products stay as they are until something needs factors below 2**52. The bounds of
-`words` prove that each step may be so lazy. Products are schoolbook: 25 pairs of multiply-and-add of 52 bits.
+Limbs may exceed 51 bits: sums and products are not carried until a step needs factors below 2**52. The bounds of
+`words` prove that no limb overflows meanwhile. Products are schoolbook: 25 pairs of multiply-and-add of 52 bits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def plus(a: Element, b: Element) -> Element:
 
 
 def minus(a: Element, b: Element) -> Element:
-    """Return a - b, not carried: a, plus the least multiple of p that no limb of b exceeds, less b."""
+    """Return a - b, not carried: a, plus the least multiple of p with no limb below that of b, minus b."""
     machine = a[0].machine
     limbs = [LIMB - (FOLD - 1), *[LIMB] * (LIMBS - 1)]
     times = max(-(-y.most // limb) for y, limb in zip(b, limbs, strict=True))
@@ -45,7 +45,7 @@ def chosen(changes: Mask, a: Element, b: Element) -> Element:
 
 
 def carried(a: Element) -> Element:
-    """Return the same element with short limbs: each passes what exceeds 51 bits to the next, the last to the first."""
+    """Return the same element with short limbs: each passes its bits above 51 to the next, the last to the first."""
     over = [limb >> BITS for limb in a]
     kept = [limb & LIMB for limb in a]
     return [kept[0].plus_product(over[-1], FOLD), *(limb + carry for limb, carry in zip(kept[1:], over, strict=False))]
@@ -56,14 +56,14 @@ def times(a: Element, b: Element) -> Element:
     pairs = [[(a[i], b[k - i]) for i in range(LIMBS) if 0 <= k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def column(k: int, total: Word) -> Word:
-        # The upper part of a product of limbs i and j has the weight 2**52: twice that of column i + j + 1.
+        # The upper part of a product of limbs i and j has the weight 2**52, twice the weight of column i + j + 1.
         return _doubled(_plus_high(total, pairs[k - 1])) if k else total
 
     zero = constant(a[0].machine, 0)
     made = []
     for k in range(LIMBS):
         upper = _plus_low(column(k + LIMBS, zero), pairs[k + LIMBS])
-        # 2**255 is 19, which is 2 * 9 + 1.
+        # 2**255 modulo p is 19 = 2 * 9 + 1.
         if k:
             made.append(_plus_low(column(k, (upper << 3) + upper) + upper, pairs[k]))
         else:
@@ -76,7 +76,7 @@ def square(a: Element) -> Element:
     pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def doubled_twice(k: int, total: Word, once: Word) -> Word:
-        """Return column k, plus four times a total, plus twice another."""
+        """Return column k, plus four times `total`, plus twice `once`."""
         total = _doubled(_plus_high(total, pairs[k - 1]) if k else total)
         total = _plus_low(total + once, pairs[k])
         if k % 2:
@@ -87,7 +87,7 @@ def square(a: Element) -> Element:
     made = []
     for k in range(LIMBS):
         upper = doubled_twice(k + LIMBS, zero, zero)
-        # 19 is 4 * 4 + 2 + 1.
+        # 19 = 4 * 4 + 2 + 1.
         made.append(doubled_twice(k, upper << 2, upper) + upper)
     return made
 
@@ -105,7 +105,7 @@ def reduced(a: Element) -> Element:
     a = carried(a)
     if (most := sum(limb.most << BITS * at for at, limb in enumerate(a))) >= 2 * P:
         raise ProofError(f"an element may be {most}, must be below 2 p")
-    # What is below 2 p is at least p exactly if adding 19 carries out of its 255 bits.
+    # A number below 2 p is at least p if and only if adding 19 carries out of its 255 bits.
     machine = a[0].machine
     beyond = constant(machine, FOLD)
     for limb in a:
@@ -118,12 +118,12 @@ def is_there(a: Element) -> Mask:
     total, *others = reduced(a)
     for limb in others:
         total += limb
-    # The sum of the limbs is below 2**54: adding all ones of that length carries out unless it is 0.
+    # The sum of the limbs is below 2**54, so adding 2**54 - 1 carries out of 54 bits unless the sum is 0.
     return mask_of((total + constant(total.machine, (1 << 54) - 1)) >> 54)
 
 
 def _passed(a: Element) -> Element:
-    """Add to each limb what the one before exceeds 51 bits by; what exceeds stays there as well."""
+    """Add to each limb the bits above 51 of the limb before, and leave them there too."""
     passed = [a[0]]
     for limb in a[1:]:
         passed.append(limb + (passed[-1] >> BITS))
@@ -147,10 +147,10 @@ def _doubled(a: Word) -> Word:
 
 
 def unpacked(words: Sequence[Word]) -> Element:
-    """Return the limbs of 32 bytes, as four words of 64 bits, least first. Bit 255 does not count (RFC 7748)."""
+    """Return the limbs of 32 bytes in four words of 64 bits, least first. Bit 255 is ignored (RFC 7748)."""
     limbs = [words[0] & LIMB]
     for number in range(1, LIMBS):
-        # The first bit of a limb lies in the word before, all others above it.
+        # `word` and `bit` are the place of a limb's first bit.
         word, bit = divmod(BITS * number, 64)
         kept = 64 - bit
         limb = words[word] >> bit

@@ -1,4 +1,4 @@
-"""The two hashes of a sealed box: HSalsa20 makes its key of a product, and BLAKE2b its nonce of two public keys."""
+"""The two hashes of a sealed box: its key is HSalsa20 of a product, its nonce BLAKE2b of two public keys."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def box_nonce(ephemeral: Sequence[Word], recipient: Sequence[Word]) -> list[Word
     zero = constant(machine, 0)
     message = [*ephemeral, *recipient, *[zero] * 8]
     first = [_IV[0] ^ 0x01010000 ^ _NONCE_BYTES, *_IV[1:]]
-    # The only block, and the last: its 64 bytes are counted, and the flag of the last block is set.
+    # The first block is also the last: its 64 bytes are counted, and the flag of the last block is set.
     second = [*_IV[:4], _IV[4] ^ 64, _IV[5], _IV[6] ^ (WORD - 1), _IV[7]]
     state = [constant(machine, value) for value in (*first, *second)]
     for number in range(_ROUNDS):

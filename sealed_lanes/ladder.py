@@ -26,9 +26,9 @@ STEPS = 255
 A24 = 121_665
 """(486662 - 2) / 4."""
 _LAZY = (1 << 61) - 1
-"""Invariant of the ladder: its limbs are products that were not carried."""
+"""The invariant of the ladder: the bound of its limbs, which are products that were not carried."""
 CARRIED = (1 << 52) - 1
-"""What no limb exceeds that was carried."""
+"""The bound of each limb that was carried."""
 
 
 def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Element, Element]:
@@ -45,7 +45,7 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
         x2, z2, x3, z3 = (state[first : first + LIMBS] for first in range(0, len(state), LIMBS))
         a, b = carried(plus(x2, z2)), carried(minus(x2, z2))
         c, d = carried(plus(x3, z3)), carried(minus(x3, z3))
-        # Where the points change places, da and cb do too: their sum stays, and the square of their difference.
+        # If the points change places, da and cb do too; their sum and the square of their difference stay the same.
         da, cb = times(d, a), times(c, b)
         changes = mask(index)
         aa, bb = carried(square(chosen(changes, c, a))), carried(square(chosen(changes, d, b)))
@@ -66,8 +66,8 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
 def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
     """Return x / z of each pair, and 0 where z is 0, reduced and packed into four words.
 
-    One inversion serves all (Montgomery 1987, section 10.3.1): that of the product of every z, or of 1 in its place
-    where it is 0.
+    One inversion serves all pairs (Montgomery 1987, section 10.3.1): the inverse of the product of every z, with 1 for
+    each z that is 0.
     """
     machine = pairs[0][0][0].machine
     zero, one = small(machine, 0), small(machine, 1)
@@ -88,10 +88,10 @@ def quotients(pairs: Sequence[tuple[Element, Element]]) -> list[list[Word]]:
 def write_masks(scalar: Sequence[Word], write: Callable[[Index, Mask], None]) -> None:
     """Clamp a scalar of four words, and write the mask of each step of the ladder.
 
-    They go through memory, so that no compiler can learn that a mask is one of two values, and make a jump of it.
+    Masks are written to memory. So no compiler can infer that a mask has only two values, and turn it into a jump.
     """
     machine = scalar[0].machine
-    # Clamped: a multiple of 8, with bit 254 and not with bit 255.
+    # Clamped: a multiple of 8, with bit 254 set and bit 255 clear.
     clamped = [scalar[0] & (WORD - 8), *scalar[1:3], (scalar[3] & (1 << 62) - 1) + constant(machine, 1 << 62)]
 
     def shifted(words: Sequence[Word]) -> list[Word]:
@@ -119,7 +119,7 @@ def inverse(z: Element) -> Element:
     z2 = carried(square(z))
     z9 = by(squares(z2, 2), z)
     z11 = by(z9, z2)
-    # The exponents are 2**n - 1, by the number of their ones.
+    # onesN is z to the power 2**N - 1, which has N ones in binary.
     ones5 = by(carried(square(z11)), z9)
     ones10 = by(squares(ones5, 5), ones5)
     ones20 = by(squares(ones10, 10), ones10)

@@ -1,4 +1,4 @@
-"""Whether code of the lanes computes what RFC 7748 and libsodium compute, asked before its first use."""
+"""Tests, before the first use of compiled lanes, that they compute the same as RFC 7748 and libsodium."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _KEY_OF_ZERO = bytes.fromhex("351f86faa3b988468a850122b65b0acece9c4826806aeee63d
 """HSalsa20 of a product of zero."""
 _DRAWN, _PLAIN = 200, 230
 _BOXES, _TIMES = 43, 8
-"""More than the lanes take at a time, and lanes are left over."""
+"""More boxes than one turn handles, and not a multiple of the lanes."""
 
 
 class Computes(Protocol):
-    """What is tested: products, and how it opens and seals rows, as `Lanes` describes them."""
+    """The functions under test: products, opening and sealing of rows, as in `Lanes`."""
 
     def products(self, scalar: bytes, points: Octets) -> Octets: ...
     def open_rows(self, sealed: Octets, public_key: bytes, secret: bytes) -> tuple[Octets, BoolArray]: ...
@@ -62,7 +62,7 @@ class Computes(Protocol):
 
 
 def fault_of(lanes: Computes) -> str | None:
-    """Return what the lanes compute otherwise than RFC 7748 and libsodium, or None."""
+    """Return how the lanes differ from RFC 7748 or libsodium, or None."""
     points = _rows(_edges() + [os.urandom(KEY_BYTES) for _ in range(_DRAWN)])
     for scalar, point, expected in _RFC_7748:
         rows = np.tile(np.frombuffer(point, dtype=np.uint8), (LANES, 1))
@@ -81,11 +81,11 @@ def fault_of(lanes: Computes) -> str | None:
     right = np.ones(len(sealed), dtype=np.bool_)
     right[[3, 9]] = False
     if not (good == right).all() or not (opened == np.where(right[:, np.newaxis], plain, 0)).all():
-        return "boxes open otherwise than libsodium's"
+        return "opened boxes differ from libsodium's"
     secrets = points[-_BOXES:]
     wanted = [_box(row.tobytes(), public_key, each.tobytes()) for row, each in zip(drawn, secrets, strict=True)]
     if not np.array_equal(lanes.seal_rows(plain, public_key, _many(secrets)), _many(_rows(wanted))):
-        return "boxes are sealed otherwise than libsodium's"
+        return "sealed boxes differ from libsodium's"
     return None
 
 
@@ -95,14 +95,14 @@ def _rows(strings: Sequence[bytes]) -> Octets:
 
 
 def _box(plain: bytes, public_key: bytes, secret: bytes) -> bytes:
-    """Return the sealed box whose ephemeral secret is this one."""
+    """Return the sealed box with this ephemeral secret."""
     ephemeral = crypto_scalarmult_base(secret)
     nonce = hashlib.blake2b(ephemeral + public_key, digest_size=crypto_box_NONCEBYTES).digest()
     return ephemeral + crypto_box(plain, nonce, public_key, secret)
 
 
 def _many(rows: Octets) -> Octets:
-    """Return rows so often that their offsets have more than 16 bits, and their numbers more than eight."""
+    """Repeat rows until their offsets need more than 16 bits, and their numbers more than eight."""
     return np.tile(rows, (_TIMES, 1))
 
 
@@ -113,7 +113,7 @@ def _edges() -> list[bytes]:
 
 
 def _product(scalar: bytes, point: bytes) -> bytes:
-    """Return libsodium's product; zeros where it refuses, which it does for these alone."""
+    """Return libsodium's product, or zeros if libsodium refuses it: it refuses only the product zero."""
     try:
         return crypto_scalarmult(scalar, point)
     except CryptoError:
@@ -121,6 +121,6 @@ def _product(scalar: bytes, point: bytes) -> bytes:
 
 
 def _of_everybody(public_key: bytes) -> bytes:
-    """Return a sealed box that a product of zero would open: its ephemeral key has low order, its key all know."""
+    """Return a sealed box that a product of zero would open: its ephemeral key is zero, so everybody knows its key."""
     nonce = hashlib.blake2b(bytes(KEY_BYTES) + public_key, digest_size=crypto_secretbox_NONCEBYTES).digest()
     return bytes(KEY_BYTES) + crypto_secretbox(bytes(_PLAIN), nonce, _KEY_OF_ZERO)

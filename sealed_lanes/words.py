@@ -1,7 +1,7 @@
-"""Words with proved bounds: what would overflow is refused while the code is made, before it runs.
+"""Words with proved bounds: an operation that may overflow is refused while the code is made, before it runs.
 
-A program is written once, in `Word`s, and a machine carries it out: `emit` writes instructions for eight lanes, and the
-tests compute one lane in Python's integers. A lane never meets another.
+A program is written once, in `Word`s, and a machine executes it: `emit` writes instructions for eight lanes, and the
+tests compute one lane with Python's integers. Lanes never exchange data.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 WORD = 1 << 64
 FACTOR = 1 << 52
-"""A factor of the multiplier is below it, or the instruction would ignore its upper bits."""
+"""Each factor of a product must be below this, because the instruction ignores higher bits."""
 NEEDED = ("avx512f", "avx512ifma")
-"""Features of a processor that has these instructions, by LLVM's names and Linux's."""
+"""The features of a processor with these instructions; LLVM and Linux use the same names."""
 
 Vector = Any
-"""What a machine computes with: an LLVM value of eight 64-bit words, or one integer."""
+"""A machine's value: an LLVM value of eight 64-bit words, or one integer."""
 Index = Any
-"""A loop's counter, as a machine has it."""
+"""A machine's loop counter."""
 
 
 class ProofError(Exception):
-    """A program may overflow. Nothing is made of it."""
+    """A program may overflow, so no code is made from it."""
 
 
 class Machine(Protocol):
@@ -33,10 +33,10 @@ class Machine(Protocol):
     def add(self, a: Vector, b: Vector) -> Vector: ...
     def subtract(self, a: Vector, b: Vector) -> Vector: ...
     def both(self, a: Vector, b: Vector) -> Vector:
-        """Return the bits that both have."""
+        """Return the bitwise AND."""
 
     def differ(self, a: Vector, b: Vector) -> Vector:
-        """Return the bits that one of them has."""
+        """Return the bitwise XOR."""
 
     def left(self, a: Vector, bits: int) -> Vector: ...
     def right(self, a: Vector, bits: int) -> Vector: ...
@@ -51,12 +51,12 @@ class Machine(Protocol):
     def repeat(
         self, times: int, vectors: Sequence[Vector], body: Callable[[Index, list[Vector]], list[Vector]]
     ) -> list[Vector]:
-        """Return what the body makes of the vectors, after so many times; its index counts from 0."""
+        """Apply the body to the vectors `times` times, and return the result; its index counts from 0."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A vector whose lanes are `least` to `most`, each, whatever the input."""
+    """A vector; each lane is from `least` to `most`, whatever the input."""
 
     machine: Machine
     vector: Vector
@@ -65,7 +65,7 @@ class Word:
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.most < WORD:
-            raise ProofError(f"a word may be {self.least} to {self.most}, must stay in 0 to 2**64 - 1")
+            raise ProofError(f"a word may be from {self.least} to {self.most}, must be from 0 to 2**64 - 1")
 
     def __add__(self, other: Word) -> Word:
         made = self.machine.add(self.vector, other.vector)
@@ -108,7 +108,7 @@ class Word:
         return Word(self.machine, made, self.most + min(FACTOR - 1, a.most * b.most), self.least)
 
     def plus_high(self, a: Word, b: Word) -> Word:
-        """Return this plus a product's bits from the 52nd on."""
+        """Return this plus the bits of a product from bit 52 on."""
         _require_factors(a, b)
         made = self.machine.high(self.vector, a.vector, b.vector)
         return Word(self.machine, made, self.most + a.most * b.most // FACTOR, self.least)
@@ -122,7 +122,7 @@ class Word:
 
 def _require_shift(bits: int) -> None:
     if not 0 <= bits < 64:
-        raise ProofError(f"a shift may be by 0 to 63 bits, is by {bits}")
+        raise ProofError(f"a shift is by {bits} bits, must be by 0 to 63")
 
 
 def _require_factors(*factors: Word) -> None:
@@ -138,7 +138,7 @@ def constant(machine: Machine, value: int) -> Word:
 
 @dataclass(frozen=True)
 class Mask:
-    """A vector whose lanes are all ones or 0, each: only `mask_of` makes one, and a load of what it made."""
+    """A vector; each lane is all ones or 0. A mask comes from `mask_of`, or from memory that holds one."""
 
     vector: Vector
 
@@ -163,13 +163,13 @@ def repeated(
     """Repeat a body on words.
 
     Args:
-        most: the invariant: no word exceeds it before the loop and after each turn.
+        most: the invariant: no word exceeds this before the loop or after a turn.
 
     Raises:
-        ProofError: the invariant does not follow from itself, or there is no turn.
+        ProofError: the body may break the invariant, or there is no turn.
     """
     if times < 1:
-        raise ProofError(f"a loop may be of 1 turn or more, has {times}")
+        raise ProofError(f"a loop has {times} turns, must have at least 1")
     machine = words[0].machine
 
     def require(state: Sequence[Word]) -> list[Vector]:
