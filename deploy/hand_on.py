@@ -1,4 +1,4 @@
-"""Hand on to a recipient its own folder of every batch, and nothing else: what a party writes stays with it.
+"""Hands on to each recipient its own folder of every batch. All other files of a party stay with the party.
 
     python -m hand_on --config deployment.toml --hand shuffled/discovery=gs://example-shuffler-to-aux-server/shuffled \
                       --hand shuffled/reports=gs://example-shuffler-to-analyzer/shuffled \
@@ -8,14 +8,14 @@
                       --fetch receipts/analyzer=gs://example-analyzer-receipts/receipts/analyzer
 
 The jobs of a recipient read the folder of their stream and the summary. The other stream's folder and the dead letters
-lie beside these, and no mount and no bucket's policy can part them: so each recipient gets copies in a place of its
-own. What was deleted where it was written is deleted there too. A copy or a deletion that did not come to its end is
-done again by the next call, and so is a copy that is not as it was made. A batch whose files hold another number of
-records than its summary says, or are not those that it lists, is not handed on.
+are beside these, and no mount and no bucket's policy can separate them. So each recipient gets copies in a place of its
+own. If an output is deleted, its copy is deleted too. The next call repeats a copy or a deletion that was interrupted,
+and replaces a copy that was changed. A batch is not handed on if the number of records or the files differ from its
+summary.
 
-A recipient reads an output once it has the statement that names it: `stated` hands on what the parties here state, into
-WHERE/PARTY. It leaves receipts in a place of its own, from which `--fetch` copies them into the store here: retention
-waits for these. Both stay when the outputs are deleted.
+A recipient reads an output after it has the statement that names the output: `stated` hands on the statements of the
+parties here, into WHERE/PARTY. The recipient leaves receipts in a place of its own, and `--fetch` copies them into the
+store here: retention waits for receipts. Statements and receipts stay when the outputs are deleted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pipelines.outputs.staging import SUMMARY
 from pipelines.outputs.summary import HopSummary
 
 FOLDERS = {"shuffled": ("reports", "discovery"), "released": ("bins",)}
-"""What of an output is for the next party; all else stays."""
+"""The folders of an output that are for the next party; all others stay."""
 STATED = SAID["statement"]
 _KINDS = {"reports": SEALED["reports"], "discovery": SEALED["discovery"], "bins": blocks.Kind.RELEASED}
 _SUMMARY_SIGNATURE = f"{SUMMARY}.sig"
@@ -56,12 +56,12 @@ _FAILURES = (HushcountError, OSError)
 
 @dataclass(frozen=True)
 class Hand:
-    """One folder of every batch for one recipient, or what is stated.
+    """One folder of every batch for one recipient, or the statements for it.
 
     Attributes:
-        output: folder of the store in which the batches lie, or `stated`.
-        folder: of each batch; what is handed on with its summary. Empty: statements are.
-        target: where the recipient finds the batches, or the folder of each party's statements.
+        output: folder of the store with the batches, or `stated`.
+        folder: the folder of each batch that is handed on with its summary; empty for statements.
+        target: where the recipient finds the batches, or a folder of statements for each party.
     """
 
     output: str
@@ -71,7 +71,7 @@ class Hand:
 
 @dataclass(frozen=True)
 class Fetch:
-    """What a party elsewhere says: statements or receipts, which it leaves in `source`."""
+    """Statements or receipts of a party elsewhere, which the party leaves in `source`."""
 
     kind: Kind
     party: Party
@@ -79,7 +79,7 @@ class Fetch:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Hand on what is not there yet, once or again and again."""
+    """Hand on what is not there yet, once or repeatedly."""
     parser = argparse.ArgumentParser(prog="hand_on", description="Hand on to each recipient its own folder.")
     parser.add_argument("--config", type=Path, required=True, help="Deployment file of the party that hands on.")
     parser.add_argument(
@@ -88,14 +88,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--fetch", action="append", default=[], help="receipts/PARTY=FROM, or stated/PARTY=FROM; once for each party."
     )
-    parser.add_argument("--every", type=float, help="Seconds between two looks; one look if not given.")
+    parser.add_argument("--every", type=float, help="Seconds between two looks; without it there is one look.")
     parser.add_argument(
-        "--looked", type=Path, help="File that each look without a problem makes anew: its age is told."
+        "--looked", type=Path, help="File that each look without a problem touches; its age is the time since then."
     )
     asked = parser.parse_args(arguments)
     hands, fetches = [_parsed(text) for text in asked.hand], [_fetch(text) for text in asked.fetch]
     if not hands and not fetches:
-        raise UsageError("neither --hand nor --fetch is given: there is nothing to do")
+        raise UsageError("options --hand and --fetch are both missing: set one of them at least")
     stop = threading.Event()
     if asked.every is not None:
         signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str]) -> None:
         except _FAILURES as error:
             if asked.every is None:
                 raise
-            # A store that is away: the next look may find it.
+            # The store may be unreachable for a while: the next look tries again.
             sys.stderr.write(f"error: {cause(error)}\n")
         if asked.every is None or stop.wait(asked.every):
             return
@@ -140,25 +140,25 @@ def _fetch(text: str) -> Fetch:
 def hand_on(
     deployment: Deployment, hands: Sequence[Hand], fetches: Sequence[Fetch] = ()
 ) -> tuple[list[str], list[str]]:
-    """Copy what is not there yet, fetch what others say, and delete what is gone from where it was written.
+    """Copy outputs that are not there yet, fetch statements and receipts, and delete copies of deleted outputs.
 
     Returns:
-        A line for each thing that was done, and a sentence for each that failed, a place that cannot be listed among
-        them; the next call goes on with these, also where this one was killed.
+        A line for each copy and deletion that was done, and a sentence for each that failed and for each place that
+        cannot be listed. The next call tries these again, also if this call is killed.
 
     Raises:
-        UsageError: the outputs are not where this deployment has its store, two hands have one place, or what is to be
-            fetched is said by a party that runs here.
+        UsageError: the outputs are not in this deployment's store, two hands have the same place, or a fetch names a
+            party that runs here.
     """
     for fetch in fetches:
         if fetch.party in deployment.file.parties:
             raise UsageError(
-                f"option --fetch names {fetch.party}, whose own folder is here: what it says is not fetched"
+                f"option --fetch names {fetch.party}, which runs here and has its folder here: remove this --fetch"
             )
     places = [hand.target.rstrip("/") for hand in hands]
     for place in places:
         if places.count(place) > 1:
-            # The summary of the one would mark the other's copy as complete.
+            # The summary of one copy would mark the other copy as complete.
             raise UsageError(f"option --hand has {place} for {places.count(place)} folders: give each its own place")
     done: list[str] = []
     problems: list[str] = []
@@ -172,7 +172,7 @@ def hand_on(
         source = deployment.folder(hand.output)
         if not storage.is_remote(source) and not Path(source).is_dir():
             raise UsageError(
-                f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or make it"
+                f"{source} is no directory: nothing was handed on and nothing deleted; mount it, or create it"
             )
         _hand_outputs(hand, source, done, problems)
     return done, problems
@@ -181,15 +181,15 @@ def hand_on(
 def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str]) -> None:
     try:
         made, there = _batches(source, SUMMARY), _batches(hand.target, SUMMARY)
-        # Of copies and deletions that did not come to their end, too.
+        # Includes interrupted copies and deletions.
         held = there.union(*(_batches(hand.target, f"{run}{hand.folder}/*") for run in ("", "*/")))
     except _FAILURES as error:
         problems.append(f"{hand.output}/{hand.folder} was not handed on to {hand.target}: {cause(error)}")
         return
     if held and not made and not _emptied(source, held):
         problems.append(
-            f"{source} holds no batch, and {hand.target} copies of {len(held)}: none was deleted; mount what is "
-            "to be there, or correct its path; if all of it was to be deleted, delete the copies too"
+            f"{source} holds no batch, but {hand.target} holds copies of {len(held)}: no copy was deleted; mount the "
+            "missing directory or correct its path; if you deleted all batches on purpose, delete the copies too"
         )
         return
     for batch in sorted(made | held):
@@ -203,16 +203,16 @@ def _hand_outputs(hand: Hand, source: str, done: list[str], problems: list[str])
                     copy_output(storage.join(source, *batch), hand.folder, target)
                     done.append(f"handed on{' again' if batch in there else ''}: {name}")
         except _FAILURES as error:
-            # The others go on.
+            # The other batches are still handled.
             problems.append(f"{name}: {cause(error)}")
 
 
 def _carry(kind: Kind, party: Party, source: str, target: str, done: list[str], problems: list[str]) -> None:
-    """Copy a party's statements that are not there yet, each after its signature. None is ever deleted: they are small.
+    """Copy a party's statements that are not there yet, each after its signature. None is ever deleted; all are small.
 
     Args:
         source, target: each has a folder for each campaign.
-        done: gets a line for each campaign with new ones.
+        done: gets a line for each campaign with new statements.
         problems: gets a sentence for each statement that was not copied, and for a place that cannot be listed.
     """
     try:
@@ -233,7 +233,7 @@ def _carry(kind: Kind, party: Party, source: str, target: str, done: list[str], 
                 data = storage.read_bytes(path, SETTINGS_BYTES)
                 said = parse_model(Statement, data, path, f"is no {kind} of a party")
                 if (said.kind, said.party, said.campaign, said.name) != (kind, party, campaign, name):
-                    raise FormatError(f"{path} is another {kind} than its place says")
+                    raise FormatError(f"{path} is a {kind} that belongs to another place")
                 if signed in here:
                     signature = storage.read_bytes(path + SIGNATURE, SIGNATURE_BYTES)
                     storage.write_whole(copy + SIGNATURE, [signature])
@@ -251,7 +251,7 @@ def _sizes(directory: str) -> dict[str, int]:
 
 
 def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
-    """Return campaign and name of the batches that have a file of this pattern; by its summary one is complete."""
+    """Return campaign and name of the batches with a file of this pattern; a batch with a summary is complete."""
     pattern = f"*/*/{pattern}"
     depth = len(pattern.split("/"))
     found = (tuple(path.split("/")[-depth:][:2]) for path, _ in storage.list_tree(directory, pattern))
@@ -259,21 +259,21 @@ def _batches(directory: str, pattern: str) -> set[tuple[str, str]]:
 
 
 def _emptied(source: str, there: set[tuple[str, str]]) -> bool:
-    """Return whether a directory without batches is the right one: what deletes a batch leaves its campaign's folder.
+    """Return whether a directory without batches is the right one: deleting a batch leaves its campaign's folder.
 
-    A store has no folders: its prefix may as well be wrong.
+    A remote store has no folders, so its prefix may also be wrong.
     """
     return not storage.is_remote(source) and any((Path(source) / campaign).is_dir() for campaign, _ in there)
 
 
 @dataclass(frozen=True)
 class _Made:
-    """What is to be handed on.
+    """An output that is to be handed on.
 
     Attributes:
-        path: of its summary.
-        files: the directory in which its files lie.
-        summary: as it was read.
+        path: path of its summary.
+        files: the directory of its files.
+        summary: its summary.
     """
 
     path: str
@@ -284,29 +284,29 @@ class _Made:
 def copy_output(source: str, folder: str, target: str) -> None:
     """Copy a folder and then the summary, which marks the copy as complete.
 
-    A batch that does not have the stream is handed on as its summary alone: it says that there is nothing to wait for.
-    What an earlier try left is deleted first: it may have had other files.
+    If a batch lacks the stream, only its summary is handed on, which says that there is nothing to wait for. The files
+    of an earlier try are deleted first, because they may differ.
     """
     made = _read(source)
     wanted = _wanted(made, folder)
     _require_whole(made, folder, wanted)
     delete_copy(target)
-    # The copy has the folder of a run too: it is in what was signed.
+    # The copy keeps the name of the run's folder, because the signature covers it.
     here, there = made.files, folder_of(target, made.summary)
     for name, (_, digest) in wanted.items():
         path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
         storage.copy(path, copy)
         if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
-            raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore it")
+            raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore the file")
     if storage.exists(storage.join(here, _SUMMARY_SIGNATURE)):
         storage.copy(storage.join(here, _SUMMARY_SIGNATURE), storage.join(there, _SUMMARY_SIGNATURE))
     storage.copy(made.path, storage.join(target, SUMMARY))
 
 
 def is_as_made(source: str, folder: str, target: str) -> bool:
-    """Return whether a copy is what was handed on: its summary, names and lengths, and what was changed since.
+    """Return whether a copy is as it was handed on: its summary, its files' names and lengths, and all newer files.
 
-    The summary was written last: a file that is newer than it was written by somebody else, and is read.
+    The summary was written last. A file that is newer than the summary may be changed, so its digest is compared.
     """
     if _bytes(storage.join(source, SUMMARY)) != _bytes(storage.join(target, SUMMARY)):
         return False
@@ -331,7 +331,7 @@ def _digest(path: str) -> str:
 
 
 def _bytes(path: str) -> bytes | None:
-    """Return what is in a small file, or None: it is missing, or nobody of ours wrote one of that length."""
+    """Return the contents of a small file; None: it is missing, or longer than any file that Hushcount writes."""
     try:
         return storage.read_bytes(path) if storage.exists(path) else None
     except FormatError:
@@ -347,7 +347,7 @@ def _read(source: str) -> _Made:
 def _wanted(made: _Made, folder: str) -> dict[str, tuple[int, str | None]]:
     """Return bytes and digest of each file that is to be handed on, by name.
 
-    As the summary lists them; where it lists none, as they are, without a digest.
+    They are from the summary's list. Without a list, they are from the files themselves, without a digest.
     """
     listed = (made.summary.files or {}).get(folder)
     if listed is not None:
@@ -361,22 +361,22 @@ def _held(made: _Made, folder: str) -> dict[str, int]:
 
 
 def _require_whole(made: _Made, folder: str, wanted: dict[str, tuple[int, str | None]]) -> None:
-    """Check that a batch has the records that its summary counts, in the files that it lists.
+    """Check that a batch has the records that its summary counts, in the files that the summary lists.
 
     Raises:
-        HushcountError: it has not.
-        UsageError: the summary counts no such thing.
+        HushcountError: records or files differ.
+        UsageError: the summary does not count these records.
     """
     directory = storage.join(made.files, folder)
     records = _records(made.summary, folder, made.path)
     held = block_files.total_records(block_files.find_files(directory, _KINDS[folder]))
     if held != records:
         raise HushcountError(
-            f"the files of {directory} hold {held} records, the batch's summary says {records}: it was not handed on; "
-            "restore what is missing, or delete what was added"
+            f"the files of {directory} hold {held} records, but the batch's summary says {records}: the batch was not "
+            "handed on; restore the missing files, or delete the added ones"
         )
     if _held(made, folder) != {name: size for name, (size, _) in wanted.items()}:
-        raise HushcountError(f"the files of {directory} are not those that {made.path} lists: restore them")
+        raise HushcountError(f"the files of {directory} differ from the list in {made.path}: restore them")
 
 
 def _records(summary: HopSummary, folder: str, path: str) -> int:
@@ -389,8 +389,8 @@ def _records(summary: HopSummary, folder: str, path: str) -> int:
 
 
 def delete_copy(directory: str) -> None:
-    """Delete a copy, also half of one."""
-    # Its mark first: nobody must find half of a batch. The reports last: by them the next call finds what is left.
+    """Delete a copy, even an incomplete one."""
+    # First the summary, so that nobody takes half a batch for a whole one. Reports last: the next call finds them.
     for name in (SUMMARY, _SUMMARY_SIGNATURE):
         if storage.exists(storage.join(directory, name)):
             storage.remove(storage.join(directory, name))

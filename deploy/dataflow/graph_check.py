@@ -1,4 +1,4 @@
-"""Search a job's graph before it is sent: it must hold no key, and nothing that a worker cannot load."""
+"""Searches a job's graph before it is sent: it must hold no key, and nothing that a worker cannot load."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from hushcount.errors import HushcountError
 from hushcount.formats.reading import parse_object
 
 if TYPE_CHECKING:
-    # The shuffler searches its graph too, and its image has no package of keys.
+    # The shuffler searches its graph too, and its image does not have the package `keys`.
     from keys.private import Guarded
 
 PROJECT = ("hushcount", "keys", "service", "shuffler", "evaluator", "analyzer", "aux_server", "pipelines")
-# First bytes of bz2 and zlib data in base64: Beam packs by these two.
+# First bytes of bz2 and zlib data in base64: Beam compresses with these two.
 _PACKED = re.compile(rb"(?:QlpoO[A-Za-z0-9+/]|eN[opqr])[A-Za-z0-9+/]{16,}")
 _DEPTH = 4
 _HOLDS = "holds a private key"
@@ -43,15 +43,15 @@ class Checked:
     """A searched graph.
 
     Attributes:
-        problems: a sentence each, those of keys first.
-        packages: the project's packages that a worker loads for it.
+        problems: one sentence for each problem; problems with keys come first.
+        packages: the project's packages that a worker loads for the graph.
     """
 
     problems: tuple[str, ...]
     packages: tuple[str, ...]
 
     def require(self) -> None:
-        """Raise HushcountError if there is a problem: it tells the first one and the number of further ones."""
+        """Raise HushcountError if there is a problem; the message has the first problem and the number of others."""
         if self.problems:
             more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
             raise HushcountError(f"the graph must not be sent: {self.problems[0]}{more}")
@@ -60,16 +60,16 @@ class Checked:
 def check(
     graph: beam_runner_api_pb2.Pipeline, keys: tuple[Guarded, ...] = (), forbidden: tuple[str, ...] = ()
 ) -> Checked:
-    """Search a graph as it would be sent.
+    """Search a graph in the form in which it is sent.
 
     Args:
         graph: in Beam's portable form.
-        keys: private keys that it must not hold: raw, in hexadecimal, in base64, as Python writes bytes.
+        keys: private keys that the graph must not hold: raw, in hexadecimal, in base64, or as a Python literal.
         forbidden: packages of the project that no step may load.
     """
     whole = graph.SerializeToString()
     parts = graph.components
-    # Coders have no name of their own; their key in the graph says what they code.
+    # Coders have no name; their key in the graph says what they encode.
     owners = {one.unique_name or key: one.SerializeToString() for key, one in parts.transforms.items()}
     owners.update({key: one.SerializeToString() for key, one in parts.coders.items()})
     owners.update({key: one.SerializeToString() for key, one in parts.windowing_strategies.items()})
@@ -87,7 +87,7 @@ def check(
         problems = dict.fromkeys(problem for one in of_step.get(name, []) for problem in _problems(one))
         wrong += [f"step {name!r}: {problem}" for problem in problems]
         if _unread(parts.transforms.values(), name) and name not in of_step:
-            wrong.append(f"step {name!r} holds a function in a form that cannot be looked into")
+            wrong.append(f"step {name!r} holds a function in a form that cannot be searched")
     packages = sorted({module.partition(".")[0] for module in answer["ours"]})
     wrong += [f"a step loads {name}, which this party must not have" for name in packages if name in forbidden]
     wrong += [f"module {name} is not the project's own" for name in answer["strangers"]]
@@ -99,9 +99,9 @@ def check(
 def _problems(one: dict[str, Any]) -> Iterator[str]:
     """Yield a sentence for each problem of one pickle."""
     if "fails" in one:
-        yield f"cannot be opened with the package alone: {one['fails']}"
+        yield f"cannot be unpickled with the project's packages alone: {one['fails']}"
     for name in one.get("by_value", ()):
-        yield f"{name} goes by value, with its code: a lambda, a local function, or one of a script"
+        yield f"{name} is pickled with its code: move this lambda, local function or script function into a module"
     for module, name in one["names"]:
         if module.partition(".")[0] in ("__main__", "tests"):
             yield f"refers to {module}.{name}, which no worker has"
@@ -117,11 +117,11 @@ def _unread(transforms: Any, name: str) -> bool:
 
 
 def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
-    """Yield everything that is packed in content in base64, as Beam stores functions, and packed in that."""
+    """Yield all compressed data in content, in base64 as Beam stores functions, and compressed data within that."""
     for found in _PACKED.findall(content) if depth else ():
         try:
             raw = base64.b64decode(found[: len(found) // 4 * 4])
-            # Decompressors stop at the end of the packed data; the bytes that follow may look like base64 too.
+            # Decompressors stop at the end of the compressed data; the bytes after it may look like base64 too.
             inner = (bz2.BZ2Decompressor() if raw[:3] == b"BZh" else zlib.decompressobj()).decompress(raw)
         except (binascii.Error, OSError, zlib.error):
             continue
@@ -142,10 +142,10 @@ def _tells(content: bytes, key: Guarded) -> bool:
 
 @contextmanager
 def _packages() -> Iterator[Path]:
-    """Yield a directory that holds only the project's packages, those that are running."""
+    """Yield a directory with links to the running versions of the project's packages, and nothing else."""
     with tempfile.TemporaryDirectory(prefix="hushcount-graph-") as made:
         home = Path(made)
-        # The client is another distribution and may be installed elsewhere.
+        # The client package is a separate distribution, and may be installed elsewhere.
         running = [Path(pipelines.__file__).parents[1] / name for name in PROJECT if name != hushcount.__name__]
         for source in (Path(hushcount.__file__).parent, *running):
             if source.is_dir():
@@ -154,7 +154,7 @@ def _packages() -> Iterator[Path]:
 
 
 def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
-    """Open pickles in a fresh Python that sees the package and what is installed, but neither checkout nor tests."""
+    """Unpickle in a fresh Python that sees the project's and the installed packages, but no checkout and no tests."""
     paths = [str(home), *dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))]
     encoded = [base64.b64encode(content).decode() for content in pickles]
     asked = {"paths": paths, "project": PROJECT, "pickles": encoded}
@@ -168,6 +168,6 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
         cwd=home,
     )
     if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or "no word"
-        raise HushcountError(f"the graph could not be looked into: {reason}")
+        reason = done.stderr.strip().splitlines()[-1:] or "it printed no reason"
+        raise HushcountError(f"the graph could not be searched: {reason}")
     return parse_object(done.stdout.encode(), "the answer of the reader of pickles")

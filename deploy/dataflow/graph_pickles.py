@@ -1,7 +1,7 @@
-"""Open every pickle of a job graph as a worker would, in a process that has only the packages of a worker.
+"""Loads every pickle of a job graph as a worker would, in a process that has only the packages of a worker.
 
-Run by file name with `python -I -S`, a JSON object on standard input, one on standard output. It imports nothing of the
-project: only the pickles do.
+Run it by file name with `python -I -S`. It reads a JSON object from standard input, and writes one to standard output.
+It imports no module of the project; only the pickles do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _look(content: bytes) -> dict[str, Any]:
-    """Return what a pickle names and holds by value; or why it cannot be opened."""
+    """Return the names in a pickle and the code that it holds by value; or why it cannot be loaded."""
     reader = _Reader(io.BytesIO(content))
     try:
         reader.load()
@@ -58,7 +58,7 @@ def _look(content: bytes) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read {"paths", "project", "pickles"}, write what each pickle does and which modules came from elsewhere."""
+    """Read {"paths", "project", "pickles"}; write the facts of each pickle, and project modules from other places."""
     asked = json.load(sys.stdin)
     sys.path.extend(asked["paths"])
     looked = [_look(base64.b64decode(content)) for content in asked["pickles"]]

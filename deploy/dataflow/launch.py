@@ -1,13 +1,13 @@
-"""What Dataflow's flex templates start: it sends a job off, and a second call finishes it when the job is done.
+"""The program of Dataflow's flex templates: the first call launches a job, and a second call finishes it afterwards.
 
     python launch.py --job=analyze --campaign=gs://... --input=gs://... --keys=... --signed_by=gs://... --out=gs://...
     python launch.py finish --job=analyze, and the same options
 
-All other options are Beam's. A graph that holds a private key, or what no worker can load, is not sent.
+All other options are Beam's. A graph is not sent if it holds a private key, or anything that no worker can load.
 
-A template's launcher ends before its job begins, and the jobs do something after it: they compare counts, estimate,
-sign what is handed on (--sign_with), and mark the result as complete. `hushcount run` and the single commands wait for
-their job and need no second call.
+A template's launcher ends before its job begins, but some work comes after the job: comparing counts, estimating,
+signing outputs (--sign_with), and marking the result as complete. `hushcount run` and the single commands wait for
+their job, and need no second call.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 JOBS = ("shuffle", "release", "reveal", "analyze")
 _SIGNERS: Mapping[str, SigningRole] = {"shuffle": "shuffler", "release": "aux_signer"}
-"""As whom a job signs what it hands on."""
+"""The role with which a job signs its output."""
 _WRITERS: Mapping[str, SigningRole] = {"release": "shuffler", "reveal": "aux_signer", "analyze": "shuffler"}
-"""Who signed what a job reads."""
+"""The role that signed a job's input."""
 _OPENERS: Mapping[str, OpeningRole] = {"release": "aux_server", "reveal": "analyzer", "analyze": "analyzer"}
-"""As whom a job opens what it reads."""
+"""The role with which a job opens its input."""
 _UNOPENED = ("keys", "analyzer", "aux_server")
 """Packages that no step of a job without a key may load."""
 _COUNTS = ".counts.json"
@@ -52,11 +52,11 @@ _COUNTS = ".counts.json"
 
 @dataclass(frozen=True)
 class Finisher(Engine):
-    """An engine for a job that has run: it fetches what the job wrote in the place of running it.
+    """An engine for a job that has run: instead of running the job, it fetches the job's output.
 
     Attributes:
-        written: the folder that the job wrote in its output directory in the store.
-        beside: local directory in which the result is put together.
+        written: the folder that the job wrote, in its output directory in the store.
+        beside: local directory in which the result is assembled.
     """
 
     written: str = ""
@@ -64,7 +64,7 @@ class Finisher(Engine):
 
     @contextmanager
     def pipeline(self, job: str) -> Iterator[beam.Pipeline]:
-        """Yield a pipeline that nothing runs; when the block ends, fetch."""
+        """Yield a pipeline that is never run; when the block ends, fetch the output."""
         yield beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
         (staged,) = Path(self.beside).glob(f".*{storage.PARTIAL}/*")
         for path in storage.list_objects(self.written):
@@ -72,40 +72,40 @@ class Finisher(Engine):
 
 
 def main(arguments: list[str]) -> None:
-    """Send a job off, or finish one."""
+    """Launch a job, or finish one."""
     finishing = arguments[:1] == ["finish"]
     asked, options = parsed(arguments[1:] if finishing else arguments)
     for option, why in _needed(asked.job, finishing).items():
         if not getattr(asked, option):
             raise UsageError(f"option --{option} is missing: {why}")
     options = [option for option in options if option.partition("=")[0] != "--runner"]
-    # Whatever else a launcher adds is Beam's; where the store is and as whom to reach it is said there.
+    # Further options of a launcher are Beam's; among them are the place of the store and the account for it.
     Engine(options=tuple(options))
     if finishing:
         finish(asked, tuple(options))
     else:
         if not any(option.startswith("--template_location") for option in options):
             raise UsageError(
-                "option --template_location is missing: use a template's launcher, or the command hushcount"
+                "option --template_location is missing: launch from a flex template, or use the command hushcount"
             )
         built(asked, "DataflowRunner", tuple(options)).run()
 
 
 def _needed(job: str, finishing: bool) -> dict[str, str]:
-    """Return the options that a job cannot do without, and why; a batch that nobody signed is for `hushcount`."""
+    """Return the required options of a job, each with the reason. For unsigned batches, use `hushcount`."""
     needed = {}
     if job in _WRITERS:
         needed |= {
             "keys": f"{job} opens reports",
-            "signed_by": f"{job} reads only what the {_WRITERS[job]} signed: give its public.json",
+            "signed_by": f"{job} reads only input that the {_WRITERS[job]} signed: set the path of its public.json",
         }
     if finishing and job in _SIGNERS:
-        needed["sign_with"] = f"what {job} hands on is signed: give the key of the {_SIGNERS[job]}"
+        needed["sign_with"] = f"the output of {job} is signed: set the key of the {_SIGNERS[job]}"
     return needed
 
 
 def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return a template's parameters, and what else the launcher gave: Beam's options."""
+    """Return a template's parameters, and all other arguments, which are Beam's options."""
     parser = argparse.ArgumentParser(prog="launch.py", allow_abbrev=False)
     parser.add_argument("--job", required=True, choices=JOBS)
     for name in ("campaign", "input", "out"):
@@ -113,15 +113,15 @@ def parsed(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--keys")
     parser.add_argument("--dictionary")
     parser.add_argument("--signed_by", help="public.json of the party that wrote the input")
-    parser.add_argument("--sign_with", help="the party's signing key, as --keys: what finish hands on is signed")
-    parser.add_argument("--evaluator", help="of an oblivious campaign: as of hushcount job discover")
-    parser.add_argument("--evaluator_token", help="the bearer token that it asks for: gcp-secret://NAME")
-    parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as of hushcount job discover")
+    parser.add_argument("--sign_with", help="the party's key with which finish signs the output, as --keys")
+    parser.add_argument("--evaluator", help="for an oblivious campaign: as in hushcount job discover")
+    parser.add_argument("--evaluator_token", help="bearer token for the evaluator: gcp-secret://NAME")
+    parser.add_argument("--uncapped", choices=("true", "false"), default="false", help="as in hushcount job discover")
     return parser.parse_known_args(arguments)
 
 
 def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> beam.Pipeline:
-    """Return a pipeline with the graph of a job; nothing is in its output yet.
+    """Return a pipeline with the graph of a job; it has not written any output.
 
     Raises:
         HushcountError: the graph holds a private key, or something that a worker cannot load.
@@ -131,7 +131,7 @@ def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> b
         if isinstance(job, RetiredBatch):
             account_retired(job)
         pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
-        # The job outlives this process, so its blocks go through the engine: no spill.
+        # The job outlives this process, so its blocks go through the engine, and not through local files.
         job.graph(pipeline, Place(storage.join(asked.out, BY_HAND.new_folder())))
         forbidden = () if asked.job in _OPENERS else _UNOPENED
         check(pipeline.to_runner_api(), _secrets(asked, job.campaign), forbidden).require()
@@ -139,7 +139,7 @@ def built(asked: argparse.Namespace, runner: str, options: tuple[str, ...]) -> b
 
 
 def _secrets(asked: argparse.Namespace, campaign: Campaign) -> tuple[Guarded, ...]:
-    """Return the keys that no graph may hold: all of a key directory, or the one that the job opens with."""
+    """Return the keys that no graph may hold: all keys of a key directory, or the key with which the job opens."""
     if asked.job not in _OPENERS:
         return ()
     from keys.directories import campaign_key, private_keys
@@ -150,25 +150,25 @@ def _secrets(asked: argparse.Namespace, campaign: Campaign) -> tuple[Guarded, ..
 
 
 def finish(asked: argparse.Namespace, options: tuple[str, ...]) -> None:
-    """Do what comes after a job, from what it wrote, and put the result beside that; its summary last.
+    """Do the work that comes after a job, and write the result beside the job's output, the summary last.
 
     Raises:
         NotYet: the job has not written its counts.
-        UsageError: it was finished before.
+        UsageError: the job was finished before.
     """
     out = asked.out.rstrip("/")
     before = set(storage.list_objects(out))
     if f"{out}/{SUMMARY}" in before:
-        raise UsageError(f"output directory {out} already holds a result: give another")
+        raise UsageError(f"output directory {out} already holds a result: use another directory")
     counted = sorted(path for path in before if path.endswith(f"/{_COUNTS}"))
     if not counted:
         raise NotYet(
-            f"output directory {out} holds no counts: the job that writes there has not ended; try again later"
+            f"output directory {out} holds no counts: the job that writes it has not ended, so try again later"
         )
     with tempfile.TemporaryDirectory(prefix="hushcount-finish-") as scratch:
-        # Of the same name: by it the next party knows of which batch it is.
+        # The directory has the same name: the next party takes the batch's name from it.
         result = Path(scratch) / "out" / out.rpartition("/")[2]
-        # A job that was sent twice has written two; either is whole.
+        # A job that was launched twice has written two folders; each is complete.
         folder = counted[0].split("/")[-2]
         engine = Finisher(options=options, written=storage.join(out, folder), beside=str(result.parent))
         run(planned(asked, str(result), scratch, Writer(folder=folder)), engine)

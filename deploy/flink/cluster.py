@@ -1,9 +1,9 @@
-"""A Flink cluster on this machine, each part a process: JobManager, TaskManagers, Beam's job server, Python workers.
+"""Runs a Flink cluster on this machine, in processes: JobManager, TaskManagers, Beam's job server, Python workers.
 
     python deploy/flink/cluster.py --engines build/engines
 
-starts them, prints the options that send a job there, and stops them on Ctrl-C. For trials and tests: nothing is
-encrypted, and everyone who reaches the ports on this machine can use them.
+starts them, prints the options that send a job to the cluster, and stops all on Ctrl-C. For trials and tests only:
+nothing is encrypted, and everybody who reaches the ports on this machine can use them.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _OPENED = (
     "util.concurrent.atomic",
 )
 _NO_NATIVE = "-Dorg.apache.beam.vendor.grpc.v1p60p1.io.netty.transport.noNative=true"
-"""Every job brings its own copy of Beam's network library, and when Java forgets one its native part goes for all of
-them: the servers that a later job's workers call die, and the job waits for ever. In plain Java nothing is shared."""
+"""Every job loads its own copy of Beam's network library, but all copies share one native part. When Java unloads one
+copy, the native part goes too. Then the servers that a later job's workers call die, and that job waits for ever. With
+plain Java, the copies share nothing."""
 _JAVA_OPTIONS = (*(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED), _NO_NATIVE)
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-# Among the jars of the job server: what Flink's distribution has itself, and a logger that is not the cluster's.
+# Jars of the job server that stay off the class path: Flink's distribution has its own flink-* jars and logger.
 _NOT_BEAM = ("flink-", "slf4j-simple")
 _START_SECONDS = 90
 _STOP_SECONDS = 10
@@ -67,7 +68,7 @@ class Cluster:
     task_managers: dict[str, subprocess.Popen[bytes]]
 
     def ask(self, path: str) -> Any:
-        """Return what the REST interface answers, as JSON data."""
+        """Return the REST interface's answer, as JSON data."""
         with urllib.request.urlopen(f"http://{self.rest}{path}", timeout=10) as answer:
             return json.load(answer)
 
@@ -76,17 +77,17 @@ class Cluster:
 def flink(
     engines: Path, directory: Path, task_managers: int = 2, slots: int = 2, restarts: int = 0
 ) -> Iterator[Cluster]:
-    """Start a JobManager and TaskManagers, yield when all have met, and stop them.
+    """Start a JobManager and TaskManagers, yield when all TaskManagers have registered, and stop them.
 
     Args:
-        engines: what fetch.py wrote. Beam's jars are on the class path, so that job-server-light.jar need send none.
+        engines: directory that fetch.py filled. Beam's jars are on the class path, so job-server-light.jar sends none.
         directory: existing directory for settings and logs.
-        task_managers: how many processes work.
-        slots: how many tasks each works at, at a time.
-        restarts: how often a job that failed begins again.
+        task_managers: number of TaskManager processes.
+        slots: number of parallel tasks of each TaskManager.
+        restarts: how often a failed job is restarted.
 
     Raises:
-        RuntimeError: they did not meet; the log that says why is named.
+        RuntimeError: the TaskManagers did not register; the message names the logs.
     """
     rest, rpc = free_port(), free_port()
     settings = {
@@ -95,7 +96,7 @@ def flink(
         "jobmanager.memory.process.size": "1g",
         "rest.address": "localhost",
         "rest.port": rest,
-        # What it tells is fresh: by itself up to three seconds old.
+        # Milliseconds between updates of the REST interface; the default is three seconds.
         "web.refresh-interval": 20,
         "taskmanager.numberOfTaskSlots": slots,
         "taskmanager.cpu.cores": slots,
@@ -106,12 +107,12 @@ def flink(
         "taskmanager.memory.managed.size": "256m",
         "taskmanager.memory.network.min": "256m",
         "taskmanager.memory.network.max": "256m",
-        # Of each exchange between steps; by itself 512, and a job of ours has dozens.
+        # For each exchange between steps. The default is 512, and our jobs have dozens of exchanges.
         "taskmanager.network.sort-shuffle.min-buffers": 32,
         "taskmanager.memory.jvm-metaspace.size": "256m",
         "taskmanager.memory.jvm-overhead.min": "192m",
         "taskmanager.memory.jvm-overhead.max": "192m",
-        # A TaskManager that was killed is missed after seconds, not after a minute.
+        # A killed TaskManager is noticed after seconds, not after a minute.
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 6000,
         "restart-strategy.type": "fixed-delay" if restarts else "none",
@@ -151,8 +152,8 @@ def job_server(jar: Path, directory: Path, master: str = "[local]") -> Iterator[
 
     Args:
         jar: job-server.jar, which sends Beam's jars with each job, or job-server-light.jar, which does not.
-        directory: existing directory for its log and what is staged.
-        master: host:port of Flink's REST interface; "[local]": Flink within the job server's own process.
+        directory: existing directory for the log and staged files.
+        master: host:port of Flink's REST interface; "[local]": Flink runs in the job server's own process.
     """
     port = free_port()
     ports = ["--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0"]
@@ -179,7 +180,7 @@ def own_process() -> str:
 
 @contextmanager
 def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a group of its own, with its output in a file; end the group's processes, all of them."""
+    """Start a process in a group of its own, with its output in a file; end all processes of the group afterwards."""
     with log.open("wb") as stream:
         started = subprocess.Popen(  # noqa: S603  # our own programs
             command, stdout=stream, stderr=stream, env={**os.environ, "PATH": _path()}, start_new_session=True
@@ -195,9 +196,10 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def ended_with_us(leader: subprocess.Popen[Any]) -> Iterator[None]:
-    """Kill what is left of a process's own group after the block, or as soon as this process is gone.
+    """Kill the remaining processes of a process's own group after the block, or as soon as this process is gone.
 
-    A signal may end a Python process without its `finally` blocks, and SIGKILL does: a process apart waits for that.
+    A signal may end a Python process without its `finally` blocks, and SIGKILL always does: a separate process waits
+    for that.
     """
     reaper = subprocess.Popen(  # noqa: S603  # our own program
         [sys.executable, REAPER, str(leader.pid)], stdin=subprocess.PIPE, start_new_session=True
@@ -208,7 +210,7 @@ def ended_with_us(leader: subprocess.Popen[Any]) -> Iterator[None]:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         leader.wait()
-        # Its number may be another's from now on.
+        # From now on another process may get its number.
         reaper.communicate(b"ended\n")
 
 
@@ -216,17 +218,17 @@ def find_java() -> str:
     """Return the java of JAVA_HOME, or of PATH.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: java is not installed there.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=None if home is None else os.path.join(home, "bin"))
     if found is None:
-        raise RuntimeError(f"there is no java in {'PATH' if home is None else home}: install Java 11 or 17")
+        raise RuntimeError(f"java is not in {'PATH' if home is None else home}: install Java 11 or 17")
     return found
 
 
 def _path() -> str:
-    """Return a PATH on which this Python is the first: workers are to be of the same installation."""
+    """Return a PATH with this Python first, so that workers use the same installation."""
     return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
 
 
@@ -247,7 +249,7 @@ def listens(port: int) -> bool:
 def wait_for(
     happened: Callable[[], bool], what: str, directory: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Wait until `happened`; an OSError in it means not yet."""
+    """Wait until `happened` returns true; an OSError in it means not yet."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:
         if any(one.poll() is not None for one in processes):
@@ -264,7 +266,7 @@ def wait_for(
 def main() -> None:
     """Run a cluster until Ctrl-C."""
     parser = argparse.ArgumentParser(description="Run a Flink cluster with Beam's job server and a worker pool.")
-    parser.add_argument("--engines", type=Path, default=Path("build/engines"), help="What fetch.py wrote.")
+    parser.add_argument("--engines", type=Path, default=Path("build/engines"), help="Directory that fetch.py filled.")
     parser.add_argument("--task-managers", type=int, default=2)
     asked = parser.parse_args()
     engines = asked.engines.absolute()

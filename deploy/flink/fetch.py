@@ -1,8 +1,8 @@
-"""Fetch the engines that the tests run on: Beam's job server for Flink, Flink itself, and Prism.
+"""Fetches the engines that the tests use: Beam's job server for Flink, Flink itself, and Prism.
 
     python deploy/flink/fetch.py --into build/engines
 
-Needs mvn and go; where they and pip fetch from is in their own settings. What is there already is not fetched again.
+It needs mvn and go. The settings of mvn, go and pip say where each fetches from. Existing files are not fetched again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ FLINK_VERSION = "1.19.3"
 PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MAIN_CLASS = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-# Flink's serialisers look into these, which Java 17 forbids by itself.
+# Flink's serialisers read private fields of these packages, which Java 17 forbids by default.
 OPENED = ("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent")
-# The job server sends all jars of its class path, 150 MB with each job, to the cluster, but those in such a directory.
+# With each job, the job server sends all jars of its class path (150 MB) to the cluster, except jars in this directory.
 KEPT = Path("job-server-kept/gradle/wrapper")
 _LINE_BYTES = 70
 
 
 def main() -> None:
-    """Fetch all of them."""
+    """Fetch all engines."""
     parser = argparse.ArgumentParser(description="Fetch Flink, Beam's job server for it, and Prism.")
-    parser.add_argument("--into", type=Path, default=Path("build/engines"), help="Directory.")
+    parser.add_argument("--into", type=Path, default=Path("build/engines"), help="Target directory.")
     into: Path = parser.parse_args().into.absolute()
     into.mkdir(parents=True, exist_ok=True)
     wanted = {
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def fetch_job_server(into: Path) -> None:
-    """Write job-server.jar, which `java -jar` runs, and beside it the jars that it names."""
+    """Write job-server.jar, for `java -jar`, and beside it the jars that it names."""
     libraries = into / "job-server-lib"
     shutil.rmtree(libraries, ignore_errors=True)
     run(
@@ -60,18 +60,18 @@ def fetch_job_server(into: Path) -> None:
 
 
 def make_light_job_server(into: Path) -> None:
-    """Write job-server-light.jar: the same job server for a cluster that has Beam's jars, to which it sends none."""
+    """Write job-server-light.jar: the same job server, but it sends no jars, for a cluster that has Beam's jars."""
     kept = into / KEPT
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
     for jar in (into / "job-server-lib").iterdir():
-        # Not a symbolic link, which Beam would look through.
+        # Not a symbolic link, because Beam would follow it.
         os.link(jar, kept / jar.name)
     write_starter(into / "job-server-light.jar", kept)
 
 
 def write_starter(target: Path, libraries: Path) -> None:
-    """Write a jar that holds nothing but the names of others, below the directory where it lies."""
+    """Write a jar that only names other jars, by paths relative to its own directory."""
     opened = " ".join(f"java.base/java.{package}" for package in OPENED)
     paths = " ".join(str(jar.relative_to(target.parent)) for jar in sorted(libraries.iterdir()))
     lines = ("Manifest-Version: 1.0", f"Main-Class: {MAIN_CLASS}", f"Add-Opens: {opened}", f"Class-Path: {paths}")
@@ -80,7 +80,7 @@ def write_starter(target: Path, libraries: Path) -> None:
 
 
 def folded(line: str) -> str:
-    """Return a manifest's line in pieces, because it may not have more than 72 bytes."""
+    """Fold a manifest's line, because a line may have at most 72 bytes."""
     return "\n ".join(line[start : start + _LINE_BYTES] for start in range(0, len(line), _LINE_BYTES))
 
 
@@ -116,22 +116,22 @@ def fetch_flink(into: Path) -> None:
 
 
 def fetch_prism(into: Path) -> None:
-    """Write prism, the program."""
+    """Write the program prism."""
     run("go", "install", PRISM, GOBIN=str(into))
 
 
 def run(program: str | Path, *arguments: str | Path, **environment: str) -> None:
-    """Run a program, and end with one sentence if it is not there or fails."""
+    """Run a program; if it is missing or fails, exit with one sentence."""
     found = shutil.which(program)
     if found is None:
-        sys.exit(f"error: {program} is not on PATH and is needed to fetch the engines: install it")
+        sys.exit(f"error: {program} is not on PATH: install it, it is needed to fetch the engines")
     command = [found, *map(str, arguments)]
     ended = subprocess.run(  # noqa: S603  # as a user would call them
         command, env={**os.environ, **environment}, stdout=sys.stderr, check=False
     )
     if ended.returncode:
         shown = textwrap.shorten(" ".join(command), 200)
-        sys.exit(f"error: {shown} ended with status {ended.returncode}: what it printed above says why")
+        sys.exit(f"error: {shown} ended with status {ended.returncode}: its output above says why")
 
 
 if __name__ == "__main__":

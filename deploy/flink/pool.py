@@ -1,10 +1,10 @@
-"""A pool of Python workers for all TaskManagers of one machine, each worker a process.
+"""Runs a pool of Python workers for all TaskManagers of one machine; each worker is a process.
 
     python deploy/flink/pool.py PORT
 
-Beam's own pool stops a worker by its number, and every TaskManager numbers its workers from one: with two TaskManagers
-the first to have done its part stops the other's worker, and the job waits for that until it fails. Here workers end
-when the TaskManager that they serve hangs up.
+Beam's own pool stops a worker by its number, and every TaskManager numbers its workers from one. With two TaskManagers,
+the first to finish stops the other's worker too, and the job waits for this worker until it fails. Here a worker ends
+when its TaskManager closes the connection.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ WORKER = Path(__file__).parent.absolute() / "worker.py"
 
 
 class Pool(BeamFnExternalWorkerPoolServicer):
-    """Beam's pool, which leaves it to workers to end."""
+    """Beam's pool without stopping of workers: they end by themselves."""
 
     def StopWorker(self, *_: Any) -> beam_fn_api_pb2.StopWorkerResponse:  # noqa: N802  # gRPC's name
         return beam_fn_api_pb2.StopWorkerResponse()
 
 
 def main() -> None:
-    """Serve until a signal comes; whoever started it ends the workers with its group."""
+    """Serve until a signal comes. The process that started the pool ends the workers, with the pool's process group."""
     _, server = Pool.start(use_process=True, port=int(sys.argv[1]), container_executable=str(WORKER))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,8 +1,8 @@
-"""Kill a group of processes when whoever started it is gone, in whichever way it went: standard input ends then.
+"""Kills a group of processes when the process that started the group has ended in any way: then standard input ends.
 
     python deploy/flink/reaper.py GROUP
 
-Ends quietly when it is sent a line: the group was ended otherwise.
+If it reads a line instead, the group has ended already, and it does nothing.
 """
 
 from __future__ import annotations

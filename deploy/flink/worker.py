@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Start one Beam worker in this Python, as an engine asks for it: what a container image's entry point does.
+"""Starts one Beam worker in this Python when an engine asks for it, like the entry point of a container image.
 
-For `--environment_type=PROCESS`, whose command this is, and for a worker pool, whose `--container_executable` it is.
+It is the command for `--environment_type=PROCESS`, and the `--container_executable` of a worker pool.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SECONDS = 60
 
 
 def main() -> None:
-    """Ask the engine what is to be run, and become the worker that runs it."""
+    """Ask the engine what to run, and become the worker that runs it."""
     parser = argparse.ArgumentParser(description="Start one Beam worker.")
-    parser.add_argument("--id", required=True, help="Of this worker.")
-    parser.add_argument("--provision_endpoint", required=True, help="Where to ask what is to be run.")
+    parser.add_argument("--id", required=True, help="Id of this worker.")
+    parser.add_argument("--provision_endpoint", required=True, help="Address at which to ask what to run.")
     asked, _ = parser.parse_known_args()
     told = _provision(asked.provision_endpoint, asked.id)
     environment = {
@@ -37,7 +37,7 @@ def main() -> None:
         "RUNNER_CAPABILITIES": " ".join(told.runner_capabilities),
     }
     command = [sys.executable, "-m", "apache_beam.runners.worker.sdk_worker_main"]
-    # In the place of this process, so that the engine's signal to stop reaches the worker.
+    # The worker replaces this process, so that the engine's stop signal reaches it.
     os.execve(sys.executable, command, environment)  # noqa: S606  # our own interpreter
 
 

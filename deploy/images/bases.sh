@@ -1,6 +1,6 @@
 #!/bin/sh
-# Look up the digests that the base images' tags have today, for --build-arg and for the Dockerfiles: make image-bases.
-# Needs docker with buildx and a registry in reach.
+# Look up the current digests of the base images' tags, for --build-arg and for the Dockerfiles: make image-bases.
+# It needs docker with buildx, and access to the registries.
 set -eu
 cd "$(dirname "$0")/../.."
 sed -n 's/^ARG \(BASE\|BUILDER\|MAVEN\|JAVA\|SDK\|LAUNCHER\)=\(.*\)$/\1 \2/p' deploy/images/*.Dockerfile deploy/dataflow/Dockerfile | sort -u |

@@ -1,4 +1,4 @@
-# Python workers for Flink: a pool that stands beside each TaskManager. PARTY is the image of the party whose job it is.
+# Python workers for Flink: a pool beside each TaskManager. PARTY is the image of the party that runs the job.
 #
 #     docker build -f deploy/images/flink-worker.Dockerfile --build-arg PARTY=hushcount-analyzer:0.1.0 \
 #            -t hushcount-analyzer-worker:0.1.0 .

@@ -2,9 +2,9 @@
 #
 #     docker build -f deploy/images/party.Dockerfile --target shuffler -t hushcount-shuffler:0.1.0 .
 #
-# Targets: shuffler, shuffler-signing, evaluator, aux-server, analyzer. EXTRAS="aws gcp telemetry" adds what the locks of
-# these names hold. BUILDER has `strip`, and Python at the path of BASE. `make image-bases` looks up what the digests
-# of the tags are today; that of BUILDER was not learnt.
+# Targets: shuffler, shuffler-signing, evaluator, aux-server, analyzer. EXTRAS="aws gcp telemetry" adds the packages in the
+# lock files of these names. BUILDER has `strip`, and Python at the same path as BASE. `make image-bases` looks up the
+# current digests of the tags; the digest of BUILDER is not pinned.
 ARG BASE=python:3.13.14-slim-bookworm@sha256:9d7f287598e1a5a978c015ee176d8216435aaf335ed69ac3c38dd1bbb10e8d64
 ARG BUILDER=python:3.13.14-bookworm
 
@@ -19,18 +19,18 @@ RUN python -m venv /opt/venv \
 COPY deploy/images/slim.sh /locks/
 RUN sh /locks/slim.sh /opt/venv
 
-# Who opens reports compiles loops and the lanes, and computes errors; who accounts for privacy needs scipy.
+# For parties that open reports: they compile loops and the lanes, compute errors, and account for privacy with scipy.
 FROM packages AS opening
 RUN /opt/venv/bin/python -c "import llvmlite.ir, numba, scipy.stats" \
     && /opt/venv/bin/pip uninstall --yes --quiet pip
 
-# Who only passes reports on does neither.
+# For parties that only pass reports on: they need none of these packages.
 FROM packages AS passing
 RUN /opt/venv/bin/pip uninstall --yes --quiet llvmlite numba scipy \
     && /opt/venv/bin/pip uninstall --yes --quiet pip
 
 FROM ${BASE} AS base
-# Nothing is written but below /tmp and the volumes: the root file system can be read-only.
+# Files are written only below /tmp and the volumes, so the root file system can be read-only.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/opt/hushcount \
     PYTHONUNBUFFERED=1 \
@@ -44,19 +44,19 @@ COPY --from=passing /opt/venv /opt/venv
 COPY hushcount /opt/hushcount/hushcount
 COPY service /opt/hushcount/service
 COPY shuffler /opt/hushcount/shuffler
-# Who reads a deployment file knows the settings of an evaluator; without `keys` it cannot answer.
+# The reader of deployment files needs the evaluator's settings; without `keys` this code cannot make evaluations.
 COPY evaluator /opt/hushcount/evaluator
 COPY pipelines /opt/hushcount/pipelines
 RUN python -m compileall -q /opt/hushcount
 USER 10001:10001
 
-# Its collector, its job and what hands on: no code that opens a report.
+# The shuffler's collector, its job, and the program that hands on: no code that opens a report.
 FROM party AS shuffler
 COPY deploy/hand_on.py /opt/hushcount/hand_on.py
 COPY deploy/images/shuffler.py /opt/hushcount/shuffler_command.py
 ENTRYPOINT ["python", "-m", "shuffler_command"]
 
-# What the shuffler's schedule runs in: it signs what it hands on, by a private key that is mounted or in a variable.
+# For the shuffler's schedule, which signs outputs with a private key from a mount or an environment variable.
 FROM shuffler AS shuffler-signing
 COPY keys /opt/hushcount/keys
 
@@ -65,7 +65,7 @@ COPY keys /opt/hushcount/keys
 COPY deploy/images/evaluator.py /opt/hushcount/evaluator_command.py
 ENTRYPOINT ["python", "-m", "evaluator_command"]
 
-# `hushcount run` composes all jobs, so these two hold the other parties' code, and nobody's key.
+# `hushcount run` composes all jobs, so these two images have the other parties' code; no image has a key.
 FROM base AS analyzer
 COPY --from=opening /opt/venv /opt/venv
 COPY hushcount /opt/hushcount/hushcount

@@ -1,4 +1,4 @@
-"""The command of the shuffler's image: its own jobs only, so that no package that knows a key need be installed."""
+"""The command of the shuffler's image: only the shuffler's jobs, so that no package for keys is installed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pipelines.entry import main
 
 ROWS = tuple(row for rows in HUSHCOUNT.values() for row in rows if row.name in ("collect", "run", "status", "doctor"))
 JOB = Row("job", "Run the shuffler's job by hand.", (SHUFFLE,), "shuffle --help")
-# What campaign review reads, the shuffler does not have.
-CAMPAIGN = Row("campaign", "Publish what clients and collectors use from a moment on.", (PUBLISH,), "publish --help")
+# Without `campaign review`: the shuffler does not have the files that it reads.
+CAMPAIGN = Row("campaign", "Publish a campaign file for clients and collectors.", (PUBLISH,), "publish --help")
 
 app = new_app("The shuffler's part of Hushcount.", {"Commands": (*ROWS, JOB, CAMPAIGN)})
 

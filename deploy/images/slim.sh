@@ -1,20 +1,20 @@
 #!/bin/sh
-# Take out of an environment what no party loads: slim.sh ENVIRONMENT. deploy/README.md says what is left.
+# Remove files that no party loads from an environment: slim.sh ENVIRONMENT. deploy/README.md lists what stays.
 set -eu
 cd "$1"/lib/python3*/site-packages
-# Beam requires it for pictures, and imports it in examples only.
+# Beam requires pillow for pictures, but only its examples import it.
 "$1/bin/pip" uninstall --yes --quiet pillow
-# Tests, what extensions were compiled from, and symbols for debuggers.
+# Tests, sources of compiled extensions, and symbols for debuggers.
 find . -depth -type d \( -name tests -o -name test \) -exec rm -rf {} +
 find apache_beam -type f -name '*_test.py' -delete
 find . -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.pyi' \
     -o -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cc' -o -name '*.cpp' \) -delete
-# What wheels bundle in NAME.libs was rewritten, and binutils before 2.41 break it.
+# Libraries that wheels bundle in NAME.libs are patched files, which binutils before 2.41 would break.
 find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' -exec strip --strip-unneeded {} +
-# Arrow's remote calls.
+# Arrow's headers, sources and remote calls (Flight).
 rm -rf pyarrow/include pyarrow/src
 rm -f pyarrow/*flight*
-# The bytecode of what each start loads, and no more: a start without it takes 3 s of CPU longer.
+# Compile only the modules that each start loads: without their bytecode a start takes 3 s more of CPU.
 "$1/bin/python" -c 'import apache_beam, pyarrow.parquet, uvloop
 from apache_beam.runners.portability import fn_api_runner, local_job_service, portable_runner
 from apache_beam.runners.worker import sdk_worker_main, worker_pool_main'

@@ -124,8 +124,8 @@ def test_a_lambda_a_local_function_and_a_function_of_a_test_are_named() -> None:
     named = {problem.split("'")[1] for problem in checked.problems}
     assert named == {"step 0", "step 1", "step 2"}
     for step, what in (
-        ("step 0", "<lambda> goes by value"),
-        ("step 1", "local goes by value"),
+        ("step 0", "<lambda> is pickled with its code"),
+        ("step 1", "local is pickled with its code"),
         ("step 2", "no module tests"),
         ("step 2", "refers to tests.deploy.test_graph.Leaks"),
     ):

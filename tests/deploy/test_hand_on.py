@@ -140,7 +140,7 @@ def test_a_source_that_holds_no_batch_at_all_deletes_nothing(
     moved = replace(shuffler, file=shuffler.file.model_copy(update={"paths": {"shuffled": elsewhere}}))
     done, (problem,) = hand_on.hand_on(moved, asked)
     assert done == []
-    for said in (f"{elsewhere} holds no batch", f"{site.root / 'to'} copies of 1", "none was deleted"):
+    for said in (f"{elsewhere} holds no batch", f"{site.root / 'to'} holds copies of 1", "no copy was deleted"):
         assert said in problem
     assert files(site.root / "to") == {"reports", *SIGNED}
     (site.root / "own").rmdir()

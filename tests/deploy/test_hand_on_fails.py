@@ -103,7 +103,7 @@ def test_half_a_copy_of_what_was_deleted_meanwhile_goes_too(hand_on: ModuleType,
     # An empty directory may be the wrong one: half a copy does not go for it either.
     done, (problem,) = hand_on.hand_on(shuffler, asked)
     assert (done, half.exists()) == ([], True)
-    assert f"{tmp_path / 'to'} copies of 1" in problem
+    assert f"{tmp_path / 'to'} holds copies of 1" in problem
     (tmp_path / "own" / "words").mkdir()
     assert hand_on.hand_on(shuffler, asked) == ([f"deleted: words/{GONE} reports"], [])
     assert not half.exists()

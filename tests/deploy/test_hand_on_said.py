@@ -158,8 +158,8 @@ def test_only_what_is_a_receipt_of_that_party_is_fetched(
     for name, text in {
         "is not JSON": "{",
         "is no receipt of a party": "{}",
-        "is another receipt": good.replace('"aux-server"', '"analyzer"'),
-        "is another receipt than": good.replace('"words"', '"others"'),
+        "is a receipt that belongs": good.replace('"aux-server"', '"analyzer"'),
+        "belongs to another place": good.replace('"words"', '"others"'),
         "must have at most": good + " " * (1 << 18),
     }.items():
         with subtests.test(name=name):
@@ -178,12 +178,12 @@ def test_only_what_is_a_receipt_of_that_party_is_fetched(
 
 def test_what_a_party_here_says_is_not_fetched_from_elsewhere(hand_on: ModuleType, tmp_path: Path) -> None:
     for text in ("receipts/shuffler=/x", "stated/shuffler=/x"):
-        with pytest.raises(UsageError, match="whose own folder is here"):
+        with pytest.raises(UsageError, match="which runs here"):
             hand_on.hand_on(of_shuffler(tmp_path), [], [hand_on._fetch(text)])
     for text in ("receipts=/x", "receipts/nobody=/x", "receipts/analyzer=", "shuffled/reports=/x"):
         with pytest.raises(UsageError, match="receipts/analyzer=FROM"):
             hand_on._fetch(text)
-    with pytest.raises(UsageError, match="nothing to do"):
+    with pytest.raises(UsageError, match="--hand and --fetch"):
         hand_on.main(["--config", str(tmp_path / "deployment.toml")])
 
 

@@ -133,7 +133,7 @@ def test_a_part_that_failed_is_logged_at_the_end_and_the_others_keep_what_they_h
         collector._tasks.insert(0, asyncio.create_task(fail()))
         (target, *_) = collector.campaigns["words"].epochs[site.fingerprint()].targets.values()
         assert await collector.writer.keep(target, report, 1, None)
-        assert "a part of the collector has failed: start it again" in collector.faults()
+        assert "a part of the collector has failed: restart the collector" in collector.faults()
         await collector.stop()
 
     asyncio.run(run())
