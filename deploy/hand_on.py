@@ -297,7 +297,9 @@ def copy_output(source: str, folder: str, target: str) -> None:
         path, copy = storage.join(here, folder, name), storage.join(there, folder, name)
         storage.copy(path, copy)
         if not storage.exists(copy) or _digest(copy) != (digest or _digest(path)):
-            raise HushcountError(f"{copy} is not what {path} was when it was written: it was not handed on; restore the file")
+            raise HushcountError(
+                f"{copy} is not what {path} was when it was written: it was not handed on; restore the file"
+            )
     if storage.exists(storage.join(here, _SUMMARY_SIGNATURE)):
         storage.copy(storage.join(here, _SUMMARY_SIGNATURE), storage.join(there, _SUMMARY_SIGNATURE))
     storage.copy(made.path, storage.join(target, SUMMARY))
