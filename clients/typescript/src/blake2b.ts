@@ -1,8 +1,8 @@
 /**
  * BLAKE2b (RFC 7693), with person, salt and key.
  *
- * Written here because a library's costs a page 4 kB gzipped more: it shares modules with SHA-2, which the curve needs, and
- * a page that is packed in several files loads those whole. The tests compare the two.
+ * It is written here because a library's BLAKE2b adds 4 kB gzipped to a page: it shares modules with SHA-2, which the curve
+ * needs, and a page that is split into several files loads these modules whole. The tests compare both.
  */
 
 const BLOCK = 128;
@@ -13,22 +13,22 @@ const START = Uint32Array.of(
   0xf3bcc908, 0x6a09e667, 0x84caa73b, 0xbb67ae85, 0xfe94f82b, 0x3c6ef372, 0x5f1d36f1, 0xa54ff53a,
   0xade682d1, 0x510e527f, 0x2b3e6c1f, 0x9b05688c, 0xfb41bd6b, 0x1f83d9ab, 0x137e2179, 0x5be0cd19,
 );
-/** Where the words of the block that a round takes begin: ten rows, the last two rounds take the first two again. */
+/** Offsets of the block's words by round: ten rows; the last two rounds use the first two rows again. */
 const ORDER = Uint8Array.from(
   "0123456789abcdefea489fd61c02b753b8c052fdae3671947931dcbe265a40f8905724afe1bc683d" +
     "2c6a0b834d75fe19c51fed4a0763928bdb7ec13950f4862a6fe9b308c2d714a5a2847615fb9e3cd0",
   (digit) => 2 * parseInt(digit, 16),
 );
-/** Where the four words of a step begin: of the columns, then of the diagonals. */
+/** Offsets of the four words of each step: the columns, then the diagonals. */
 const STEPS = Array.from({ length: 8 }, (_, step) =>
   [0, 1, 2, 3].map((row) => 8 * row + 2 * ((step + (step < 4 ? 0 : row)) & 3)),
 );
 
-/** What is hashed along with the data. */
+/** The parameters that are hashed along with the data. */
 export interface Blake2bOptions {
-  /** Of the hash, in bytes: at most 64. */
+  /** Length of the hash in bytes: at most 64. */
   readonly length: number;
-  /** At most 16 bytes, as the salt; the key has at most 64. */
+  /** At most 16 bytes; so has the salt. The key has at most 64 bytes. */
   readonly person: Uint8Array;
   readonly salt: Uint8Array | undefined;
   readonly key: Uint8Array | undefined;
@@ -82,7 +82,7 @@ function compress(state: Uint32Array, block: Uint8Array, hashed: number, last: b
   for (let place = 0; place < 16; place += 1) state[place] = at(state, place) ^ at(v, place) ^ at(v, place + 16);
 }
 
-/** Mix one word of the block into four words: a half of RFC 7693's G, the first or the second. */
+/** Mix one word of the block into four words: the first or the second half of RFC 7693's G. */
 function mix(
   v: Uint32Array,
   a: number,
@@ -98,7 +98,7 @@ function mix(
   v[a] = low;
   let high = at(v, d + 1) ^ at(v, a + 1);
   low = at(v, d) ^ at(v, a);
-  // Turned by 32 bits, or by 16.
+  // Rotated by 32 bits, or by 16.
   v[d] = first ? high : (low >>> 16) | (high << 16);
   v[d + 1] = first ? low : (high >>> 16) | (low << 16);
   low = at(v, c) + at(v, d);
@@ -106,7 +106,7 @@ function mix(
   v[c] = low;
   high = at(v, b + 1) ^ at(v, c + 1);
   low = at(v, b) ^ at(v, c);
-  // Turned by 24 bits, or by 63.
+  // Rotated by 24 bits, or by 63.
   v[b] = first ? (low >>> 24) | (high << 8) : (low << 1) | (high >>> 31);
   v[b + 1] = first ? (high >>> 24) | (low << 8) : (high << 1) | (low >>> 31);
 }

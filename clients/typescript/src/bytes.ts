@@ -25,7 +25,7 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** `length` is that of the hash in bytes; the person names what it is for. */
+/** `length` is the hash's length in bytes; `person` names the purpose of the hash. */
 export interface HashOptions {
   readonly length: number;
   readonly person?: string;

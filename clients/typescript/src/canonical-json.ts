@@ -1,4 +1,4 @@
-/** Canonical JSON (RFC 8785): one text of one value, the same in every language. */
+/** Canonical JSON (RFC 8785): each value has one text, the same in every programming language. */
 
 import { utf8 } from "./bytes.js";
 import { FormatError } from "./errors.js";
@@ -6,7 +6,7 @@ import { FormatError } from "./errors.js";
 /**
  * Return the canonical bytes: keys sorted by UTF-16 units, numbers as ECMAScript writes them, no spaces.
  *
- * @throws FormatError a number that is not finite, a lone surrogate, or what JSON has not.
+ * @throws FormatError a number is not finite, a text has a lone surrogate, or JSON has no such value.
  */
 export function canonicalJson(data: unknown): Uint8Array {
   return utf8(textOf(data));

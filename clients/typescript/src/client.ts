@@ -22,34 +22,34 @@ import { Policy } from "./trust/policy.js";
 const SIGNATURE_BYTES = 4096;
 const DAY = 86_400;
 
-/** What a client needs; files are given as their bytes. */
+/** The options of a client; files are passed as bytes. */
 export interface ClientOptions {
   /** The campaign file (JSON). */
   readonly campaign: Uint8Array;
-  /** What the client demands of the campaign. */
+  /** The app's demands on the campaign. */
   readonly policy: Policy;
   /** The campaign's signature, `campaign.json.sig`. */
   readonly signature?: Uint8Array;
-  /** The campaign's log, for a client that missed an epoch. */
+  /** The campaign's log; needed if the client missed an epoch. */
   readonly log?: Uint8Array;
   /** The campaign's dictionary, one item a line; it must be unpacked. */
   readonly dictionary?: Uint8Array;
-  /** Where answers and budget are kept; by default they end with the page. */
+  /** The store for answers and budget; by default they end with the page. */
   readonly store?: Store;
-  /** Bounds what all reports of this person cost; by default they are only counted, in the store. */
+  /** Limits the cost of all reports of this person; by default the cost is only counted, in the store. */
   readonly budget?: Budget;
-  /** Files of designs, parsed: a campaign with mechanism `wss` needs that of its design. */
+  /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];
   /** Length of the operator's windows; by default a day. */
   readonly windowSeconds?: number;
 }
 
 /**
- * Privatises and seals values of one client for one campaign. An app that wants reports delivered takes a `Sender`.
+ * Privatises and seals values of one client for one campaign. An app that wants reports delivered uses a `Sender`.
  *
  * Privacy: a frequency report is epsilon-locally private, replace-one. A discovery report hides its value as long as the
  * auxiliary server and the analyzer do not collude, and within the (epsilon, delta) of the keep rule. Reports are
- * charged before they are drawn; whether one tells anything of its value does not depend on the value.
+ * charged before they are drawn. Whether a report may tell anything about its value does not depend on the value.
  */
 export class Client {
   readonly #maker: ReportMaker;
@@ -67,8 +67,8 @@ export class Client {
   /**
    * Check a campaign and return its client.
    *
-   * @throws Untrusted the policy refuses the campaign. FormatError: a file is none, or not the campaign's. HushcountError:
-   *   the page has no true generator.
+   * @throws Untrusted the policy refuses the campaign. FormatError: a file is invalid, or not the campaign's. HushcountError:
+   *   the page has no true random generator.
    */
   static async open(given: ClientOptions): Promise<Client> {
     requireGenerator();
@@ -99,15 +99,15 @@ export class Client {
     return this.#maker.campaign.sealedBytes(stream);
   }
 
-  /** The fingerprint of the campaign file, which a post to the collector names. */
+  /** The fingerprint of the campaign file; a post to the collector must contain it. */
   get fingerprint(): string {
     return this.#maker.campaign.fingerprint;
   }
 
   /**
-   * Return one sealed frequency report; "other" for a value outside the dictionary, or that may be no item.
+   * Return one sealed frequency report: of "other" if the value is outside the dictionary, or cannot be an item.
    *
-   * @throws OverCap, BudgetSpent, OptedOut nothing may be made. StoreError: nothing was kept, and so nothing made.
+   * @throws OverCap, BudgetSpent, OptedOut no report may be made. StoreError: the store failed, so no report was made.
    */
   async report(value: string): Promise<Uint8Array> {
     if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
@@ -116,9 +116,9 @@ export class Client {
   }
 
   /**
-   * Return one sealed discovery report; undefined stands for "nothing to discover", as do listed values.
+   * Return one sealed discovery report; undefined means "nothing to discover", and so does a listed value.
    *
-   * @throws UsageError the value is longer than the campaign allows. An app that then sends nothing tells so.
+   * @throws UsageError the value is longer than the campaign allows. If the app then sends no report, it reveals this.
    */
   async discoveryReport(value: string | undefined): Promise<Uint8Array> {
     await this.#requireShort(value);
@@ -127,10 +127,10 @@ export class Client {
   }
 
   /**
-   * Return a discovery report of an oblivious campaign, whose evaluation is asked for later.
+   * Return a discovery report of an oblivious campaign; its evaluation is requested later.
    *
-   * Send the evaluation once, at a random time that does not depend on the value, and then what `finish` makes of the
-   * answer. If no usable answer comes, send `blank`. Then one evaluation and one report leave, whatever the value is.
+   * Send the evaluation once, at a random time that does not depend on the value, and then the report that `finish` makes
+   * from the answer. If no usable answer comes, send `blank`. So one evaluation and one report leave for every value.
    *
    * @throws UsageError as `discoveryReport`; or the campaign has no evaluator.
    */
@@ -140,18 +140,18 @@ export class Client {
     return this.#maker.pendingDiscovery(await this.#told(value));
   }
 
-  /** Return what all reports under this client's budget cost, for the app to show. */
+  /** Return the cost of all reports under this client's budget, for the app to show. */
   spent(): Promise<Spent> {
     return this.#budget.spent();
   }
 
-  /** Opt out for good: make nothing more, and delete the memory's answers. */
+  /** Opt out for good: make no more reports, and delete the memory's answers. */
   async forget(): Promise<void> {
     await this.#budget.optOut();
     await this.#answers.clear();
   }
 
-  /** Throw UsageError if there is something to discover in a value, and it is longer than the campaign allows. */
+  /** Throw UsageError if a value could be discovered, but is longer than the campaign allows. */
   async #requireShort(value: string | undefined): Promise<void> {
     const format = this.#maker.requireDiscovery();
     requireShort(value === undefined ? undefined : await this.#maker.newOf(value), format);
@@ -168,7 +168,7 @@ export class Client {
     return (await this.#charged("discovery", false)) ? (value ?? null) : null;
   }
 
-  /** Count and charge a report for good, before it is drawn; return whether it may tell its value. */
+  /** Count and charge a report for good, before it is drawn; return whether it may depend on its value. */
   async #charged(stream: Stream, repeats: boolean): Promise<boolean> {
     const { campaign } = this.#maker;
     this.#maker.requireValid(Date.now(), [stream]);

@@ -7,44 +7,44 @@ export class UsageError extends HushcountError {
 export class FormatError extends UsageError {
   override readonly name: string = "FormatError";
 }
-/** The bytes are not those that were signed, or no trusted key signed them. */
+/** The bytes differ from the signed ones, or no trusted key signed them. */
 export class SignatureError extends HushcountError {
   override readonly name = "SignatureError";
 }
-/** The campaign is not what the policy allows: nothing may be reported with it. */
+/** The policy does not allow the campaign: no report may be made for it. */
 export class Untrusted extends HushcountError {
   override readonly name = "Untrusted";
 }
-/** The device cannot keep what it must keep: nothing was written. */
+/** The device's store failed: nothing was written. */
 export class StoreError extends HushcountError {
   override readonly name = "StoreError";
 }
-/** The collector cannot be reached, or its answer cannot be used; it may at a later try. */
+/** The collector cannot be reached, or its answer cannot be used; a later try may succeed. */
 export class DeliveryError extends HushcountError {
   override readonly name = "DeliveryError";
 }
-/** The budget has no room for a report, and the app chose that the client then makes none. */
+/** The budget is too small for a report, and the app chose that then none is made. */
 export class BudgetSpent extends HushcountError {
   override readonly name = "BudgetSpent";
 }
-/** The person opted out: nothing is made any more. */
+/** The person opted out: no more reports are made. */
 export class OptedOut extends HushcountError {
   override readonly name = "OptedOut";
 }
-/** The client has made as many reports of a stream in this window as the campaign's cap lets it. */
+/** The client has made as many reports of a stream in this window as the campaign's cap allows. */
 export class OverCap extends HushcountError {
   override readonly name = "OverCap";
 }
 
-/** There is no campaign file yet; nothing is wrong: report again later. */
+/** There is no campaign file yet, which is no fault: report again later. */
 export class NotYet extends HushcountError {
   override readonly name = "NotYet";
 }
-/** As many reports wait as may: nothing was made, and no budget spent. */
+/** The queue is full: no report was made, and no budget was spent. */
 export class QueueFull extends HushcountError {
   override readonly name = "QueueFull";
 }
-/** The evaluator gave no usable answer: a report with nothing to discover goes in place of the value's. */
+/** The evaluator gave no usable answer: a blank goes in place of the value's report. */
 export class Unanswered extends HushcountError {
   override readonly name = "Unanswered";
 }

@@ -1,9 +1,9 @@
-/** Checks of data that another party wrote: every field has its form, and no other field is there, nor any that all objects have. */
+/** Checks data of another party: every field is valid, there are no other fields, and inherited fields are ignored. */
 
 import { FormatError } from "./errors.js";
 import { own } from "./own.js";
 
-/** The fields of an object of a file. */
+/** The fields of an object in a file. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** 32 bytes in hexadecimal digits. */
@@ -12,10 +12,10 @@ export const HEX_32 = /^[0-9a-f]{64}$/;
 export const KEY_ID = /^[0-9a-f]{16}$/;
 /** The id of a campaign. */
 export const IDENTIFIER = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-/** A time with its zone, as Hushcount writes it; a day from 29 on is checked apart. */
+/** A time with its zone, as Hushcount writes it; `timeOf` checks that the day exists in its month. */
 const TIME = /^(?!0000)\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Return the fields of an object that has all of `needed`, some of `optional`, and no more; `name` is the file's. */
+/** Return an object's fields: all of `needed`, some of `optional`, and no others; `name` is the file's. */
 export function fieldsOf(
   data: unknown,
   name: string,
@@ -34,7 +34,7 @@ export function fieldsOf(
   return own(data) as Fields;
 }
 
-/** Return a text of that form. */
+/** Return a text that has this form. */
 export function textOf(fields: Fields, field: string, form: RegExp, name: string): string {
   const value = fields[field];
   if (typeof value !== "string" || !form.test(value)) {
@@ -66,7 +66,7 @@ export function booleanOf(fields: Fields, field: string, name: string): boolean 
   throw new FormatError(`${name}: ${field} must be true or false`);
 }
 
-/** Return a list of at most that many. */
+/** Return a list of at most `most` elements. */
 export function listOf(fields: Fields, field: string, most: number, name: string): readonly unknown[] {
   const value = fields[field];
   if (!Array.isArray(value) || value.length > most) {
@@ -79,7 +79,7 @@ export function listOf(fields: Fields, field: string, most: number, name: string
 export function timeOf(fields: Fields, field: string, name: string): number {
   const text = textOf(fields, field, TIME, name);
   const time = Date.parse(text);
-  // Engines take 30 February for a day in March.
+  // Date.parse reads 30 February as a day in March.
   const midnight = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(time) || midnight.getUTCDate() !== Number(text.slice(8, 10))) throw new FormatError(`${name}: ${field} must be a time, as in 2026-12-01T00:00:00Z`);
   return time;

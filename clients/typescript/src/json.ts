@@ -23,11 +23,11 @@ export function parseJson(bytes: Uint8Array, most: number, name: string): unknow
   try {
     data = JSON.parse(text);
   } catch {
-    // The engine's own words may repeat what the file holds.
+    // The engine's own message may repeat the file's contents.
     throw new FormatError(`${name} is not JSON`);
   }
   requireExact(bare, name);
-  // Every key is behind a colon; of two equal keys the parser keeps one.
+  // Each key is followed by a colon. Of two equal keys the parser keeps one, so the counts differ.
   if (bare.split(":").length - 1 !== keysIn(data, name)) throw new FormatError(`${name} has a key twice in an object`);
   return data;
 }
@@ -40,7 +40,7 @@ function textOf(bytes: Uint8Array, name: string): string {
   }
 }
 
-/** Return JSON without its texts, in linear time whatever it is. */
+/** Return JSON without its strings, in linear time for any input. */
 function withoutTexts(text: string): string {
   const pieces = text.replace(/\\./gs, "").split('"');
   return pieces.filter((_, place) => place % 2 === 0).join(" ");

@@ -2,7 +2,7 @@
 
 import { DeliveryError } from "./errors.js";
 
-/** Return a part once it is loaded. Throws DeliveryError if it cannot be had now: the browser's words hold addresses. */
+/** Return a part once it is loaded. Throws DeliveryError if it cannot be; the browser's own message has addresses. */
 export async function part<Part>(loading: Part | Promise<Part>): Promise<Part> {
   try {
     return await loading;

@@ -1,4 +1,4 @@
-/** What makes the reports of one campaign file that was checked: a value in, a sealed report of one length out. */
+/** Makes the reports of one checked campaign file: from a value to a sealed report, all of one length. */
 
 import { blake2b, bytesOf, concat, hex, unhex } from "./bytes.js";
 import type { Campaign } from "./campaign/campaign.js";
@@ -25,7 +25,7 @@ const SALT_BYTES = 16;
 const NAME_END = 32;
 const FRESH_BYTES = 64;
 
-/** Where reports take their randomness from; the secrets are those of the boxes, each is used once. */
+/** The randomness of reports; `secret` returns the ephemeral secrets of boxes, each used once. */
 export interface Randomness {
   readonly words: Words;
   readonly secret: () => Uint8Array;
@@ -37,7 +37,7 @@ const SYSTEM: Randomness = {
   secret: () => freshBytes(SECRET_BYTES),
 };
 
-/** A campaign file with what came along with it; nothing of it is believed yet. */
+/** A campaign file with the files that came with it; none is verified yet. */
 export interface Offer {
   readonly campaign: Campaign;
   readonly policy: Policy;
@@ -45,26 +45,26 @@ export interface Offer {
   readonly log: CampaignLog | undefined;
   /** The bytes of the dictionary, one item a line. */
   readonly dictionary: Uint8Array | undefined;
-  /** Where answers are kept, if the campaign is of clients that remember. */
+  /** Where answers are kept, if the campaign's clients have a memory. */
   readonly answers: Answers;
-  /** Given for tests alone. */
+  /** For tests only. */
   readonly random?: Randomness;
 }
 
 /**
- * Check an offered campaign by the policy, and return what makes its reports.
+ * Check an offered campaign with the policy, and return the maker of its reports.
  *
- * @throws Untrusted the policy refuses it. FormatError: the dictionary is missing or another one, or a key withheld.
+ * @throws Untrusted the policy refuses it. FormatError: the dictionary is missing or wrong, or the hash key is withheld.
  */
 export async function openMaker(given: Offer): Promise<ReportMaker> {
   const offer = own(given);
   const { campaign, policy, signature, log } = offer;
-  // Nothing long is read for a campaign that the policy refuses.
+  // The policy comes first: no long file is read for a campaign that it refuses.
   const vouchedUntil = await policy.accept(campaign, signature, log);
   const dictionary = await dictionaryOf(offer);
-  // Before there is a value: what a page loads, and when, must not depend on one.
+  // Load the table before there is a value: a page's requests must not depend on values.
   await loadAssigned();
-  // A key that nothing can be sealed to, or that proves nothing, is found out before a report is charged.
+  // An invalid public key is detected before any report is charged.
   const { evaluator } = campaign.keys;
   for (const key of campaign.streams.flatMap((stream) => keysOf(campaign, stream))) {
     if (key !== evaluator) await sealBy(SYSTEM.secret(), key.key, new Uint8Array());
@@ -73,7 +73,7 @@ export async function openMaker(given: Offer): Promise<ReportMaker> {
   return new ReportMaker(offer, dictionary, vouchedUntil, oblivious);
 }
 
-/** Makes reports of one campaign file. It charges nothing: whoever calls it does so before. */
+/** Makes reports of one campaign file. It charges nothing: the caller charges before. */
 export class ReportMaker implements Maker {
   readonly campaign: Campaign;
   readonly #dictionary: Dictionary | undefined;
@@ -111,7 +111,7 @@ export class ReportMaker implements Maker {
     return this.campaign.memory && (await this.#answers.get(placeKey(this.campaign, 0))) !== undefined;
   }
 
-  /** Return a sealed frequency report; null is "other", drawn afresh, and no memory is touched. */
+  /** Return a sealed frequency report; null is "other", drawn anew, without use of the memory. */
   async report(value: string | null): Promise<Uint8Array> {
     const { campaign } = this;
     const mechanism = requireMechanism(campaign);
@@ -123,9 +123,9 @@ export class ReportMaker implements Maker {
   }
 
   /**
-   * Return a sealed discovery report under a name, by default the one that the hash key gives the value.
+   * Return a sealed discovery report under a name, by default the value's name by the hash key.
    *
-   * Without either it is a blank one; null, or a value that is too long, has nothing to discover.
+   * Without name and hash key it is a blank, and so it is for null or a value that is too long.
    */
   async discoveryReport(value: string | null, given?: Name): Promise<Uint8Array> {
     const format = this.requireDiscovery();
@@ -135,12 +135,12 @@ export class ReportMaker implements Maker {
     return discoveryReport(format, name && told, name ?? blankName(this.octets(FRESH_BYTES)), this.#random.secret());
   }
 
-  /** Begin a discovery report whose name the evaluator is asked for, in an oblivious campaign alone. */
+  /** Begin a discovery report that gets its name from the evaluator; only in an oblivious campaign. */
   pendingDiscovery(value: string | null): Promise<PendingDiscovery> {
     return (this.#oblivious as Oblivious)(this, value);
   }
 
-  /** Return what there is to discover in a value: nothing if it is too long. */
+  /** Return the text to discover in a value; undefined if there is none, or it is too long. */
   async toldOf(value: string | null): Promise<string | undefined> {
     const wanted = value === null ? undefined : await this.newOf(value);
     return wanted !== undefined && isTooLong(wanted, this.requireDiscovery()) ? undefined : wanted;
@@ -151,7 +151,7 @@ export class ReportMaker implements Maker {
     return octetsOf(count, this.#random.words);
   }
 
-  /** Throw UsageError if there is nothing to make discovery reports with; else return it. */
+  /** Return the format of discovery reports; UsageError if the campaign has none. */
   requireDiscovery(): DiscoveryFormat {
     if (this.#discovery !== undefined) return this.#discovery;
     throw new UsageError(`campaign ${this.campaign.id} carries no discovery reports`);
@@ -163,7 +163,7 @@ export class ReportMaker implements Maker {
     return itemOf(canonical(value, assigned), this.#dictionary, domain, assigned);
   }
 
-  /** Return the one spelling of a value; undefined if it is listed, or may be no item. */
+  /** Return the normal spelling of a value; undefined if it is listed, or cannot be an item. */
   async newOf(value: string): Promise<string | undefined> {
     const assigned = await loadAssigned();
     const text = canonical(value, assigned);
@@ -171,9 +171,9 @@ export class ReportMaker implements Maker {
   }
 
   /**
-   * Return the one answer to an item, drawn if a place is free for it; else that of the last place.
+   * Return the remembered answer to an item. A new item gets a free place; if no place is free, return the last answer.
    *
-   * A place that cannot be kept is no place: to throw only for an item without an answer would tell.
+   * If a new place cannot be stored, it counts as not free: an error for new items only would reveal them.
    */
   async #remembered(item: bigint, mechanism: Mechanism): Promise<Uint8Array> {
     let last: Uint8Array | undefined;
@@ -181,7 +181,7 @@ export class ReportMaker implements Maker {
       const key = placeKey(this.campaign, place);
       let found = await this.#answers.get(key);
       if (found === undefined) {
-        // It never leaves the device: no vector has it.
+        // The salt never leaves the device, so no test vector fixes it.
         const salt = freshBytes(SALT_BYTES);
         const drawn = concat(salt, itemName(item, salt), mechanism.report(item, this.#random.words));
         try {
@@ -224,7 +224,7 @@ function requireMechanism({ id, mechanism }: Campaign): Mechanism {
   throw new UsageError(`campaign ${id} carries no frequency reports, only discovery`);
 }
 
-/** Return the keys that reports of a stream need. */
+/** Return the public keys that reports of a stream need. */
 function keysOf({ keys: { analyzer, auxServer, evaluator } }: Campaign, stream: Stream): readonly PublicKey[] {
   return stream === "discovery" ? [analyzer, auxServer, evaluator].filter((key) => key !== undefined) : [analyzer];
 }
@@ -234,12 +234,12 @@ function requireValidKey({ notBefore, notAfter }: PublicKey, id: string, now: nu
   throw new UsageError(`a key of campaign ${id} is not valid now: fetch the newest campaign, or set the device's clock`);
 }
 
-/** Return the key of a place for an answer, which only this campaign file has. */
+/** Return the store key of a place for an answer, unique to this campaign file. */
 function placeKey({ fingerprint }: Campaign, place: number): Uint8Array {
   return blake2b(concat(unhex(fingerprint), bytesOf(BigInt(place), 8)), { length: 32, person: "reports" });
 }
 
-/** Return the salted name of the item of an answer: no two memories name an item alike. */
+/** Return the salted name of an answer's item: the same item has different names in different memories. */
 function itemName(item: bigint, salt: Uint8Array): Uint8Array {
   return blake2b(bytesOf(item, 8), { length: NAME_END - SALT_BYTES, salt });
 }

@@ -1,6 +1,6 @@
-/** What an object has itself, and not what another script of the page gave all objects. */
+/** Own properties of objects, without properties that another script of the page gave to all objects. */
 
-/** Return an object with the same own properties that inherits none; of null or undefined an empty one. */
+/** Return an object with the same own properties that inherits nothing; an empty one for null or undefined. */
 export function own<Data extends object>(data: Data | null | undefined): Data {
   return Object.assign(Object.create(null) as Data, data);
 }

@@ -1,4 +1,4 @@
-/** For tests of an app or of another client: reports made from given randomness. Never for people's values. */
+/** For tests of an app or of another client: makes reports from chosen randomness. Never use it for people's values. */
 
 import { parseCampaign } from "./campaign/at-once.js";
 import { blake2b } from "./bytes.js";
@@ -18,12 +18,12 @@ export { blankName, discoveryReport, keyedName, type DiscoveryFormat } from "./d
 export type { Name };
 export { sealAlike, sealBy } from "./wire/sealing.js";
 
-/** Return the name that an output of the evaluator's function gives a value. */
+/** Return a value's name from the output of the evaluator's function. */
 export function nameOf(output: Uint8Array): Name {
   return nameBy(output, blake2b);
 }
 
-/** Return the words of a list, each once, in its order; one more throws UsageError. */
+/** Return a source of the words of a list, in order, each once; UsageError when the list is used up. */
 export function wordsOf(list: readonly bigint[]): Words {
   let taken = 0;
   return (count) => {

@@ -1,4 +1,4 @@
-/** How many reports a client may still make: at most the campaign's cap of each stream in each window. */
+/** The reports that a client may still make: at most the campaign's cap, of each stream, in each window. */
 
 import { OverCap } from "../errors.js";
 import type { Value } from "../store/store.js";
@@ -12,19 +12,19 @@ type Made = Counts<number, Readonly<Record<string, number>>>;
 /**
  * Count reports that are about to be made.
  *
- * Each window has the cap, in whatever order the clock shows it: a clock that was ahead mutes nobody when it is set right.
- * Whoever sets the clock opens a window with each one that is not among the last 16, as any clock that advances does.
+ * Each window has its cap, in whatever order the clock shows the windows. So a clock that was ahead and is set right blocks
+ * no reports. A person who sets the clock to a window that is not among the last 16 gets a new cap, as with any new window.
  *
- * @param kept the record of what was counted before.
+ * @param kept the record of earlier counts.
  * @param window length of the deployment's windows, which tile time from 1970 on, in milliseconds.
- * @throws OverCap they exceed the cap: nothing may be made.
+ * @throws OverCap the reports exceed the cap: none may be made.
  */
 export function counted(kept: Value | undefined, window: number, requests: readonly Request[], now: number): Value {
   const before = (kept ?? []) as unknown as Made;
   const began = Math.floor(now / window) * window;
   const reports: Record<string, number> = own(countOf(before, began));
   for (const { campaign, stream, number } of requests) {
-    // Not of each file: an operator may publish many epochs in one window.
+    // By campaign, not by file: an operator may publish many epochs in one window.
     const name = `${campaign.id}/${stream}`;
     const earlier = reports[name] ?? 0;
     if (earlier + number > campaign.cap) {

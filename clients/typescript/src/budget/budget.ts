@@ -6,20 +6,20 @@ import { tellOptOut } from "./opt-out.js";
 import type { Spent } from "./spent.js";
 import { MOST_EPSILON } from "./units.js";
 
-/** Key of what was charged, and whether the person opted out. */
+/** Store key of all charges, and of the opt-out. */
 export const BUDGET_KEY = "budget";
 const ALLOWANCE_KEY = "allowance";
 const DAY = 86_400_000;
 
 /**
- * Bounds what all reports of one client cost together, over all campaigns, epochs and both streams; all tabs share it.
+ * Limits the total cost of one client's reports, over all campaigns, epochs and both streams; all tabs share it.
  *
- * Once the budget is spent, reports are of "other" and discovery reports have nothing to discover, whatever the values
- * are: silence would tell that. What is charged, and when the budget is spent, never depends on a value. A day is one
- * of UTC, and has its limit in whatever order the clock shows it. Whoever sets the clock opens a day with each one that is
- * not among the last 16; the lifetime's limit bounds what can be charged that way.
+ * Once the budget is spent, reports are of "other" and discovery reports are blanks, whatever the values are: sending no
+ * report would reveal that it is spent. Charges, and the moment when the budget is spent, never depend on values. Days are
+ * UTC, and each has its limit, in whatever order the clock shows the days. A person who sets the clock to a day that is not
+ * among the last 16 gets a new daily limit; the lifetime limit bounds these charges too.
  *
- * Privacy: everything made under one budget is epsilon-private, replace-one, at `Spent.epsilon` and `Spent.delta`:
+ * Privacy: all reports under one budget are together epsilon-private, replace-one, at `Spent.epsilon` and `Spent.delta`:
  * frequency reports whoever colludes, discovery reports as long as the auxiliary server and the analyzer do not. A
  * person who clears the site's data begins a new budget.
  */
@@ -28,9 +28,9 @@ export class Budget {
   readonly #store: Store;
 
   /**
-   * @param store where the count is kept; one in memory ends with the page.
-   * @param limits by default none, and reports of "other" once it is spent.
-   * @throws UsageError a limit is none.
+   * @param store keeps the charges; a store in memory ends with the page.
+   * @param limits by default no limits, and reports of "other" once the budget is spent.
+   * @throws UsageError a limit is invalid.
    */
   constructor(store: Store, limits: Partial<BudgetLimits> = {}) {
     this.#store = store;
@@ -46,12 +46,13 @@ export class Budget {
   }
 
   /**
-   * Charge reports that are about to be made, for good, in one step; return of each request how many may tell a value.
+   * Charge reports that are about to be made, for good, in one step. Return, for each request, how many of its reports may
+   * depend on values.
    *
-   * Those are the first; the others must tell nothing, and are counted as such.
+   * These are its first reports. The others must tell nothing, and are counted as blank.
    *
-   * @param window length of the deployment's windows in milliseconds, for the cap; infinity counts no cap.
-   * @throws OverCap, OptedOut; BudgetSpent if not all fit and the app wants nothing then. Nothing is charged then.
+   * @param window length of the deployment's windows in milliseconds, for the cap; infinity: the cap is not counted.
+   * @throws OverCap, OptedOut; BudgetSpent if not all reports fit and the app then wants none. Then nothing is charged.
    */
   charge(requests: readonly Request[], window = DAY, now: number = Date.now()): Promise<number[]> {
     return this.#store.change([BUDGET_KEY, ALLOWANCE_KEY], ([kept, made]) => {
@@ -67,23 +68,23 @@ export class Budget {
     });
   }
 
-  /** Return what was spent and what is left; the sentences are loaded only here. */
+  /** Return the spent and the remaining budget. The module with the sentences is loaded only here. */
   async spent(now: number = Date.now()): Promise<Spent> {
     const [charged, { spentOf }] = await Promise.all([this.#charged(), import("./spent.js")]);
     return spentOf(charged, this.limits, now);
   }
 
-  /** Return whether the person opted out. Whoever sends what was made before asks this first. */
+  /** Return whether the person opted out. Code that sends earlier reports must check this first. */
   async optedOut(): Promise<boolean> {
     return (await this.#charged()).optedOut;
   }
 
-  /** Make nothing from now on, in any tab: charging then throws OptedOut. What was spent stays spent. */
+  /** Make no more reports, in any tab: `charge` then throws OptedOut. Spent budget stays spent. */
   optOut(): Promise<void> {
     return this.#setOptedOut(true);
   }
 
-  /** Make reports again. What was spent stays spent. */
+  /** Make reports again. Spent budget stays spent. */
   optIn(): Promise<void> {
     return this.#setOptedOut(false);
   }
@@ -97,7 +98,7 @@ export class Budget {
       const put: Entry[] = [[BUDGET_KEY, recordOf({ ...chargedOf(valueOf(found)), optedOut })]];
       return { put, result: undefined };
     });
-    // A page that goes has no time to read the store.
+    // Pages hear it at once, because a page that closes has no time to read the store.
     tellOptOut();
   }
 }

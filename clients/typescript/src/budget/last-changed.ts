@@ -1,6 +1,6 @@
-/** Counts by window or day, of those alone that were changed last. */
+/** Counts by window or day; only those that changed last are kept. */
 
-/** The count that was changed last comes last. */
+/** The count that changed last comes last. */
 export type Counts<Key, Count> = readonly (readonly [key: Key, count: Count])[];
 
 const MOST_KEPT = 16;
@@ -11,10 +11,10 @@ export function countOf<Key, Count>(counts: Counts<Key, Count>, key: Key): Count
 }
 
 /**
- * Return counts with one of them changed, the 16 that were changed last.
+ * Change one count, and return the 16 counts that changed last.
  *
- * Whoever counts by a clock that may be wrong keeps the windows that it has shown, not the newest alone: a clock that was
- * ahead then mutes nobody, and one that flaps between windows opens none anew.
+ * The clock may be wrong, so counts of several windows are kept, not only of the newest. Then a clock that was ahead blocks
+ * no reports, and a clock that jumps between windows does not renew their caps.
  */
 export function lastChanged<Key, Count>(counts: Counts<Key, Count>, key: Key, count: Count): Counts<Key, Count> {
   return [...counts.filter(([other]) => other !== key), [key, count] as const].slice(-MOST_KEPT);

@@ -1,4 +1,4 @@
-/** All that was charged to a budget, and the step that charges more: plain data in and out, nothing is kept here. */
+/** All charges of a budget, and the step that adds charges: plain data in and out, without any state. */
 
 import { BudgetSpent, FormatError, OptedOut } from "../errors.js";
 import type { Value } from "../store/store.js";
@@ -10,7 +10,7 @@ import { costUnits, DELTA_DIGITS, EPSILON_DIGITS, limitUnits, ofUnits } from "./
 const DAY_LETTERS = 10;
 const WHOLE_DELTA = 10n ** BigInt(DELTA_DIGITS);
 
-/** What the reports of one stream of a campaign cost, in units. */
+/** The cost of the reports of one stream of a campaign, in units. */
 export interface Line {
   readonly reports: number;
   readonly blank: number;
@@ -18,38 +18,38 @@ export interface Line {
   readonly delta: bigint;
 }
 
-/** All that was charged; lines by "campaign/stream". */
+/** All charges; lines by "campaign/stream". */
 export interface Charged {
-  /** Epsilon of the UTC days that the clock has shown last, as in 2026-11-23. */
+  /** Epsilon by UTC day, such as 2026-11-23, for the last days that the clock showed. */
   readonly days: Counts<string, bigint>;
   readonly optedOut: boolean;
   readonly lines: Readonly<Record<string, Line>>;
 }
 
-/** The limits of a budget, and what is made once it is spent. */
+/** The limits of a budget, and the behaviour once it is spent. */
 export interface BudgetLimits {
   /** Most epsilon of a UTC day; infinity without a limit. */
   readonly perDay: number;
   /** Most epsilon ever. */
   readonly lifetime: number;
-  /** "nothing": making a report then throws BudgetSpent, and silence tells that the budget is spent. */
+  /** "nothing": making a report then throws BudgetSpent. Missing reports then reveal that the budget is spent. */
   readonly whenSpent: "other" | "nothing";
 }
 
-/** What one charge costs, replace-one, in units; `lasting`: all reports of the epoch together, which repeat answers. */
+/** The cost of one charge, replace-one, in units; `lasting`: it pays for all reports of the epoch, which repeat answers. */
 export interface Cost {
   readonly epsilon: bigint;
   readonly delta: bigint;
   readonly lasting: boolean;
 }
 
-/** What nobody charged anything to yet. */
+/** A budget without charges. */
 export const UNCHARGED: Charged = { days: [], optedOut: false, lines: {} };
 
 /**
- * Return what a report of the stream costs, whatever its value is.
+ * Return the cost of a report of the stream; it does not depend on the value.
  *
- * A frequency report costs its epsilon; with memory, all those of an epoch together cost `memoryValues` times that. A
+ * A frequency report costs its epsilon; with memory, all frequency reports of an epoch together cost `memoryValues` times that. A
  * discovery report costs the (epsilon, delta) of the keep rule, as replace-one.
  */
 export function costOf(campaign: Asked, stream: Stream): Cost {
@@ -66,12 +66,12 @@ export function dayOf(now: number): string {
   return new Date(now).toISOString().slice(0, DAY_LETTERS);
 }
 
-/** Return what was charged on a day. */
+/** Return the epsilon that was charged on a day. */
 export function chargedOn({ days }: Charged, day: string): bigint {
   return countOf(days, day) ?? 0n;
 }
 
-/** Return the units that are left of a day and of all; 0 if the app lowered a limit below what was spent. */
+/** Return the units that are left of the day's and of the lifetime's limit; 0 if a limit is below the spent amount. */
 export function leftOf(charged: Charged, limits: BudgetLimits, day: string): readonly [today: bigint, ever: bigint] {
   const today = limitUnits(limits.perDay, EPSILON_DIGITS) - chargedOn(charged, day);
   const ever = limitUnits(limits.lifetime, EPSILON_DIGITS) - totalOf(charged);
@@ -88,16 +88,16 @@ export interface Request {
   readonly campaign: Asked;
   readonly stream: Stream;
   readonly number: number;
-  /** The client has an answer of this epoch, which was charged when it was drawn. */
+  /** The client repeats an answer of this epoch, which was charged when it was drawn. */
   readonly repeats: boolean;
 }
 
 /**
- * Charge reports that are about to be made, and return how many, the first, may tell a value; the others must not.
+ * Charge reports that are about to be made. Return how many of them, the first ones, may depend on values; others must not.
  *
  * Reports that repeat answers fit all or none. Nothing here depends on a value.
  *
- * @throws BudgetSpent not all fit, and the app wants nothing then.
+ * @throws BudgetSpent not all reports fit, and the app then wants none.
  * @throws OptedOut the person opted out.
  */
 export function charge(
@@ -132,7 +132,7 @@ export function requireOptedIn({ optedOut }: Pick<Charged, "optedOut">): void {
   throw new OptedOut("the person opted out: nothing is made until budget.optIn()");
 }
 
-/** Return how many reports may tell a value, and how many charges they are. */
+/** Return how many reports may depend on values, and the number of charges for them. */
 function fitting(cost: Cost, left: bigint, number: number, repeats: boolean): readonly [number, bigint] {
   if (cost.lasting) {
     const first = number > 0 && !repeats ? 1n : 0n;
@@ -163,7 +163,7 @@ function text(units: bigint): string {
   return String(ofUnits(units, EPSILON_DIGITS));
 }
 
-/** How a store keeps it: numbers of units are decimal digits. */
+/** The stored form of charges: units are decimal digits. */
 interface Kept {
   readonly format: number;
   readonly days: Counts<string, string>;
@@ -171,7 +171,7 @@ interface Kept {
   readonly lines: Readonly<Record<string, Record<"reports" | "blank", number> & Record<"epsilon" | "delta", string>>>;
 }
 
-/** Return what was charged as a record of a store. */
+/** Return the charges as a record for a store. */
 export function recordOf({ days, optedOut, lines }: Charged): Value {
   const kept = Object.entries(lines).map(
     ([key, { reports, blank, epsilon, delta }]) =>
@@ -180,7 +180,7 @@ export function recordOf({ days, optedOut, lines }: Charged): Value {
   return { format: 1, days: days.map(([day, epsilon]) => [day, String(epsilon)]), optedOut, lines: Object.fromEntries(kept) };
 }
 
-/** Read a record. Throws FormatError if it is damaged or of another version: it is never begun anew. */
+/** Read a record. Throws FormatError if it is damaged or of another version: a damaged record is never replaced by an empty one. */
 export function chargedOf(record: Value | undefined): Charged {
   if (record === undefined) return UNCHARGED;
   try {

@@ -1,13 +1,13 @@
 /**
- * News of opt-outs: to all of this page at once, to other tabs of the origin by a message.
+ * Announces opt-outs: to this page at once, and to other tabs of the origin by a message.
  *
- * Where a browser has or permits no BroadcastChannel, other tabs read it in the store, each time that they report or deliver.
+ * If a browser lacks or forbids BroadcastChannel, other tabs read the opt-out in the store when they report or deliver.
  */
 
 const CHANNEL = "hushcount/opt-out";
 const listeners = new Set<() => void>();
 
-/** Tell all who hold reports that a person opted out or in again; whose store it was, they read there. */
+/** Tell all listeners that a person opted out or in again. They read in their store whether it concerns them. */
 export function tellOptOut(): void {
   for (const listener of listeners) listener();
   const channel = openChannel();
@@ -15,10 +15,10 @@ export function tellOptOut(): void {
   channel?.close();
 }
 
-/** Call back at such news, until the signal. */
+/** Call the listener at each opt-out or opt-in, until the signal. */
 export function hearOptOut(listener: () => void, until: AbortSignal): void {
   const channel = openChannel();
-  // Node would wait for messages for ever; a browser has no such method.
+  // Without unref, Node would wait for messages for ever; browsers have no such method.
   (channel as { unref?: () => void } | undefined)?.unref?.();
   if (channel !== undefined) channel.onmessage = listener;
   listeners.add(listener);
@@ -32,7 +32,7 @@ function openChannel(): BroadcastChannel | undefined {
   try {
     return new BroadcastChannel(CHANNEL);
   } catch {
-    // It is not there, or a person forbids sites to keep data.
+    // The browser lacks it, or the person forbids sites to keep data.
     return undefined;
   }
 }

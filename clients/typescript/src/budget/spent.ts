@@ -1,51 +1,51 @@
-/** What a client's reports have cost so far, typed and in sentences that an app can show the person with the device. */
+/** The cost of a client's reports so far, as data, and in sentences that an app can show to the person. */
 
 import { own } from "../own.js";
 import type { Stream } from "../trust/asked.js";
 import { chargedOn, dayOf, leftOf, totalOf, type BudgetLimits, type Charged } from "./ledger.js";
 import { DELTA_DIGITS, EPSILON_DIGITS, ofUnits } from "./units.js";
 
-/** How often more than the stated change of odds is allowed to happen, in deltas. */
+/** The stated change of odds may be exceeded with a probability of this many deltas. */
 const ROOM = 10;
 const LARGEST_EXPONENT = 700;
 
-/** What the reports of one stream of a campaign cost, over all its epochs. */
+/** The cost of the reports of one stream of a campaign, over all its epochs. */
 export interface StreamSpent {
   readonly campaign: string;
   readonly stream: Stream;
-  /** How many were charged, or repeat an answer that was. */
+  /** Reports that were charged, or that repeat a charged answer. */
   readonly reports: number;
-  /** How many more tell nothing of a value, because the budget was spent. */
+  /** Further reports that tell nothing about a value, because the budget was spent. */
   readonly blank: number;
-  /** Replace-one, the sums over the reports that were charged. */
+  /** The sums over the charged reports, replace-one. */
   readonly epsilon: number;
   readonly delta: number;
 }
 
-/** What all reports under one budget cost, and what is left of it. */
+/** The cost of all reports under one budget, and the remaining budget. */
 export interface Spent {
   readonly streams: readonly StreamSpent[];
   /** The UTC day that the device's clock shows, as in 2026-11-23. */
   readonly day: string;
   /** Epsilon charged on that day. */
   readonly today: number;
-  /** Charged in all: what was sent is (epsilon, delta)-private, replace-one, all of it together. */
+  /** The total charge: all sent reports together are (epsilon, delta)-private, replace-one. */
   readonly epsilon: number;
   readonly delta: number;
-  /** The limits, epsilon; infinity for no limit. */
+  /** The limits of epsilon; infinity: no limit. */
   readonly perDay: number;
   readonly lifetime: number;
-  /** Epsilon that may still be charged on that day, and ever. */
+  /** Epsilon that may still be charged on that day, and in total. */
   readonly leftToday: number;
   readonly left: number;
-  /** Whether a spent budget makes no reports, rather than reports that tell nothing. */
+  /** Whether no reports are made once the budget is spent, instead of reports that tell nothing. */
   readonly silent: boolean;
   readonly optedOut: boolean;
-  /** Return it in sentences for the person; each holds by itself, and figures claim no more than is true. */
+  /** Return sentences for the person. Each is true by itself, and figures are rounded so that they never claim too much. */
   words(): string[];
 }
 
-/** Return what was spent, as of a time in milliseconds since 1970. */
+/** Return the spent budget at a time in milliseconds since 1970. */
 export function spentOf(charged: Charged, limits: BudgetLimits, now: number): Spent {
   const day = dayOf(now);
   const streams = Object.entries(charged.lines)
@@ -82,7 +82,7 @@ export function spentOf(charged: Charged, limits: BudgetLimits, now: number): Sp
 
 function wordsOf(spent: Omit<Spent, "words">): string[] {
   const { epsilon, delta, day } = spent;
-  // Reports may go on that repeat an answer, which was paid before.
+  // Reports that repeat an already paid answer may continue.
   const instead = spent.silent ? "that tells more of you is made" : "tells more of you, although some are sent";
   return [
     ...(spent.optedOut ? ["You opted out: this device makes no report until you opt in again."] : []),
@@ -130,7 +130,7 @@ function limitWords(when: string, span: string, spent: number, limit: number, le
     : `${when} epsilon ${epsilonText(spent)} of ${epsilonText(limit)} was spent, and ${epsilonText(left)} is left.`;
 }
 
-/** Return how much odds change under (epsilon, delta), and the chance that they change by more (odds.py). */
+/** Return how much odds change under (epsilon, delta), and the probability of a larger change (odds.py). */
 function odds(epsilon: number, delta: number): string {
   if (delta === 0) return factor(epsilon);
   const chance = Math.min(ROOM * delta, 1 - Number.EPSILON / 2);
@@ -148,7 +148,7 @@ function factor(epsilon: number): string {
   return `a factor of ${roundedUp(gain + 1, 3).toLocaleString("en", own({ useGrouping: false }))} at most`;
 }
 
-/** Return a positive number in so many significant digits, not below the value. */
+/** Round a positive number up to this number of significant digits. */
 function roundedUp(value: number, digits: number): number {
   const near = Number(value.toPrecision(digits));
   const step = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
@@ -159,7 +159,7 @@ function counted(number: number, what: string): string {
   return `${number.toLocaleString("en", own({}))} ${what}${number === 1 ? "" : "s"}`;
 }
 
-/** Return a number of billionths in its exact decimal digits. */
+/** Return an epsilon, a whole number of billionths, in its exact decimal digits. */
 function epsilonText(value: number): string {
   return value.toLocaleString("en", own({ maximumFractionDigits: EPSILON_DIGITS }));
 }

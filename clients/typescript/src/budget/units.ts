@@ -1,12 +1,12 @@
-/** Privacy costs as exact integers: billionths of epsilon, units of 1e-18 of delta. */
+/** Privacy costs as exact integers: in billionths of epsilon, and in units of 1e-18 for delta. */
 
 /** Units of one epsilon, and of one delta, as powers of ten. */
 export const EPSILON_DIGITS = 9;
 export const DELTA_DIGITS = 18;
-/** The greatest limit, also where none is set: an epsilon of a million. */
+/** The greatest limit, an epsilon of a million; also used if no limit is set. */
 export const MOST_EPSILON = 1_000_000;
 
-/** Return `times` the decimal number that a double is written as, in whole units, rounded up: 0.1 is a tenth. */
+/** Return `times` a double's decimal value in whole units, rounded up; 0.1 counts as exactly a tenth. */
 export function costUnits(value: number, digits: number, times = 1): bigint {
   const [whole, scale] = decimal(value);
   return ceiling(whole * 10n ** BigInt(digits) * BigInt(times), scale);
@@ -23,7 +23,7 @@ export function ofUnits(units: bigint, digits: number): number {
   return Number(`${String(units)}e-${String(digits)}`);
 }
 
-/** Return a finite number of at least 0, as it is written, as `whole / scale`; the scale is a power of ten. */
+/** Return the decimal value of a finite number of at least 0 as `whole / scale`; the scale is a power of ten. */
 function decimal(value: number): [whole: bigint, scale: bigint] {
   const [, whole = "0", fraction = "", exponent = "0"] = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];
   const shift = Number(exponent) - fraction.length;

@@ -1,4 +1,4 @@
-/** The campaign: one collection's public parameters, read from a file with every default written in it. */
+/** The campaign: one collection's public parameters, read from a file that states every default. */
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
@@ -33,17 +33,17 @@ const NEEDED = ["format", "id", "epoch", "memory", "memory_values", "shuffle", "
 
 /** A campaign file that was read and checked, with the mechanism of its frequency reports. */
 export interface Campaign extends Asked {
-  /** Undefined without frequency reports. */
+  /** Undefined if there are no frequency reports. */
   readonly mechanism: Mechanism | undefined;
   /** Undefined in the open domain. */
   readonly dictionary: Listed | undefined;
   readonly discoveryTerms: DiscoveryTerms | undefined;
   readonly keys: PublicKeys;
-  /** Return the 16 bytes that every plain report of a stream begins with. */
+  /** Return the first 16 bytes of every plain report of a stream. */
   binding(stream: Stream): Uint8Array;
 }
 
-/** A campaign file that was checked except for the parameters of its mechanism, which may have to be loaded. */
+/** A checked campaign file, without its mechanism: that may have to be loaded to check its parameters. */
 export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
   readonly mechanismTerms: MechanismTerms | undefined;
 }
@@ -51,8 +51,8 @@ export interface Form extends Omit<Campaign, "mechanism" | "sealedBytes"> {
 /**
  * Check the data of a campaign file, and load its mechanism.
  *
- * @param designs files that the app brings along, for mechanism `wss`.
- * @throws FormatError, which names the field: it is no campaign, or one of another release.
+ * @param designs files of the app, for mechanism `wss`.
+ * @throws FormatError, which names the field: the file is no campaign file, or has another format.
  */
 export async function openCampaign(file: unknown, designs: readonly unknown[] = []): Promise<Campaign> {
   const form = formOf(file);
@@ -82,7 +82,7 @@ export function formOf(file: unknown): Form {
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
   if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 where memory is false`);
   if (terms !== undefined) inMechanism(() => familyOf(terms.name));
-  // Twice the (epsilon, delta) of adding or removing a client is that of replacing it.
+  // Replacing a client costs twice the (epsilon, delta) of adding or removing it.
   const sides = discovery?.relation === "add-remove" ? 2 : 1;
   const fingerprint = fingerprintOf(fields);
   return {

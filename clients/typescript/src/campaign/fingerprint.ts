@@ -1,11 +1,11 @@
-/** The hashes that stand for a campaign file: what it fixes, and what a publisher may not change. */
+/** Two hashes of a campaign file: of all that it fixes, and of all that a publisher may not change. */
 
 import { blake2b, hex, unhex } from "../bytes.js";
 import { canonicalJson } from "../canonical-json.js";
 import type { Fields } from "../fields.js";
 import { own } from "../own.js";
 
-/** Return BLAKE2b-256 of the file, without the dictionary's path, and with the hash key's commitment in its place. */
+/** Return BLAKE2b-256 of the file, without the dictionary's path, and with the commitment in place of the hash key. */
 export function fingerprintOf(file: Fields): string {
   return hex(blake2b(canonicalJson(fixed(file)), { length: 32 }));
 }
@@ -26,7 +26,7 @@ function fixed(file: Fields): Fields {
   return { ...made, discovery: { ...discovery, hash_key_commitment: commitment } };
 }
 
-/** Return the file with a field left out of a section that it has. */
+/** Return the file without a field of one section, if it has that section. */
 function changed(file: Fields, section: string, field: string): Fields {
   return Object.hasOwn(file, section) ? { ...file, [section]: without(file[section] as Fields, field) } : file;
 }

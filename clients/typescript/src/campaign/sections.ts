@@ -6,7 +6,7 @@ import { booleanOf, fieldsOf, HEX_32, KEY_ID, listOf, numberOf, textOf, timeOf }
 import type { MechanismTerms } from "../oracles/given.js";
 import { own } from "../own.js";
 
-/** As Python writes it: UTC as Z, a fraction only if there is one. The fingerprint is of the text. */
+/** A time as Python writes it: UTC as Z, a fraction only if it is not 0. The fingerprint covers the text. */
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(?!0{6})\d{6})?(?:Z|(?![+-]00:00)[+-]\d\d:\d\d)$/;
 const FILE_NAME = /^[^/\\:.\x00-\x1f][^/\\:\x00-\x1f]{0,127}$/u;
 const EPSILON = [1e-4, 40] as const;
@@ -22,7 +22,7 @@ export interface PublicKey {
   readonly notAfter: number;
 }
 
-/** The keys that clients seal to, and that of the evaluator of an oblivious campaign. */
+/** The keys that clients seal to, and the evaluator's key of an oblivious campaign. */
 export interface PublicKeys {
   readonly analyzer: PublicKey;
   readonly auxServer: PublicKey | undefined;
@@ -35,15 +35,15 @@ export interface Listed {
   readonly digest: string;
 }
 
-/** Discovery of values that no list has. */
+/** Terms of the discovery of values that the dictionary lacks. */
 export interface DiscoveryTerms {
   readonly epsilon: number;
   readonly delta: number;
   readonly relation: string;
   readonly maxValueBytes: number;
-  /** Whether names come from an evaluator, and not from a hash key. */
+  /** Whether names come from an evaluator instead of a hash key. */
   readonly isOblivious: boolean;
-  /** Undefined in an oblivious campaign; and in a file that withholds it, with which no client can report. */
+  /** Undefined in an oblivious campaign, and in a redacted file, with which no client can report. */
   readonly hashKey: Uint8Array | undefined;
 }
 

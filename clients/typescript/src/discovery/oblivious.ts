@@ -1,9 +1,8 @@
 /**
- * Evaluations by RFC 9497, mode VOPRF, ristretto255-SHA512: a module of its own, which only a page with an
- * oblivious campaign loads.
+ * Evaluations by RFC 9497, mode VOPRF, ristretto255-SHA512. Only a page with an oblivious campaign loads this module.
  *
- * The evaluator sees blinded elements, each uniform whatever the value. Its proof shows that it used the key of the
- * campaign, so it cannot give one client another key than the rest.
+ * The evaluator sees blinded elements, which are uniform for every value. Its proof shows that it used the campaign's
+ * key, so it cannot use a special key for one client.
  */
 
 import { ristretto255, ristretto255_oprf } from "@noble/curves/ed25519.js";
@@ -19,10 +18,10 @@ const HASH_BYTES = 32;
 const NOTHING = new Uint8Array();
 const { voprf } = ristretto255_oprf;
 
-/** Return so many random bytes, a multiple of 8. */
+/** Return `count` random bytes, a multiple of 8. */
 export type Random = (count: number) => Uint8Array;
 
-/** One evaluation for several inputs of the function, and what makes their outputs of the answer. */
+/** One request for several inputs of the function, and the step from the answer to their outputs. */
 export interface Evaluations {
   /** 32 bytes for each input. */
   readonly blinded: Uint8Array;
@@ -37,15 +36,15 @@ export interface Evaluations {
 
 /** A discovery report that waits for the evaluator's answer. */
 export interface PendingDiscovery {
-  /** A sealed report with nothing to discover, which goes in its place if no answer comes. */
+  /** A sealed blank, to be sent instead if no answer comes. */
   readonly blank: Uint8Array;
-  /** 32 bytes for the evaluator. They are uniform whatever the value is. */
+  /** 32 bytes for the evaluator. They are uniform for every value. */
   readonly evaluation: Uint8Array;
   /** Return the sealed report. Throws Unanswered if the answer's length, element or proof is wrong. */
   finish(answer: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Blind inputs; undefined stands for a random one. */
+/** Blind inputs; undefined means a random input. */
 export function evaluationsOf(inputs: readonly (Uint8Array | undefined)[], random: Random): Evaluations {
   const asked = inputs.map((given) => {
     const input = given ?? random(INPUT_BYTES);
@@ -70,26 +69,26 @@ export function evaluationsOf(inputs: readonly (Uint8Array | undefined)[], rando
   };
 }
 
-/** Return the name that an output of the function gives a value. */
+/** Return a value's name from the output of the function. */
 export function nameOf(output: Uint8Array, hash: typeof blake2b): Name {
   const hashed = (person: string): Uint8Array => hash(NOTHING, { length: HASH_BYTES, person, key: output });
   return { hash: hashed("bin hash"), boxKey: hashed("box key") };
 }
 
-/** What makes reports of a campaign. It is not imported: what two files import, a page loads in a third one. */
+/** The maker of a campaign's reports. It is not imported: a module that two files share would become a third file. */
 export interface Reports {
   readonly campaign: { binding(stream: "discovery"): Uint8Array };
-  /** Return what there is to discover in a value. */
+  /** Return the text to discover in a value. */
   toldOf(value: string | null): Promise<string | undefined>;
-  /** Return a sealed report under a name; null without a name is a blank one. */
+  /** Return a sealed report under a name; null without a name gives a blank. */
   discoveryReport(value: string | null, name?: Name): Promise<Uint8Array>;
   octets(count: number): Uint8Array;
 }
 
-/** Begins a discovery report; one with nothing to discover asks as well, for a random input. */
+/** Begins a discovery report; a report with nothing to discover asks too, for a random input. */
 export type Oblivious = (reports: Reports, value: string | null) => Promise<PendingDiscovery>;
 
-/** Return what begins reports under an evaluator's key. Throws FormatError if that is no point of the group. */
+/** Return the function that begins reports, for an evaluator's key. Throws FormatError if the key is no group element. */
 export function obliviousOf(publicKey: Uint8Array, hash: typeof blake2b): Oblivious {
   requirePublicKey(publicKey);
   return async (reports, value) => {
@@ -101,14 +100,14 @@ export function obliviousOf(publicKey: Uint8Array, hash: typeof blake2b): Oblivi
       evaluation: evaluations.blinded,
       finish: async (answer) => {
         const [output = NOTHING] = evaluations.finish(answer, publicKey);
-        // Sealed anew without a value too: neither the time that it takes nor the store then tells of one.
+        // A report without a value is sealed anew too, so that neither time nor store reveals a value.
         return reports.discoveryReport(value, nameOf(output, hash));
       },
     };
   };
 }
 
-/** Throw FormatError unless these are the 32 bytes of a point of the group, other than its identity. */
+/** Throw FormatError unless the key is an element of the group (32 bytes) other than the identity. */
 function requirePublicKey(key: Uint8Array): void {
   try {
     if (ristretto255.Point.fromBytes(key).is0()) throw new Error();

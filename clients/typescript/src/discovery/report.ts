@@ -1,4 +1,4 @@
-/** Discovery reports: a hash of the value for the auxiliary server, around a box that the analyzer opens if it is kept. */
+/** Discovery reports: a hash of the value for the auxiliary server, and a box that the analyzer opens if the bin is kept. */
 
 import { blake2b, concat, utf8 } from "../bytes.js";
 import { FormatError, UsageError } from "../errors.js";
@@ -7,7 +7,7 @@ import { sealAlike, sealBy } from "../wire/sealing.js";
 const HASH_BYTES = 32;
 const NOTHING = 0xffff;
 
-/** What all discovery reports of a campaign have in common. */
+/** The common facts of all discovery reports of a campaign. */
 export interface DiscoveryFormat {
   readonly binding: Uint8Array;
   readonly maxValueBytes: number;
@@ -15,7 +15,7 @@ export interface DiscoveryFormat {
   readonly auxServer: Uint8Array;
 }
 
-/** What all reports of one value share: the hash of its bin, and the key of its inner box, 32 bytes each. */
+/** The same in all reports of one value: the hash of its bin, and the key of its inner box, 32 bytes each. */
 export interface Name {
   readonly hash: Uint8Array;
   readonly boxKey: Uint8Array;
@@ -26,7 +26,7 @@ export function isTooLong(value: string, { maxValueBytes }: Pick<DiscoveryFormat
   return utf8(value).length > maxValueBytes;
 }
 
-/** Throw UsageError if a value is longer than discovery reports can hold; it is not repeated. */
+/** Throw UsageError if a value is longer than discovery reports can hold; the error does not repeat the value. */
 export function requireShort(value: string | undefined, format: Pick<DiscoveryFormat, "maxValueBytes">): void {
   if (value === undefined || !isTooLong(value, format)) return;
   throw new UsageError(`a value must have at most ${String(format.maxValueBytes)} bytes to be discovered`);
@@ -35,7 +35,7 @@ export function requireShort(value: string | undefined, format: Pick<DiscoveryFo
 /**
  * Make a sealed discovery report.
  *
- * @param value undefined stands for "nothing to discover", under a name that no other report has.
+ * @param value undefined means "nothing to discover"; then the name must be unique to this report.
  * @param secret the ephemeral secret of the outer box, 32 random bytes.
  */
 export async function discoveryReport(
@@ -59,7 +59,7 @@ export function blankName(fresh: Uint8Array): Name {
   return { hash: fresh.subarray(0, HASH_BYTES), boxKey: fresh.subarray(HASH_BYTES) };
 }
 
-/** Return a value in its length: all have one. Throws FormatError if it is longer; the value is not repeated. */
+/** Pad a value to the common length. Throws FormatError if it is longer; the error does not repeat the value. */
 export function padded(value: string | undefined, { maxValueBytes }: Pick<DiscoveryFormat, "maxValueBytes">): Uint8Array {
   const bytes = utf8(value ?? "");
   if (bytes.length > maxValueBytes) {
