@@ -1,4 +1,4 @@
-/** Many events of one probability at once. */
+/** Draws many events of one probability together. */
 
 import { at, wordOf, type Words } from "./words.js";
 
@@ -8,8 +8,8 @@ const DIGITS = 8n;
 /**
  * Draw `lanes` times 64 bits, each set with probability exactly threshold / 2**64; the result has 32 bits an element.
  *
- * All bits compare a random number of their own with the threshold at once, from its highest digit down. After eight
- * digits one bit in 256 is undecided, and draws its other digits alone.
+ * All bits are drawn in parallel. Each compares its own random number with the threshold, from the highest binary digit
+ * down. After eight digits one bit in 256 is undecided, and its other digits are drawn separately.
  */
 export function eventBits(threshold: bigint, lanes: number, words: Words): Uint32Array {
   const bits = new Uint32Array(2 * lanes);

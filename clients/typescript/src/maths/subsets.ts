@@ -5,11 +5,11 @@ import { at, type Words } from "./words.js";
 const HALF = 2 ** 32;
 
 /**
- * Draw a uniform subset of the cells other than the own one, in the order of drawing.
+ * Draw a uniform subset of the cells without the client's own cell, in the order of drawing.
  *
- * Step j of Floyd's method draws from the first width-size+j other cells; if the subset already has the cell, it takes
- * the last of these. A draw is the high half of a 32-bit word times the bound; after a low half that would favour some
- * cells (Lemire 2019) the whole subset is drawn anew. Exact.
+ * Step j of Floyd's method draws one of the first width-size+j other cells; if the subset already has that cell, it takes
+ * the last of them. A draw is the high half of a 32-bit word times the bound. If the low half shows that the draw would favour
+ * some cells (Lemire 2019), the whole subset is drawn anew. So the law is exact.
  */
 export function otherCells(width: number, size: number, own: number, words: Words): number[] {
   for (;;) {

@@ -3,8 +3,8 @@
  *
  * Python computes them with 60 decimal digits. Here every number is an integer out of 2**384, with an error of less
  * than 2**-300. Both round the same real number, which is irrational because epsilon is rational and not 0. So both give
- * the same integer unless that number is within Python's error, less than 1e-38, of an integer. `rounded` demands twice
- * 2**-100, about 1.6e-30, and throws otherwise: what it returns is Python's result.
+ * the same integer unless that number is within Python's error, less than 1e-38, of an integer. `rounded` throws within
+ * 2 * 2**-100 of an integer, about 1.6e-30, so its result is always Python's result.
  */
 
 import { FormatError } from "../errors.js";
@@ -16,29 +16,29 @@ const BITS = 384n;
 const ONE = 1n << BITS;
 const HALVINGS = 10n;
 const UNDECIDED = ONE >> 100n;
-/** Below this exponent no double in [1e-4, 40] has a bit. */
+/** No double in [1e-4, 40] has a bit below this exponent. */
 const EPSILON_BITS = 66n;
 
-/** Return floor(2**64 e / (e + m - s)) with e = s exp(epsilon): a report of s of m cells that spends epsilon. */
+/** Return floor(2**64 e / (e + m - s)) with e = s exp(epsilon): for a report of s of m cells that spends epsilon. */
 export function spendingThreshold(epsilon: number, width: bigint, size: bigint): bigint {
   return spending(scaled(epsilon), width, size);
 }
 
-/** Return the threshold with which a bit is kept, else turned: two items differ in two bits, each spends a half. */
+/** Return the threshold for keeping a bit, which is flipped otherwise: two items differ in two bits, each spends half. */
 export function symmetricThreshold(epsilon: number): bigint {
   return spending(scaled(epsilon) / 2n, 2n, 1n);
 }
 
-/** Return the least threshold of q with odds of at least those of p, `keep`, over exp(epsilon). */
+/** Return the least threshold for q: the odds of q are at least the odds of p (`keep`) divided by exp(epsilon). */
 export function spendingFlip(epsilon: number, keep: bigint): bigint {
   if (!(keep > 0n && keep < WORD_VALUES)) throw new FormatError("p must be above 0 and below 1");
   const own = keep << BITS;
   const others = (WORD_VALUES - keep) * exponential(scaled(epsilon));
-  // Rounded up: one more than rounded down, because it is no integer.
+  // Rounded up: one more than rounded down, because the number is no integer.
   return rounded((own << (64n + BITS)) / (own + others)) + 1n;
 }
 
-/** Return the threshold of a probability given as a double, rounded down: exact. */
+/** Return the threshold of a probability, a double, rounded down; the computation is exact. */
 export function probabilityThreshold(probability: number, name = "probability"): bigint {
   if (!(probability >= 0 && probability <= 1)) throw new FormatError(`${name} must be in [0, 1]`);
   return BigInt(Math.floor(probability * 2 ** 64));
@@ -53,7 +53,7 @@ function spending(epsilon: bigint, width: bigint, size: bigint): bigint {
   return rounded((weight << (64n + BITS)) / (weight + ((width - size) << BITS)));
 }
 
-/** Return epsilon out of 2**384, exact. */
+/** Return epsilon out of 2**384, exactly. */
 function scaled(epsilon: number): bigint {
   if (!(epsilon >= LEAST_EPSILON && epsilon <= LARGEST_EPSILON)) {
     throw new FormatError(`epsilon is ${String(epsilon)}, must be in [${String(LEAST_EPSILON)}, ${String(LARGEST_EPSILON)}]`);
@@ -73,7 +73,7 @@ function exponential(x: bigint): bigint {
   return sum;
 }
 
-/** Return the integer part of a number out of 2**384, if it is far enough from an integer to be certain. */
+/** Return the integer part of a number out of 2**384; throw if the number is so near an integer that it is uncertain. */
 function rounded(value: bigint): bigint {
   const down = (value - UNDECIDED) >> BITS;
   if (down !== (value + UNDECIDED) >> BITS) throw new FormatError("a threshold cannot be decided: change epsilon");

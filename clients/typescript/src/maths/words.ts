@@ -1,9 +1,9 @@
-/** The one door to randomness: bytes and unsigned 64-bit words, and the exact draws made from them. */
+/** The only source of randomness: bytes, unsigned 64-bit words, and exact draws from them. */
 
 import { HushcountError } from "../errors.js";
 import { WORD_VALUES } from "./thresholds.js";
 
-/** A source of independent, uniform 64-bit words: returns `count` fresh ones, each as its low and its high 32 bits. */
+/** A source of independent, uniform 64-bit words: returns `count` fresh words, each as its low and its high 32 bits. */
 export type Words = (count: number) => Uint32Array;
 
 const MOST_AT_ONCE = 65_536;
@@ -24,18 +24,18 @@ export function systemWords(count: number): Uint32Array {
 }
 
 /**
- * Throw HushcountError if the generator was replaced by one that draws nothing, the same again, or some bytes or bits alone.
+ * Throw HushcountError if the generator was replaced by one that draws nothing, repeats itself, or changes only some bits.
  *
- * One that draws is refused with a probability below 2**-110. One that draws badly in another way is not found.
+ * A true generator is refused with a probability below 2**-110. A generator that is bad in another way is not detected.
  */
 export function requireGenerator(): void {
   const draws: Uint8Array[] = [];
   try {
     for (let draw = 0; draw < DRAWS; draw += 1) draws.push(freshBytes(DRAWN));
   } catch {
-    // There is none: nothing was drawn.
+    // There is no generator, so nothing was drawn.
   }
-  // Of each place, the bits that are not the same in all draws.
+  // For each place, the bits that differ between draws.
   const changing = Array.from({ length: DRAWN }, (_, place) =>
     draws.reduce((bits, drawn) => bits | ((drawn[place] ?? 0) ^ (draws[0]?.[place] ?? 0)), 0),
   );
@@ -46,7 +46,7 @@ export function requireGenerator(): void {
   );
 }
 
-/** Draw random bytes: the words one after the other, little-endian; `count` is a multiple of 8. */
+/** Draw random bytes: words in order, little-endian; `count` is a multiple of 8. */
 export function octetsOf(count: number, words: Words): Uint8Array {
   const bytes = new DataView(new ArrayBuffer(count));
   words(count / 8).forEach((half, place) => {
@@ -60,7 +60,7 @@ export function event(threshold: bigint, words: Words): boolean {
   return wordOf(words) < threshold;
 }
 
-/** Draw an integer that is exactly uniform on 0..bound-1. A word in the incomplete last stretch is drawn again. */
+/** Draw an integer that is exactly uniform on 0..bound-1. A word in the incomplete last interval is drawn again. */
 export function uniform(bound: bigint, words: Words): bigint {
   const limit = WORD_VALUES - (WORD_VALUES % bound);
   let word = wordOf(words);
@@ -74,7 +74,7 @@ export function wordOf(words: Words): bigint {
   return (BigInt(at(halves, 1)) << 32n) | BigInt(at(halves, 0));
 }
 
-/** Return 32 bits of some. */
+/** Return the 32 bits at a place. */
 export function at(halves: Uint32Array, place: number): number {
   return halves[place] ?? 0;
 }

@@ -7,10 +7,10 @@ import type { Mechanism } from "./mechanism.js";
 
 const MOST_ITEMS = 2 ** 31 - 1;
 
-/** A module with mechanisms of one kind: a page loads that of its campaign. */
+/** A module with mechanisms of one kind: a page loads only its campaign's module. */
 export type FamilyName = "cells" | "sets" | "pools" | "weighted";
 
-/** A mechanism's module, the letters of its parameters with a question mark after those that may be left out. */
+/** A mechanism's module, and the letters of its parameters; a question mark follows optional letters. */
 type Line = readonly [family: FamilyName, letters?: string, open?: true];
 
 const FOLDED: Line = ["cells", "B", true];
@@ -38,7 +38,7 @@ const CATALOGUE: Readonly<Record<string, Line>> = {
   ais: ["cells", "s", true],
 };
 
-/** Return the module of a mechanism. Throws FormatError for a name that none has. */
+/** Return the module of a mechanism. Throws FormatError for an unknown name. */
 export function familyOf(name: string): FamilyName {
   return lineOf(name)[0];
 }
@@ -46,10 +46,10 @@ export function familyOf(name: string): FamilyName {
 /**
  * Build the mechanism of a campaign.
  *
- * @param family that of its name.
+ * @param family the module of its name.
  * @param domain the number of items, "other" included; undefined in the open domain.
- * @param designs that the app brings along, for `wss`.
- * @throws FormatError a parameter is missing, unknown or out of range; the sentence says which and the range.
+ * @param designs designs of the app, for `wss`.
+ * @throws FormatError a parameter is missing, unknown or out of range; the message names the parameter and its range.
  */
 export function buildFrom(
   family: Family,

@@ -13,7 +13,7 @@ const LARGEST_WIDTH = 1024;
 const MOST_BLOCKS = 2 ** 16;
 const LARGEST_TOTAL = 1n << 62n;
 
-/** Base blocks that are turned: row b * turns + u is block b with every cell c < turns moved to (c + u) mod turns. */
+/** Base blocks and their turns: row b * turns + u is block b with every cell c < turns moved to (c + u) mod turns. */
 export interface Design {
   readonly width: number;
   readonly size: number;
@@ -29,7 +29,7 @@ export function nameOf({ width, size, turns, blocks, weights }: Design): string 
   return `${String(width)}-${String(size)}-${digest}`;
 }
 
-/** Read the design files that an app brings along: such as `hushcount/designs/designs.json` of the Python package. */
+/** Read the design files of an app, such as `hushcount/designs/designs.json` of the Python package. */
 export function parseDesigns(files: readonly unknown[]): Design[] {
   const name = "the file of designs";
   return files.flatMap((file) => {
@@ -71,9 +71,9 @@ function designOf(data: unknown, name: string): Design {
 }
 
 /**
- * Return the design that a campaign names: constructed, or one of those that the app brings along.
+ * Return the design that a campaign names: a constructed one, or a design of the app.
  *
- * @throws FormatError it is neither: the app must give its file.
+ * @throws FormatError the design is neither: the app must pass its file.
  */
 export function designNamed(name: string, given: readonly Design[]): Design {
   const [, width = "", size = ""] = NAME.exec(name) ?? [];
@@ -83,7 +83,7 @@ export function designNamed(name: string, given: readonly Design[]): Design {
   throw new FormatError("design must be width-size-digest of a known design: give the client its file in `designs`");
 }
 
-/** Return the design that needs no search: single cells, all cells except one, pairs, or windows of a prime field. */
+/** Return the constructed design of this size: single cells, all cells but one, pairs, or windows of a prime field. */
 function constructed(width: number, size: number): Design | undefined {
   if (!(width >= 2 && width <= LARGEST_WIDTH && size >= 1 && size < width)) return undefined;
   const equal = (turns: number, blocks: readonly (readonly number[])[]): Design => ({
@@ -109,16 +109,17 @@ function constructed(width: number, size: number): Design | undefined {
   return equal(width, blocks);
 }
 
-/** The rows that hold a cell, or that do not, and the running sums of their weights. */
+/** The rows with a cell, or without it, and the running sums of their weights. */
 interface Choice {
   readonly rows: readonly number[];
   readonly sums: readonly bigint[];
 }
 
 /**
- * Return the responder of a design's rows: one that holds the cell with probability keep / 2**64, both by weight.
+ * Return the responder of a design's rows: with probability keep / 2**64 a row with the cell, else one without it; rows
+ * are drawn by weight.
  *
- * @throws FormatError its cells weigh so differently that a report could spend more than epsilon.
+ * @throws FormatError the weights of cells differ so much that a report could spend more than epsilon.
  */
 export function weightedDesign(epsilon: number, design: Design): Responder {
   const { turns } = design;
@@ -140,29 +141,29 @@ export function weightedDesign(epsilon: number, design: Design): Responder {
     respond: (item, words) => {
       const own = Number(item);
       const kept = event(keep, words);
-      // The rows that hold a moved cell are those that hold cell 0, turned on.
+      // The rows with a moved cell are the rows with cell 0, turned further.
       const [holding, missing] = choicesOf(own < turns ? 0 : own);
       const [held, other] = [rowOf(holding, words), rowOf(missing, words)];
       const row = kept ? held : other;
-      // A cell that stays is number `turns`, or there is one turn: it turns nothing.
+      // Cell number `turns` stays in place, and with one turn all cells do: then nothing is turned.
       const turn = ((row % turns) + own) % turns;
       return { numbers: [BigInt(row - (row % turns) + turn)] };
     },
   };
 }
 
-/** Return the threshold that spends epsilon, for the greatest ratio of the probabilities of a row given two cells. */
+/** Return the threshold at which the greatest ratio of a row's probabilities for two cells is exp(epsilon). */
 function keptOf(epsilon: number, totals: readonly bigint[], total: bigint): bigint {
   const sorted = [...totals].sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
   const [low = 0n, second = 0n] = sorted;
   const high = sorted.at(-1) ?? 0n;
   if (!(low > 0n && high < total && total < LARGEST_TOTAL)) throw new FormatError("the design is hardly balanced");
-  // (T - R') / R of two cells: the two of least R have the greatest.
+  // (T - R') / R is greatest for the two cells with the least R.
   const [one, other] = [total - second, total - low];
   const [above, below] = one * second >= other * low ? [one, low] : [other, second];
   const keep = spendingThreshold(epsilon, above + below, below);
   const [p, q] = [keep, WORD_VALUES - keep];
-  // Of a row that holds both cells, neither, or the second only, the ratio must not be greater than p/q * above/below.
+  // For a row with both cells, neither, or the second only, the ratio must not exceed p/q * above/below.
   const isWithin = (top: bigint, bottom: bigint): boolean => top * q * below <= bottom * p * above;
   if (isWithin(high, low) && isWithin(total - low, total - high) && isWithin(high * q, (total - high) * p)) return keep;
   throw new FormatError("the design is hardly balanced: a report could spend more than epsilon");
@@ -190,7 +191,7 @@ function choiceOf({ turns, blocks, weights }: Design, cell: number, holding: boo
   return { rows, sums };
 }
 
-/** Draw a row: one of weight w has exactly w of the values that a uniform draw can take. */
+/** Draw a row: a row of weight w gets exactly w of the values of a uniform draw. */
 function rowOf({ rows, sums }: Choice, words: Words): number {
   const drawn = uniform(sums.at(-1) ?? 1n, words);
   let [low, high] = [0, sums.length - 1];

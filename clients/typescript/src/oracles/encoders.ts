@@ -1,8 +1,8 @@
-/** Encoders: in which cell an item falls, under a function that is drawn for each report. */
+/** Encoders: they map an item to a cell, by a function that is drawn for each report. */
 
 import type { NumberField } from "../wire/packing.js";
 
-/** 2**61 - 1, the field of the fingerprints that stand for strings. */
+/** 2**61 - 1, the size of the field of the fingerprints of strings. */
 export const PRIME_61 = (1n << 61n) - 1n;
 
 /** A family of hash functions from items to cells. */
@@ -14,7 +14,7 @@ export interface Encoder {
   cell(item: bigint, named: readonly bigint[]): bigint;
 }
 
-/** Return the encoder of items that are cells themselves. */
+/** Return the encoder for which each item is its own cell. */
 export function identity(cells: bigint): Encoder {
   return { cells, fields: [], cell: (item) => item };
 }

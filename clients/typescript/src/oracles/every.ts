@@ -1,4 +1,4 @@
-/** All mechanisms at once, for tests: a page loads only its campaign's. */
+/** All mechanisms together, for tests: a page loads only its campaign's mechanism. */
 
 import { buildFrom, familyOf, type FamilyName } from "./catalogue.js";
 import type { Design } from "./design.js";
@@ -11,7 +11,7 @@ import type { Mechanism } from "./mechanism.js";
 
 const FAMILIES: Readonly<Record<FamilyName, Family>> = { cells, pools, sets, weighted };
 
-/** Build a mechanism as `buildFrom` does, from the family that its name asks for. */
+/** Build a mechanism as `buildFrom` does, from the family of its name. */
 export function buildMechanism(terms: MechanismTerms, domain: number | undefined, designs: readonly Design[]): Mechanism {
   return buildFrom(FAMILIES[familyOf(terms.name)], terms, domain, designs);
 }

@@ -1,4 +1,4 @@
-/** What a campaign gives to build a mechanism from. */
+/** The facts from which a mechanism is built. */
 
 import { FormatError } from "../errors.js";
 import { spendingThreshold } from "../maths/thresholds.js";
@@ -7,7 +7,7 @@ import { identity, type Encoder } from "./encoders.js";
 import { mechanism, type Mechanism } from "./mechanism.js";
 import { randomisedResponse, type Responder } from "./responders.js";
 
-/** An integer beyond 2**53 - 1 travels as the text of its digits. */
+/** An integer above 2**53 - 1 is written as text. */
 const LARGE = /^[1-9]\d{15,19}$/;
 
 /** The section of a campaign file: a mechanism with complete parameters. */
@@ -17,7 +17,7 @@ export interface MechanismTerms {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** What a mechanism is built from; integers are read by their letter. */
+/** A mechanism's parameters; `integer` reads an integer by its letter. */
 export interface Given {
   readonly epsilon: number;
   /** The number of items; undefined in the open domain. */
@@ -34,7 +34,7 @@ export function built(given: Given, encoder: Encoder, responder: (cells: bigint)
   return mechanism(given.domain, encoder, responder(encoder.cells));
 }
 
-/** Return the mechanism whose cells are the items. */
+/** Return the mechanism with items as cells. */
 export function overItems(given: Given, responder: (cells: bigint) => Responder): Mechanism {
   return built(given, identity(BigInt(given.domain ?? 0)), responder);
 }
@@ -44,7 +44,7 @@ export function spendingOne(epsilon: number): (cells: bigint) => Responder {
   return (cells) => randomisedResponse(cells, spendingThreshold(epsilon, cells, 1n));
 }
 
-/** Return the parameter with that letter. */
+/** Return the parameter with this letter. */
 export function integer({ parameters }: Given, letter: string): bigint {
   const value = parameters[letter];
   if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);

@@ -1,4 +1,4 @@
-/** Load what one mechanism needs, and nothing of the others. */
+/** Loads the module of one mechanism, and no others. */
 
 import { part } from "../loading.js";
 import { buildFrom, familyOf, type FamilyName } from "./catalogue.js";
@@ -6,7 +6,7 @@ import { FAMILY as cells } from "./families/cells.js";
 import type { Family, MechanismTerms } from "./given.js";
 import type { Mechanism } from "./mechanism.js";
 
-/** The commonest mechanisms are small: there is nothing to load for them. */
+/** The most frequent mechanisms are small and part of the page: nothing is loaded for them. */
 const MODULES: Readonly<Record<FamilyName, () => Promise<{ readonly FAMILY: Family }> | { readonly FAMILY: Family }>> = {
   cells: () => ({ FAMILY: cells }),
   pools: () => import("./families/pools.js"),
@@ -15,9 +15,9 @@ const MODULES: Readonly<Record<FamilyName, () => Promise<{ readonly FAMILY: Fami
 };
 
 /**
- * Return a function that builds the mechanism of this name, once what it needs is loaded.
+ * Load the module of the mechanism of this name, and return a function that builds the mechanism.
  *
- * @throws DeliveryError it cannot be loaded now. FormatError: a file of designs is none.
+ * @throws DeliveryError the module cannot be loaded now. FormatError: a file of designs is invalid.
  */
 export async function loadMechanism(
   name: string,

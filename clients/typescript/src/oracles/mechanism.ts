@@ -1,4 +1,4 @@
-/** The mechanism: an encoder and a responder, one packed report for one item. */
+/** The mechanism: an encoder and a responder make one packed report from one item. */
 
 import { uniform, type Words } from "../maths/words.js";
 import { own } from "../own.js";
@@ -8,7 +8,7 @@ import type { Responder } from "./responders.js";
 
 /** A frequency oracle: public parameters only. */
 export interface Mechanism {
-  /** How many items there are, "other" included; undefined if an item is any fingerprint. */
+  /** The number of items, "other" included; undefined if every fingerprint is an item. */
   readonly domain: number | undefined;
   /** The length of every report, before sealing. */
   readonly reportBytes: number;

@@ -19,7 +19,7 @@ export function pool(k: number, m: number, seed: unknown): Encoder {
 /**
  * Return the coefficients of one function of a pool, for x**0, x**1 and x**2.
  *
- * A report needs one function, so the others are never expanded: three blocks of ChaCha20, however large the pool is.
+ * A report needs one function only, so just three blocks of ChaCha20 are computed, for any size of the pool.
  */
 export function coefficients(seed: string, k: number, row: number): readonly [bigint, bigint, bigint] {
   const key = unhex(seed);
@@ -31,7 +31,7 @@ export function coefficients(seed: string, k: number, row: number): readonly [bi
   return [word(row), word(k + row), word(2 * k + row)];
 }
 
-/** Return two encoders in a row: the first one's cell is the item of the second. */
+/** Return the chain of two encoders: the first one's cell is the second one's item. */
 export function nested(outer: Encoder, inner: Encoder): Encoder {
   const named = outer.fields.length;
   return {

@@ -1,14 +1,14 @@
-/** Responders: how a cell becomes a randomised answer. Each takes all its words whatever the cell is. */
+/** Responders: they turn a cell into a randomised answer. Each draws all its words, whatever the cell is. */
 
 import { FormatError } from "../errors.js";
 import { WORD_VALUES } from "../maths/thresholds.js";
 import { event, uniform, type Words } from "../maths/words.js";
 import type { NumberField, Tail } from "../wire/packing.js";
 
-/** Longest report before sealing, and most cells in one. */
+/** Longest report before sealing, in bytes, and most cells in a report. */
 export const MOST_BYTES = 2 ** 16;
 
-/** The numbers of an answer, and the code of its tail. */
+/** The number fields of an answer, and the code of its tail. */
 export interface Answer {
   readonly numbers: readonly bigint[];
   readonly code?: bigint;
@@ -24,7 +24,7 @@ export interface Responder {
   respond(own: bigint, words: Words): Answer;
 }
 
-/** Return the responder that keeps the cell with probability keep / 2**64, else gives another one. */
+/** Return the responder that keeps the cell with probability keep / 2**64, else draws another cell. */
 export function randomisedResponse(width: bigint, keep: bigint): Responder {
   requireSized(width, 1n, keep);
   return {
@@ -38,7 +38,7 @@ export function randomisedResponse(width: bigint, keep: bigint): Responder {
   };
 }
 
-/** Throw unless a report of `size` of `width` cells tells something, and not everything. */
+/** Throw unless a report of `size` of `width` cells carries some information, but not all. */
 export function requireSized(width: bigint, size: bigint, keep: bigint): void {
   if (width < 2n) throw new FormatError(`width is ${String(width)}, must be at least 2 cells`);
   if (!(size >= 1n && size < width)) {

@@ -4,7 +4,7 @@ import { event, uniform } from "../maths/words.js";
 import { subsetCode, subsetField } from "../wire/subsets.js";
 import { MOST_BYTES, requireSized, type Responder } from "./responders.js";
 
-/** Return the responder of subsets: one that holds the cell with probability keep / 2**64, else one that does not. */
+/** Return the responder of subsets: with probability keep / 2**64 a subset with the cell, else one without it. */
 export function subset(width: bigint, size: bigint, keep: bigint): Responder {
   requireSized(width, size, keep);
   const [m, s] = [Number(width), Number(size)];
@@ -21,7 +21,7 @@ export function subset(width: bigint, size: bigint, keep: bigint): Responder {
       const kept = event(keep, words);
       const dropped = Number(uniform(size, words));
       const cells = otherCells(m, s, Number(own), words);
-      // A uniform s-subset of the others, less a uniform one of its members, is a uniform (s-1)-subset.
+      // A uniform s-subset of the other cells without one uniform member is a uniform (s-1)-subset.
       if (kept) cells[dropped] = Number(own);
       return { numbers: [], code: subsetCode(field, cells.sort((one, other) => one - other)) };
     },

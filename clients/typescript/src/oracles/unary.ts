@@ -5,7 +5,7 @@ import { symmetricThreshold, WORD_VALUES } from "../maths/thresholds.js";
 import { event } from "../maths/words.js";
 import { MOST_BYTES, type Responder } from "./responders.js";
 
-/** Return the responder of one bit a cell: the own one set with probability keep / 2**64, each other with flip. */
+/** Return the responder of one bit a cell: the own cell's bit is 1 with probability keep / 2**64, others with flip. */
 export function unary(width: bigint, keep: bigint, flip: bigint): Responder {
   if (!(width >= 2n && width <= BigInt(8 * MOST_BYTES))) {
     throw new FormatError(`width is ${String(width)}, must be in 2..${String(8 * MOST_BYTES)} cells, a bit for each`);
@@ -27,7 +27,7 @@ export function unary(width: bigint, keep: bigint, flip: bigint): Responder {
   };
 }
 
-/** Return the responder whose bits are all kept with the same probability. */
+/** Return the responder that keeps all bits with the same probability. */
 export function symmetric(epsilon: number, cells: bigint): Responder {
   const keep = symmetricThreshold(epsilon);
   return unary(cells, keep, WORD_VALUES - keep);

@@ -8,9 +8,9 @@ const PREFIX = "answer/";
 const MOST_ANSWERS = 1000;
 
 /**
- * A client's memory in a store: it answers the same value alike within an epoch, so that repetition tells nothing more.
+ * A client's memory in a store: a value gets the same answer throughout an epoch, so that repetition reveals nothing more.
  *
- * Whoever reads the store can test a guessed value against it: it is as private as the rest of what the origin keeps.
+ * Anybody who reads the store can test guessed values with it: it is as private as all other data of the origin.
  */
 export class Answers {
   readonly #store: Store;
@@ -25,14 +25,14 @@ export class Answers {
   }
 
   /**
-   * Store an answer unless the key has one, and return the key's answer once that is stored for good.
+   * Store an answer unless the key has one, and return the key's answer after it is stored durably.
    *
-   * @throws HushcountError it cannot be stored, or the person opted out: the caller must then not send it.
+   * @throws HushcountError the answer cannot be stored, or the person opted out: then the caller must not send the answer.
    */
   keep(key: Uint8Array, answer: Uint8Array): Promise<Uint8Array> {
     const name = PREFIX + hex(key);
     return this.#store.change([name, { prefix: PREFIX, count: true }, BUDGET_KEY], ([found, count, budget]) => {
-      // The opt-out deletes the answers, and none may come after it.
+      // The opt-out deletes the answers, and none may be stored afterwards.
       requireOptedIn(chargedOf(valueOf(budget)));
       const kept = bytesOf(valueOf(found));
       if (kept !== undefined) return { result: kept };

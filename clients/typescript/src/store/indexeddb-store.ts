@@ -4,20 +4,20 @@ import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
 const RECORDS = "records";
 const VERSION = 1;
-/** The greatest string unit: it follows every key that begins with a prefix. */
+/** The greatest UTF-16 unit: a prefix with it sorts after all keys with the prefix. */
 const AFTER = "\uffff";
-/** Milliseconds before a step is tried anew. */
+/** Milliseconds before a step is repeated. */
 const PAUSE = 100;
 
 /**
- * Records in an IndexedDB database of this origin. Its transactions keep tabs and workers apart.
+ * Records in an IndexedDB database of this origin. Transactions make the steps of tabs and workers atomic.
  *
- * A browser may close the connection at any moment, as Safari does with a page in the background. The database is then
- * opened again, and the step is tried anew, twice at most and not at once, since a browser that deletes data closes what
- * is opened meanwhile: nothing of a step that failed was written.
+ * A browser may close the connection at any moment, as Safari does with a page in the background. Then the database is
+ * opened again, and the step is repeated, at most twice, as a failed step wrote nothing. A pause comes before, because a
+ * browser that deletes data closes connections that are opened meanwhile.
  *
- * The records are as private as the rest of what the origin keeps. Clearing the site's data deletes them, and so may a
- * browser that is short of space, or that was not used for long.
+ * The records are as private as all other data of the origin. Clearing the site's data deletes them. A browser may also
+ * delete them when space is short, or when the site was not used for long.
  */
 export class IndexedDbStore implements Store {
   readonly #name: string;
@@ -29,9 +29,9 @@ export class IndexedDbStore implements Store {
   }
 
   /**
-   * Open the database, made at the first time, and ask the browser not to evict it.
+   * Open the database, or create it, and ask the browser not to evict it.
    *
-   * @throws StoreError the browser keeps nothing.
+   * @throws StoreError the browser cannot store data.
    */
   static async open(name = "hushcount"): Promise<IndexedDbStore> {
     const store = new IndexedDbStore(name);
@@ -70,7 +70,7 @@ export class IndexedDbStore implements Store {
     this.#disconnect();
   }
 
-  /** Let go of the connection once its transactions have ended. */
+  /** Close the connection after its transactions have ended. */
   #disconnect(): void {
     const nothing = (): void => undefined;
     this.#connection?.then((database) => {
@@ -85,7 +85,7 @@ async function persist(): Promise<void> {
   try {
     await navigator.storage.persist();
   } catch {
-    // A worker may not ask, nor an old browser.
+    // Workers and old browsers cannot ask.
   }
 }
 
@@ -95,7 +95,7 @@ function connected(name: string): Promise<IDBDatabase> {
     request.onupgradeneeded = () => request.result.createObjectStore(RECORDS);
     request.onsuccess = () => {
       const database = request.result;
-      // Another version of the app deletes or upgrades the database: do not stand in its way.
+      // Another version of the app deletes or upgrades the database: do not block it.
       database.onversionchange = () => {
         database.close();
       };
@@ -107,14 +107,15 @@ function connected(name: string): Promise<IDBDatabase> {
   });
 }
 
-/** Return what gives the step's result, or throws its error, once the transaction has ended; reject if it failed. */
+/** After the transaction has ended, return a function that returns the step's result or throws its error; reject if the
+ * transaction failed. */
 function transacted<Result>(
   database: IDBDatabase,
   wanted: readonly Wanted[],
   step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
 ): Promise<() => Result> {
   return new Promise((resolve, reject) => {
-    // Strict: complete means on the device's disk. A browser that does not know the option ignores it.
+    // Strict: "complete" means written to the device's disk. Browsers without this option ignore it.
     const transaction = database.transaction(RECORDS, "readwrite", { durability: "strict" });
     const records = transaction.objectStore(RECORDS);
     transaction.onabort = () => {
@@ -125,7 +126,7 @@ function transacted<Result>(
       try {
         transaction.abort();
       } catch {
-        // The browser did so already, as it closed the connection.
+        // The browser aborted the transaction already when it closed the connection.
         settle();
       }
     };
@@ -157,7 +158,7 @@ function transacted<Result>(
   });
 }
 
-/** Read all that is wanted at once, and hand it over inside the transaction. */
+/** Read all wanted records in parallel, and pass them on inside the transaction. */
 function read(records: IDBObjectStore, wanted: readonly Wanted[], then: (found: Entry[][]) => void): void {
   const found: Entry[][] = wanted.map(() => []);
   let open = wanted.length;
@@ -175,7 +176,7 @@ function read(records: IDBObjectStore, wanted: readonly Wanted[], then: (found: 
   });
 }
 
-/** Ask for the records of one wanted; return the last request, and what reads its result once it succeeds. */
+/** Request the records of one `Wanted`; return the last request, and a function that reads the result after success. */
 function requested(records: IDBObjectStore, wanted: Wanted): readonly [IDBRequest, () => Entry[]] {
   if (typeof wanted === "string") {
     const value = records.get(wanted) as IDBRequest<Value | undefined>;
@@ -189,7 +190,7 @@ function requested(records: IDBObjectStore, wanted: Wanted): readonly [IDBReques
   }
   const keys = records.getAllKeys(range, most);
   if (wantsValues === false) return [keys, () => keys.result.map((key) => [String(key), null])];
-  // Requests of a transaction succeed in turn: the keys are there before the values.
+  // Requests of a transaction succeed in order, so the keys come before the values.
   const values = records.getAll(range, most) as IDBRequest<Value[]>;
   return [values, () => keys.result.map((key, row) => [String(key), values.result[row] ?? null])];
 }

@@ -1,7 +1,7 @@
 import { own } from "../own.js";
 import type { Entry, Outcome, Store, Value, Wanted } from "./store.js";
 
-/** Records in this page's memory, for tests and for an app that keeps nothing: they end with the page. */
+/** Records in this page's memory, for tests and for apps that keep no data: they end with the page. */
 export class MemoryStore implements Store {
   readonly #records = new Map<string, Value>();
 
@@ -9,7 +9,7 @@ export class MemoryStore implements Store {
     wanted: readonly Wanted[],
     step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
   ): Promise<Result> {
-    // Nothing waits from the first reading to the last writing, so no other step comes between.
+    // Nothing is awaited between the first read and the last write, so no other step runs between them.
     return new Promise((resolve) => {
       const { put = [], remove = [], result } = own(step(wanted.map((one) => this.#found(one))));
       for (const key of remove) this.#records.delete(key);

@@ -1,6 +1,6 @@
-/** Where a device keeps what must outlive a page: one small interface, which IndexedDB and plain memory fulfil. */
+/** The storage for data that must outlive a page: a small interface, implemented with IndexedDB and in memory. */
 
-/** What a record may hold: plain data that the structured clone algorithm copies. */
+/** The value of a record: plain data that the structured clone algorithm copies. */
 export type Value =
   | null
   | boolean
@@ -10,10 +10,10 @@ export type Value =
   | readonly Value[]
   | { readonly [name: string]: Value };
 
-/** Records to read: those of one key, or of a range of keys. */
+/** The records to read: of one key, or of a range of keys. */
 export type Wanted = string | Range;
 
-/** The first `most` records whose keys begin with a prefix, or only how many there are, as one entry's value. */
+/** The first `most` records with a key prefix; or only their number, as the value of one entry. */
 export interface Range {
   readonly prefix: string;
   readonly most?: number;
@@ -24,7 +24,7 @@ export interface Range {
 /** A key with its value. */
 export type Entry = readonly [key: string, value: Value];
 
-/** What a step decides: records to write, keys to delete, and what the caller gets. */
+/** The outcome of a step: records to write, keys to delete, and the caller's result. */
 export interface Outcome<Result> {
   readonly put?: readonly Entry[];
   readonly remove?: readonly string[];
@@ -36,22 +36,23 @@ export interface Store {
   /**
    * Read records, decide, and write, as one atomic and durable step: no other step runs between, in any tab.
    *
-   * @param wanted the records to read; the step gets those of each in turn, of a key that has none an empty list. Keys
-   *   are in ascending order, and values null if `values` is false.
-   * @param step decides at once, without waiting for anything. It may run again if another step came between.
-   * @returns the step's result, once all that it writes outlives the page.
-   * @throws StoreError the store cannot be read or written: nothing was written. An error of the step: nor then.
+   * @param wanted the records to read; the step gets a list for each, in order; it is empty for a key without a record.
+   *   Keys ascend, and values are null if `values` is false.
+   * @param step decides synchronously, without awaiting anything. It may run again if another step came between.
+   * @returns the step's result, after all its writes are durable.
+   * @throws StoreError the store cannot be read or written, and nothing was written. If the step throws, its error is thrown,
+   *   and nothing is written.
    */
   change<Result>(
     wanted: readonly Wanted[],
     step: (found: readonly (readonly Entry[])[]) => Outcome<Result>,
   ): Promise<Result>;
 
-  /** Let go of the store; the records stay. */
+  /** Close the store; the records stay. */
   close(): void;
 }
 
-/** Return the value of the only key wanted, or undefined. */
+/** Return the value of the only wanted key, or undefined. */
 export function valueOf(found: readonly Entry[] | undefined): Value | undefined {
   return found?.[0]?.[1];
 }

@@ -1,9 +1,9 @@
-/** What a campaign file says that its clients are asked for, as policy, budget and sender read it. */
+/** The demands of a campaign file on its clients, as policy, budget and sender read them. */
 
 /** The two streams of a campaign. */
 export type Stream = "reports" | "discovery";
 
-/** What the file itself says, without its mechanism; hashes are in hexadecimal digits. */
+/** The facts of the file without its mechanism; hashes are in hexadecimal digits. */
 export interface Terms {
   readonly id: string;
   readonly epoch: number;
@@ -16,10 +16,10 @@ export interface Terms {
   readonly streams: readonly Stream[];
   /** Local epsilon of one frequency report; 0 without frequency reports. */
   readonly epsilon: number;
-  /** Whether clients repeat their answer to a value for the epoch, and to how many values. */
+  /** Whether clients repeat their answer to a value throughout the epoch, and the number of values for which they do. */
   readonly memory: boolean;
   readonly memoryValues: number;
-  /** The keep rule's (epsilon, delta) as replace-one; 0 without discovery. */
+  /** The keep rule's (epsilon, delta), replace-one; 0 without discovery. */
   readonly discovery: { readonly epsilon: number; readonly delta: number };
   readonly cap: number;
   readonly minimumBatch: number;

@@ -1,4 +1,4 @@
-/** The log of a campaign: every epoch ever published, as a hash chain whose newest head stands for all of them. */
+/** The log of a campaign: all epochs ever published, as a hash chain; its newest head covers all of them. */
 
 import { blake2b, concat, hex, unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";

@@ -1,8 +1,8 @@
 /**
  * The signature of a campaign: the operator's, or that of a publisher to whom the operator's key delegates.
  *
- * The publisher's key makes the files of further epochs. It may change the dictionary and what follows from it, and
- * nothing that costs a client more.
+ * The publisher's key signs the files of further epochs. They may change the dictionary and all that follows from it, but
+ * nothing that makes reports cost a client more.
  */
 
 import { unhex } from "../bytes.js";
@@ -20,17 +20,17 @@ export interface Delegation extends Numbered {
   readonly terms: string;
   readonly publisher: VerifyKey;
   readonly lastEpoch: number;
-  /** The evaluator's keys that the publisher may name: with one of its own it could test guesses. */
+  /** The evaluator's keys that the publisher may name. With a key of its own, the publisher could test guesses. */
   readonly evaluatorKeys: readonly unknown[];
 }
 
-/** A signature of a campaign's fingerprint; with a delegation it is the publisher's. */
+/** A signature of a campaign's fingerprint; with a delegation it is the publisher's signature. */
 export interface CampaignSignature extends Signature {
   readonly delegation?: Delegation;
   readonly restart?: Restart;
 }
 
-/** Return the greatest serial of what the operator says in a signature; 0 if it says nothing. */
+/** Return the greatest serial of the operator's statements in a signature; 0 if there is no statement. */
 export function serialOf(signature: Partial<CampaignSignature>): number {
   const { delegation, restart } = own(signature);
   return Math.max(delegation?.serial ?? 0, restart?.serial ?? 0);
@@ -63,8 +63,8 @@ function parseDelegation(data: unknown, name: string): Delegation {
  * Check a campaign's signature, and return the keys that vouch for it: the signer's, then the operator's.
  *
  * @param now milliseconds since 1970: a signature does not tell when it was made, so its keys must be valid now.
- * @throws SignatureError as `verify`, a key is not valid now, the delegation is of other terms or earlier epochs or has ended,
- *   or the restart is of another campaign.
+ * @throws SignatureError as `verify`; or a key is not valid now; or the delegation has other terms, does not reach this epoch
+ *   or has ended; or the restart is of another campaign.
  */
 export async function verifyCampaign(
   keys: readonly VerifyKey[],
@@ -92,7 +92,7 @@ export async function verifyCampaign(
   return vouching;
 }
 
-/** Throw SignatureError unless all keys that vouch for a campaign are valid at that time. */
+/** Throw SignatureError unless all keys that vouch for a campaign are valid at this time. */
 export function requireValid(keys: readonly VerifyKey[], now: number): void {
   const expired = keys.find(({ notBefore, notAfter }) => !(notBefore <= now && now < notAfter));
   if (expired === undefined) return;

@@ -1,4 +1,4 @@
-/** Ed25519 for a browser without it: a module of its own, so that no other browser loads the curve. */
+/** Ed25519 for browsers without it: a separate module, so that no other browser loads the curve. */
 
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha512 } from "@noble/hashes/sha2.js";
@@ -6,7 +6,7 @@ import type { Group } from "./ed25519.js";
 
 const KEY_BYTES = 32;
 
-/** Return whether the encoding of S B - k A is R, as browsers check it; the caller refuses odd keys and signatures. */
+/** Return whether the encoding of S B - k A is R, as browsers check; the caller refuses non-strict keys and signatures. */
 export function isSignature(
   key: Uint8Array,
   message: Uint8Array,

@@ -1,8 +1,8 @@
 /**
- * Ed25519 (RFC 8032), verified as strictly as libsodium does it, and alike in every browser.
+ * Ed25519 (RFC 8032), verified as strictly as in libsodium, with the same result in every browser.
  *
- * Browsers differ in odd keys and signatures. So these are refused here before either way to verify sees them: a key or
- * a point R that is not in its one encoding or has small order, and a scalar S that is not below the group's order.
+ * Browsers treat unusual keys and signatures differently. So some are refused here, before any verification: a key or a
+ * point R without its canonical encoding or of small order, and a scalar S that is not below the group's order.
  */
 
 const KEY_BYTES = 32;
@@ -10,7 +10,7 @@ const SIGNATURE_BYTES = 64;
 const FIELD = (1n << 255n) - 19n;
 /** The order of the group of the base point. */
 const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
-/** The y coordinates of the points whose order divides 8; the sign of x makes eight points of them. */
+/** The y coordinates of the points of an order that divides 8; with both signs of x they are eight points. */
 const SMALL_ORDER: readonly bigint[] = [
   0n,
   1n,
@@ -19,26 +19,26 @@ const SMALL_ORDER: readonly bigint[] = [
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ];
 
-/** What the portable way takes from here: a module that both import would be one more file of every page. */
+/** Passed to the portable module as an argument: a shared import would be one more file for every page. */
 export interface Group {
   readonly littleEndian: (bytes: Uint8Array) => bigint;
   readonly order: bigint;
 }
 
-/** Return whether this key signed exactly this message; false too for a key or a signature of another form. */
+/** Return whether this key signed exactly this message; false also for malformed keys and signatures. */
 export async function verifyEd25519(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   if (!isStrict(key, signature)) return false;
   return (await verifyNatively(key, message, signature)) ?? verifyPortably(key, message, signature);
 }
 
-/** Return whether the key is a point of more than small order, and R too, each in its one encoding, and S is too. */
+/** Return whether key and R are points of large order in canonical encoding, and S is below the group's order. */
 export function isStrict(key: Uint8Array, signature: Uint8Array): boolean {
   if (key.length !== KEY_BYTES || signature.length !== SIGNATURE_BYTES) return false;
   const scalar = littleEndian(signature.subarray(KEY_BYTES));
   return isFirmPoint(key) && isFirmPoint(signature.subarray(0, KEY_BYTES)) && scalar < ORDER;
 }
 
-/** Verify by WebCrypto what is strict; undefined where the browser has no Ed25519. */
+/** Verify a strict signature with WebCrypto; undefined if the browser lacks Ed25519. */
 export async function verifyNatively(
   key: Uint8Array,
   message: Uint8Array,
@@ -55,7 +55,7 @@ export async function verifyNatively(
   }
 }
 
-/** Verify what is strict without WebCrypto. The curve is loaded only here. */
+/** Verify a strict signature without WebCrypto. Only this loads the curve. */
 export async function verifyPortably(key: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const { isSignature } = await import("./ed25519-portable.js");
   return isSignature(key, message, signature, { littleEndian, order: ORDER });
@@ -73,7 +73,7 @@ function littleEndian(bytes: Uint8Array): bigint {
   return BigInt(digits);
 }
 
-/** Return a copy in a buffer of its own, which is what WebCrypto's types ask for. */
+/** Return a copy in its own buffer, as WebCrypto's types require. */
 function own(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(bytes);
 }

@@ -1,7 +1,7 @@
 /**
- * The newest epoch of each campaign that a client accepted: an older one, or another history, is refused.
+ * The newest epoch of each campaign that a client accepted: an older epoch, or another history, is refused.
  *
- * Only a statement of the operator's own key, of a greater serial than any before, leads to another history.
+ * Only a statement of the operator's own key, with a greater serial than all before, allows another history.
  */
 
 import { Untrusted } from "../errors.js";
@@ -14,7 +14,7 @@ import { serialOf, type CampaignSignature, type Delegation } from "./delegation.
 interface Head {
   readonly epoch: number;
   readonly head: string;
-  /** The greatest that the operator's key signed. */
+  /** The greatest serial of the operator's statements. */
   readonly serial: number;
 }
 
@@ -22,7 +22,7 @@ interface Head {
 export class Newest {
   readonly #store: Store;
 
-  /** @param store where the heads are kept; with one in memory the client takes an older epoch after the next start. */
+  /** @param store keeps the heads; with a store in memory the client accepts an older epoch after the next start. */
   constructor(store: Store) {
     this.#store = store;
   }
@@ -30,12 +30,12 @@ export class Newest {
   /**
    * Keep a campaign's head, durably, before anything is reported under it.
    *
-   * @param log the campaign's log, for a client that missed an epoch.
-   * @param signature the campaign's, which was verified. A restart in it that is newer than what the operator said
-   *   before replaces what was accepted.
-   * @throws Untrusted it is of an older epoch, another file of the same one, or a later one that does not continue what
-   *   was accepted: the log must lead there if an epoch was missed. Or a publisher signed it whom the operator replaced,
-   *   or who leaves out more epochs than a log holds.
+   * @param log the campaign's log; needed if the client missed an epoch.
+   * @param signature the campaign's verified signature. A restart in it replaces the accepted history if it is newer than
+   *   the operator's earlier statements.
+   * @throws Untrusted the epoch is older, or another file of the same epoch; or it does not continue the accepted one: the
+   *   log must connect both if an epoch was missed. Or the operator replaced the publisher that signed it, or more epochs
+   *   are left out than a log holds.
    */
   keep(campaign: Asked, log?: CampaignLog, signature: Partial<CampaignSignature> = {}): Promise<void> {
     const key = `newest/${campaign.id}`;
@@ -48,7 +48,7 @@ export class Newest {
   }
 }
 
-/** Return what a campaign has to continue: what was kept, or where the operator restarts. */
+/** Return the head that a campaign must continue: the kept one, or the head of the operator's restart. */
 function lastOf(kept: Head | undefined, signature: Partial<CampaignSignature>): Head | undefined {
   if (kept === undefined) return undefined;
   const { restart } = own(signature);
@@ -86,7 +86,7 @@ function requireContinued(
   }
 }
 
-/** Return a head and those that follow it in the log, if the log has it. */
+/** Return a head and all later heads in the log, if the log has the head. */
 function headsFrom(head: string, log: CampaignLog | undefined): readonly string[] {
   const place = log?.heads.indexOf(head) ?? -1;
   return log === undefined || place < 0 ? [head] : log.heads.slice(place);

@@ -1,4 +1,4 @@
-/** What a client demands of a campaign before it reports to it: the app's limits and the keys that it trusts. */
+/** The demands on a campaign before a client reports to it: the app's limits, and the keys that the app trusts. */
 
 import { FormatError, SignatureError, Untrusted, UsageError } from "../errors.js";
 import { booleanOf, fieldsOf, IDENTIFIER, listOf, numberOf, textOf } from "../fields.js";
@@ -11,35 +11,35 @@ import { parseVerifyKey, type VerifyKey } from "./signatures.js";
 const MOST_KEYS = 100;
 const DICTIONARY_BYTES = 2 ** 25;
 const NAME = "the policy";
-/** What the makers of policies alone have: in JavaScript "private" keeps nobody out. */
+/** Only the makers of policies have this value: in JavaScript a private constructor can still be called. */
 const INSIDE = Symbol("policy");
 
-/** The content of `policy.json`, which an app ships; every client reads this one form, in any language. */
+/** The content of `policy.json`, which an app ships; clients in all languages read the same format. */
 export interface PolicyTerms {
-  /** The one campaign. */
+  /** The id of the only allowed campaign. */
   readonly campaignId: string;
-  /** Who may sign it, or delegate it to a publisher. */
+  /** The keys that may sign the campaign, or delegate it to a publisher. */
   readonly operatorKeys: readonly VerifyKey[];
-  /** Bounds cap times epsilon, the cost of a window's frequency reports; with memory, that of an epoch's. */
+  /** Limits the cost of a window's frequency reports, cap times epsilon; with memory, the cost of an epoch's. */
   readonly maxEpsilon: number;
-  /** Bounds the keep rule's epsilon for one client replaced: twice that of add-remove. */
+  /** Limits the keep rule's epsilon, replace-one: twice the epsilon of add-remove. */
   readonly maxDiscoveryEpsilon: number;
-  /** Refuses discovery with keyed names, where the auxiliary server and any client test guesses. */
+  /** Refuses discovery with keyed names, with which the auxiliary server and a client together can test guesses. */
   readonly oblivious: boolean;
-  /** Bounds discovery's delta for one client replaced, and the delta at which shuffling is stated. */
+  /** Limits discovery's delta, replace-one, and the delta of statements about shuffling. */
   readonly maxDelta: number;
-  /** The least minimum batch. */
+  /** The least allowed minimum batch. */
   readonly minBatch: number;
-  /** The longest sealed report of either stream. */
+  /** The greatest length of a sealed report of either stream. */
   readonly maxReportBytes: number;
-  /** The longest dictionary that a sender fetches and keeps, and the longest unpacked. */
+  /** The greatest length of a dictionary that a sender fetches and keeps, packed and unpacked. */
   readonly maxDictionaryBytes: number;
 }
 
 /**
- * Which campaign a client reports to, whose signature it needs, and the most that it may cost.
+ * The campaign that a client reports to, the keys that must sign it, and limits on its cost.
  *
- * Privacy: a policy bounds what a signed campaign may cost. It cannot tell whether the parties keep their promises.
+ * Privacy: a policy limits the cost of a signed campaign. It cannot check whether the parties keep their promises.
  */
 export class Policy {
   readonly #terms: PolicyTerms | undefined;
@@ -54,31 +54,31 @@ export class Policy {
   /**
    * Read the data of `policy.json`.
    *
-   * @param newest where the client keeps the newest epoch that it accepted.
-   * @throws FormatError, which names the field. UsageError: no `newest` was given, and a rollback would pass.
+   * @param newest keeps the newest epoch that the client accepted.
+   * @throws FormatError, which names the field. UsageError: `newest` is missing, so an older epoch would be accepted.
    */
   static parse(data: unknown, newest: Newest): Policy {
     if (!(newest instanceof Newest)) throw new UsageError("newest must be a Newest: give new Newest(store)");
     return new Policy(INSIDE, termsOf(data), newest);
   }
 
-  /** Return a policy that believes any campaign file: for simulations and tests, where no person is measured. */
+  /** Return a policy that accepts any campaign file: only for simulations and tests, without data of people. */
   static trusting(): Policy {
     return new Policy(INSIDE);
   }
 
-  /** The campaign of this policy; undefined if it believes any. */
+  /** The campaign of this policy; undefined if it accepts any. */
   get campaignId(): string | undefined {
     return this.#terms?.campaignId;
   }
 
-  /** The longest dictionary that is fetched. */
+  /** The greatest length of a dictionary that is fetched. */
   get maxDictionaryBytes(): number {
     return this.#terms?.maxDictionaryBytes ?? DICTIONARY_BYTES;
   }
 
   /**
-   * Check a campaign, except the length of its reports, before anything is fetched that it names.
+   * Check a campaign, except the length of its reports, before any file that it names is fetched.
    *
    * @returns when the first of the keys that vouch expires.
    * @throws Untrusted the campaign breaks the policy, or is unsigned.
@@ -93,10 +93,10 @@ export class Policy {
   /**
    * Check a campaign, and keep its head durably as the newest.
    *
-   * @param log the campaign's log, for a client that missed an epoch.
+   * @param log the campaign's log; needed if the client missed an epoch.
    * @param now the time of the check, in milliseconds since 1970.
    * @returns when the first of the keys that vouch expires.
-   * @throws Untrusted the campaign breaks the policy, is unsigned, or does not continue what was accepted before.
+   * @throws Untrusted the campaign breaks the policy, is unsigned, or does not continue the accepted epochs.
    */
   async accept(
     campaign: Asked,
@@ -182,7 +182,7 @@ function requireWithin(terms: PolicyTerms, campaign: Terms): void {
 }
 
 function requireAtMost({ id }: Terms, name: string, value: number, field: string, limit: number): void {
-  // Not "greater", which no comparison with NaN is.
+  // Not `value > limit`, which is false for NaN.
   if (value <= limit) return;
   throw new Untrusted(
     `${name} of campaign ${id} is ${String(value)}, the policy allows at most ${String(limit)}: do not report to it, ` +

@@ -1,27 +1,27 @@
 /**
- * The operator's statement that sets its clients back to a history, whatever they accepted since.
+ * The operator's statement that sets clients back to a history, whatever they accepted since.
  *
- * Whoever once accepted a forged history refuses every other one. Only the operator's own key may set it right.
+ * A client that accepted a forged history refuses all others. Only the operator's own key can correct this.
  */
 
 import { canonicalJson } from "../canonical-json.js";
 import { fieldsOf, HEX_32, IDENTIFIER, numberOf, textOf, type Fields } from "../fields.js";
 import { parseSignature, type Signature } from "./signatures.js";
 
-/** What a database holds. */
+/** The greatest epoch that databases can store. */
 export const GREATEST_EPOCH = 2 ** 31 - 1;
 
-/** What the operator signs about a campaign. Restarts and delegations share one row of serials. */
+/** A statement that the operator signs about a campaign. Restarts and delegations share one series of serials. */
 export interface Numbered {
   readonly campaign: string;
-  /** Clients heed nothing of a smaller one than they saw. */
+  /** Clients refuse statements with a smaller serial than they saw before. */
   readonly serial: number;
   readonly signature: Signature;
   /** The bytes that the operator signs. */
   readonly signed: Uint8Array;
 }
 
-/** Where clients go on. It also ends every delegation of a smaller serial. */
+/** The epoch from which clients continue. It also ends every delegation with a smaller serial. */
 export interface Restart extends Numbered {
   readonly epoch: number;
   readonly head: string;
@@ -37,7 +37,7 @@ export function parseRestart(data: unknown, name: string): Restart {
   };
 }
 
-/** Return what every statement of the operator has, from the fields of a file. */
+/** Return the common part of the operator's statements, from the fields of a file. */
 export function numberedOf(fields: Fields, name: string): Numbered {
   numberOf(fields, "format", [1, 1], name);
   const { signature, ...signed } = fields;

@@ -1,4 +1,4 @@
-/** Signatures (Ed25519) of what the operator publishes, checked with public keys that the app brings along. */
+/** Signatures (Ed25519) of the operator's files, checked with public keys that the app ships. */
 
 import { blake2b, concat, hex, unhex, utf8 } from "../bytes.js";
 import { FormatError, SignatureError } from "../errors.js";
@@ -7,10 +7,10 @@ import { verifyEd25519 } from "./ed25519.js";
 
 const SIGNATURE = /^[0-9a-f]{128}$/;
 
-/** What a signature is for; one for another purpose is refused, whatever the bytes are. */
+/** The purpose of a signature; a signature for another purpose is refused, whatever the bytes are. */
 export type Purpose = "campaign" | "delegation" | "restart";
 
-/** The public key of whoever signs, and when it signs, in milliseconds since 1970. */
+/** A signer's public key, and its time of validity, in milliseconds since 1970. */
 export interface VerifyKey {
   readonly id: string;
   readonly key: string;
@@ -46,7 +46,7 @@ export function signatureOf(fields: Fields, name: string): Signature {
   return { keyId: textOf(fields, "key_id", KEY_ID, name), signature: textOf(fields, "signature", SIGNATURE, name) };
 }
 
-/** Return the bytes to sign: the payload after the name of its purpose, so that no signature serves two. */
+/** Return the bytes to sign: the payload after the name of its purpose, so that no signature is valid for two purposes. */
 export function signedBytes(payload: Uint8Array, purpose: Purpose): Uint8Array {
   return concat(utf8(`hushcount signature 1\0${purpose}\0`), payload);
 }
@@ -54,9 +54,9 @@ export function signedBytes(payload: Uint8Array, purpose: Purpose): Uint8Array {
 /**
  * Check a signature of exactly these bytes by one of the trusted keys, and return the key that made it.
  *
- * Not promised: when it was made, nor that nothing newer was signed since.
+ * Not promised: the time of the signature, nor that nothing newer was signed since.
  *
- * @throws SignatureError made by none of these keys, for another purpose, or of other bytes.
+ * @throws SignatureError the signature is by another key, for another purpose, or of other bytes.
  */
 export async function verify(
   keys: readonly VerifyKey[],

@@ -1,4 +1,4 @@
-/** Dictionaries: the items that a campaign knows in advance, and the items that values become. */
+/** Dictionaries: the items that a campaign knows in advance, and the step from values to items. */
 
 import { blake2b, hex, utf8 } from "../bytes.js";
 import { FormatError } from "../errors.js";
@@ -8,14 +8,14 @@ import { loadAssigned, type Assigned } from "./unicode13.js";
 const NAME = "the dictionary";
 const MOST_ITEMS = 2 ** 24;
 
-/** Distinct items in their one spelling; the value of each is its position. */
+/** Distinct items in normal spelling, each with its position. */
 export type Dictionary = ReadonlyMap<string, number>;
 
 /**
  * Read a dictionary, one item a line.
  *
- * @throws FormatError it is empty, too long or not UTF-8, or names the line of what is no item, or is there twice. It
- *   repeats nothing of the content.
+ * @throws FormatError the dictionary is empty, too long or not UTF-8, or a line is no item or a repeated one. The message
+ *   names the line, and repeats none of the contents.
  */
 export async function parseDictionary(bytes: Uint8Array, most = MOST_ITEMS): Promise<Dictionary> {
   let text: string;
@@ -45,9 +45,9 @@ export function digestOf(dictionary: Dictionary): string {
 }
 
 /**
- * Return the item of a value in its one spelling; "other" for one outside the dictionary, or that may be no item.
+ * Return the item of a value in normal spelling; "other" if the value is outside the dictionary, or cannot be an item.
  *
- * @param positions the number of items with "other", if they are positions; undefined if they are fingerprints.
+ * @param positions the number of items, "other" included, if items are positions; undefined if items are fingerprints.
  */
 export function itemOf(
   value: string,

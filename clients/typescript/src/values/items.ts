@@ -1,4 +1,4 @@
-/** Which strings may be items, their one spelling, and the numbers that stand for them. */
+/** The strings that may be items, their normal spelling, and the numbers that stand for them. */
 
 import { blake2b, integerOf, utf8 } from "../bytes.js";
 import { PRIME_61 } from "../oracles/encoders.js";
@@ -7,7 +7,7 @@ import { classOf, nfc, type Assigned } from "./unicode13.js";
 
 const MOST_ITEM_BYTES = 4096;
 const MOST_SPELLED_BYTES = 4 * MOST_ITEM_BYTES;
-/** What is invisible: Unicode's property, Braille's blank, and the marks of annotations. */
+/** Invisible characters: by Unicode's property, the blank of Braille, and the marks of annotations. */
 const UNSEEN = `${classOf(DEFAULT_IGNORABLE_CODE_POINT)}\u2800\ufff9-\ufffb`;
 const UNFIT: readonly (readonly [string, string])[] = [
   ["\\0-\x1f\x7f-\x9f", "a control character"],
@@ -28,12 +28,12 @@ let forms: readonly [shown: RegExp, unfit: RegExp] | undefined;
 /** The item "other" where items are fingerprints; no string has it. */
 export const OTHER = PRIME_61 - 1n;
 
-/** Return the one spelling of a value: NFC by Unicode 13.0. What is too long for an item stays as it is. */
+/** Return the normal spelling of a value: NFC by Unicode 13.0. A text that is too long for an item stays as it is. */
 export function canonical(value: string, assigned: Assigned): string {
   return isLonger(value, MOST_SPELLED_BYTES) ? value : nfc(value, assigned);
 }
 
-/** Return why a string may not be an item, as a predicate that does not repeat it; undefined if it may be one. */
+/** Return why a string cannot be an item, as a predicate that does not repeat the string; undefined if it can. */
 export function faultOfItem(value: string, assigned: Assigned): string | undefined {
   return isLonger(value, MOST_ITEM_BYTES)
     ? `has more than ${String(MOST_ITEM_BYTES)} bytes`
@@ -60,10 +60,10 @@ export function fingerprintOf(text: string): bigint {
 }
 
 /**
- * Return the form of a character with what is invisible alone and shows behind it, and that of what is unfit.
+ * Return two patterns: of characters with invisible ones behind them that have a visible effect, and of unfit characters.
  *
- * By Unicode's data: a flag's tags, a keycap's and a picture's selector, the selector of another shape of a character,
- * a joiner between two characters that are visible and beyond ASCII, and one after a virama, as Kannada ends words.
+ * The first follows Unicode's data: a flag's tags, the selector of a keycap or picture, the selector of a character's other
+ * shape, a joiner between two visible characters beyond ASCII, and a joiner after a virama, as at the end of Kannada words.
  */
 function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
   const visible = `[^\\0-\x9f\ud800-\udfff${SPACES}${UNSEEN}]`;
@@ -71,7 +71,7 @@ function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
     String.fromCodePoint(...Array.from(flag, (letter) => 0xe0000 + letter.charCodeAt(0)));
   const picture = `[${classOf(EXTENDED_PICTOGRAPHIC)}][\ufe0e\ufe0f]`;
   const shaped = `[${classOf(VARIATION_BASE)}][${SELECTORS}]`;
-  // Without a look behind, which Safari has since 16.4.
+  // Without lookbehind, which Safari supports only since 16.4.
   const shown = [
     `\u{1f3f4}(?:${FLAGS.map(tagsOf).join("|")})\u{e007f}`,
     "[#*0-9]\ufe0f(?=\u20e3)",
@@ -84,6 +84,6 @@ function makeForms(): readonly [shown: RegExp, unfit: RegExp] {
 }
 
 function isLonger(value: string, most: number): boolean {
-  // No unit of UTF-16 has more than three bytes.
+  // In UTF-8, a UTF-16 unit takes at most three bytes.
   return 3 * value.length > most && utf8(value).length > most;
 }

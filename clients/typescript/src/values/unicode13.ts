@@ -1,13 +1,13 @@
 /**
- * Unicode 13.0, whatever version the browser has: the normal form NFC, and which characters there are.
+ * Unicode 13.0, whatever version the browser has: the normal form NFC, and the set of assigned characters.
  *
  * Every version of Unicode adds characters. A character that 13.0 does not assign stays as it is, and separates the text
- * before it from the text behind it; between such characters every later version normalises as 13.0 did.
+ * before it from the text after it; between such characters every later version normalises as 13.0 did.
  */
 
 import { part } from "../loading.js";
 
-/** Below this code point 13.0 assigns all, and all is its own normal form. */
+/** Below this code point 13.0 assigns every character, and each is its own normal form. */
 const FIRST_COMPOSED = 0x300;
 
 /** Whether 13.0 assigns a code point. */
@@ -16,9 +16,9 @@ export type Assigned = (code: number) => boolean;
 let loaded: Promise<Assigned> | undefined;
 
 /**
- * Return the test of code points; its table is loaded once.
+ * Return the test for assigned code points; its table is loaded once.
  *
- * Privacy: it is loaded whatever the values are. The request for it would tell that a value has other letters.
+ * Privacy: the table is loaded for any values. A request only for some values would reveal that they have other letters.
  */
 export function loadAssigned(): Promise<Assigned> {
   loaded ??= load().catch((error: unknown) => {
@@ -42,7 +42,7 @@ export function nfc(text: string, assigned: Assigned): string {
   return made + piece.normalize("NFC");
 }
 
-/** Return the content of a regular expression's class of the code points in a table of steps. */
+/** Return the inner part of a regular expression's character class for the code points in a table of steps. */
 export function classOf(steps: string): string {
   const edges = edgesOf(steps);
   return edges.map((edge, place) => (place % 2 === 0 ? "" : "-") + String.fromCodePoint(edge - (place % 2))).join("");

@@ -2,18 +2,18 @@
 
 import { bytesOf } from "../bytes.js";
 
-/** A number in least..bound-1 of a report. */
+/** A number of a report, in least..bound-1. */
 export interface NumberField {
   readonly bound: bigint;
   readonly least: bigint;
 }
 
-/** What takes the most significant place of a report: `codes` is how many there are. */
+/** The most significant part of a report; `codes` is the number of its values. */
 export interface Tail {
   readonly codes: bigint;
 }
 
-/** Return how many bytes reports of these fields have. */
+/** Return the length in bytes of reports with these fields. */
 export function reportBytes(fields: readonly NumberField[], tail?: Tail): number {
   const answers = fields.reduce((product, { bound, least }) => product * (bound - least), tail?.codes ?? 1n);
   return Math.ceil(bitLength(answers - 1n) / 8);
@@ -33,7 +33,7 @@ export function pack(
   return bytesOf(whole, length);
 }
 
-/** Return how many bits a non-negative integer has; 0 has none. */
+/** Return the number of bits of a non-negative integer; 0 for 0. */
 export function bitLength(integer: bigint): number {
   const digits = integer.toString(16);
   return 4 * digits.length - Math.clz32(parseInt(digits.charAt(0), 16)) + 28;

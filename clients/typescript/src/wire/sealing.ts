@@ -1,18 +1,18 @@
-/** Sealed boxes (libsodium's): whoever seals cannot open, and only the owner of the key can. */
+/** Sealed boxes of libsodium: only the owner of the private key can open them; the sealer cannot. */
 
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { blake2b, concat } from "../bytes.js";
 import { publicKey, x25519 } from "./x25519.js";
 
-/** How much longer a box is than what it holds. */
+/** The difference in length between a box and its content. */
 export const SEAL_BYTES = 48;
 /** Length of the secret of a box. */
 export const SECRET_BYTES = 32;
 
 /**
- * Seal such that the box is the same whoever makes it with this key.
+ * Seal so that every client with this key and content makes the same box.
  *
- * Privacy: who holds the key can test a guessed content against the box.
+ * Privacy: a holder of the key can test guesses of the content against the box.
  */
 export async function sealAlike(to: Uint8Array, plain: Uint8Array, key: Uint8Array): Promise<Uint8Array> {
   const seed = blake2b(concat(to, plain), { length: SECRET_BYTES, person: "seal alike", key });

@@ -1,4 +1,4 @@
-/** Subsets in a report: their rank among all, a list or a bitmap. */
+/** Subsets in a report: as their rank among all subsets, as a list or as a bitmap. */
 
 import { bitLength, type Tail } from "./packing.js";
 
@@ -11,7 +11,7 @@ export interface SubsetField extends Tail {
   readonly count: number;
 }
 
-/** Return the field of subsets: their rank where its table is small, else the shorter of a list and a bitmap. */
+/** Return the field of subsets: a rank if its table is small, else the shorter of a list and a bitmap. */
 export function subsetField(bound: number, count: number): SubsetField {
   const steps = 4 * count * (bound - count + 1);
   if (steps <= TABLE_LIMIT) {
@@ -42,7 +42,7 @@ export function subsetCode({ form, bound }: SubsetField, cells: readonly number[
 /** Return sum of C(c_i, i+1) over the ascending cells. */
 function rank(cells: readonly number[]): bigint {
   let sum = 0n;
-  // C(cell, size) of the last cell, from which the next follows in few steps if it is near.
+  // C(cell, size) of the last cell; the next value follows in few steps if its cell is near.
   let [last, cell, size] = [1n, 0, 0];
   for (const next of cells) {
     size += 1;

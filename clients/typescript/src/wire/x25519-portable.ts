@@ -1,4 +1,5 @@
-/** X25519 for a browser without it: a module of its own, so that no other browser loads the curve, and not all of it. */
+/** X25519 for browsers without it: a separate module, so that other browsers do not load the curve, and a bundler can
+ * leave out its unused parts. */
 
 import { x25519 } from "@noble/curves/ed25519.js";
 

@@ -1,10 +1,10 @@
-/** X25519 (RFC 7748), by WebCrypto where it is; the curve is loaded only where it is not. */
+/** X25519 (RFC 7748), with WebCrypto if the browser has it; the curve is loaded only otherwise. */
 
 import { unhex } from "../bytes.js";
 import { FormatError } from "../errors.js";
 
 const BASE = Uint8Array.of(9, ...new Uint8Array(31));
-/** What stands before the 32 bytes of a private key in PKCS #8. */
+/** The bytes before the 32 bytes of a private key in PKCS #8. */
 const PKCS8 = unhex("302e020100300506032b656e04220420");
 
 /** Return the public key of a secret of 32 bytes. */
@@ -15,7 +15,7 @@ export function publicKey(secret: Uint8Array): Promise<Uint8Array> {
 /**
  * Return the shared secret of a secret and a public key.
  *
- * @throws FormatError the public key is none: it has another length or small order.
+ * @throws FormatError the public key has another length than 32, or small order.
  */
 export async function x25519(secret: Uint8Array, point: Uint8Array): Promise<Uint8Array> {
   const shared = point.length === 32 ? ((await multiplied(secret, point)) ?? new Uint8Array(32)) : new Uint8Array(32);
@@ -27,7 +27,7 @@ async function multiplied(secret: Uint8Array, point: Uint8Array): Promise<Uint8A
   return (await multiplyNatively(secret, point)) ?? multiplyPortably(secret, point);
 }
 
-/** Multiply by WebCrypto; undefined where the browser has no X25519, or the point has small order. */
+/** Multiply with WebCrypto; undefined if the browser lacks X25519, or the point has small order. */
 export async function multiplyNatively(secret: Uint8Array, point: Uint8Array): Promise<Uint8Array | undefined> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (subtle === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** One cell of few: the items, the signs of a Hadamard matrix, or the buckets of an affine function; or a window. */
+/** Reports of one cell, or of a window of cells: cells are items, signs of a Hadamard matrix, or affine buckets. */
 
 import { FormatError } from "../../errors.js";
 import { spendingThreshold } from "../../maths/thresholds.js";

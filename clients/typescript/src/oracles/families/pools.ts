@@ -1,4 +1,4 @@
-/** A pool of functions that are fixed for the campaign. */
+/** Mechanisms with a pool of functions that are fixed for the campaign. */
 
 import { FormatError } from "../../errors.js";
 import { probabilityThreshold, spendingThreshold } from "../../maths/thresholds.js";

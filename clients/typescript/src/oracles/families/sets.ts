@@ -1,4 +1,4 @@
-/** Several of the items: a subset, or one bit for each. */
+/** Reports of several items: a subset, or one bit for each item. */
 
 import { spendingFlip, spendingThreshold, WORD_VALUES } from "../../maths/thresholds.js";
 import { integer, overItems, type Family } from "../given.js";

@@ -1,4 +1,4 @@
-/** A row of a weighted design. */
+/** Reports of a row of a weighted design. */
 
 import { FormatError } from "../../errors.js";
 import { designNamed, weightedDesign } from "../design.js";
