@@ -1,20 +1,20 @@
 /**
- * Which reports count where they arrive: of each stream no more than the cap in a window of the collector's clock.
+ * Tracks arrivals: of each stream, no more reports than the cap count in a window of the collector's clock.
  *
- * The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if what
- * waits of its stream, plain values included, and what arrived in the present window are below the cap. Then nothing is
- * charged that the cap drops: whoever was offline for days finds the first reports waiting, and later ones not made.
+ * The shuffler counts a report in the window in which it arrives, whenever it was made. So a report is made only if the
+ * waiting reports of its stream, plain values included, and the arrivals in the present window are together below the cap.
+ * Then no report is charged that the cap drops: after days offline, the first reports wait, and later ones were not made.
  *
- * The present window is the collector's: the `Date` of its last answer 202, and the time that has passed on the device
- * since. Before such an answer, and if the device's clock was set back since, it is the device's. If the clock was set
- * ahead after that answer, the window is taken for a later one until the next answer: the cap of one window may then be
- * charged in vain.
+ * The present window follows the collector's clock: the `Date` of its last answer 202, plus the time that has passed on the
+ * device since. Before such an answer, and if the device's clock was set back since, it follows the device's clock. If the
+ * clock was set ahead after that answer, a later window is assumed until the next answer: then one window's cap may be
+ * charged for reports that are dropped.
  *
- * A report that left with a page, which heard no answer, is sent again only where that is sure to be counted once: in the
- * window in which it left. Later it counts as arrived in that window.
+ * A report that left with a page, without an answer, is sent again only in the window in which it left, as only there it is
+ * sure to be counted once. Later it counts as an arrival in that window.
  *
- * A collector that lies about the time wins no report and no budget: what is made in a window of the device's clock is
- * bounded apart (budget/allowance.ts). It can keep its client from making reports, for two windows on the device after an
+ * A collector that lies about the time gains no report and no budget: reports in a window of the device's clock are limited
+ * separately (budget/allowance.ts). It can stop its client from making reports, for two windows on the device after an
  * answer.
  */
 
@@ -27,23 +27,23 @@ import type { Stream } from "../trust/asked.js";
 import { ALL, LEASE, queuePrefix, waitingOf, type Waiting } from "./queue.js";
 import { arrivedKey } from "./token.js";
 
-/** The years of windows. */
+/** The range of years that windows may have. */
 const FIRST_YEAR = 1970;
 const LAST_YEAR = 8999;
 
 type ByStream = Readonly<Partial<Record<Stream, number>>>;
 
-/** What is kept of the collector's answers; times are in milliseconds. */
+/** The facts that are kept from the collector's answers; times are in milliseconds. */
 interface Arrived {
-  /** When the last one came, by the device's clock, since 1970. */
+  /** Time of the last answer by the device's clock, since 1970. */
   readonly answered: number;
-  /** How far the collector's clock was ahead of it then. */
+  /** How far the collector's clock was then ahead of the device's clock. */
   readonly ahead: number;
-  /** Reports that arrived, by the start of the window and by stream, those of the last windows. */
+  /** Arrived reports of the last windows, by start of the window and by stream. */
   readonly windows: Counts<number, ByStream>;
 }
 
-/** Counts what arrives of one campaign's queue, in the steps that remove it; all tabs share it. */
+/** Counts arrivals of one campaign's reports, in the steps that remove them from the queue; all tabs share it. */
 export class Arrivals {
   readonly #store: Store;
   readonly #campaign: string;
@@ -57,11 +57,11 @@ export class Arrivals {
   }
 
   /**
-   * Throw OverCap unless all reports that are asked for count.
+   * Throw OverCap unless all requested reports would count.
    *
-   * Tabs that report at the same moment may exceed the cap by as many reports, which are then charged in vain.
+   * Tabs that report at the same moment may together exceed the cap; the excess reports are charged, but dropped.
    *
-   * @param anew they are made of plain values that wait, and take no further place.
+   * @param anew the reports are made from waiting plain values, which are counted already.
    */
   requireRoom(requests: readonly Request[], anew: boolean): Promise<void> {
     return this.#store.change([{ prefix: queuePrefix(this.#campaign), most: ALL }, this.#key], ([rows = [], kept]) => {
@@ -86,9 +86,9 @@ export class Arrivals {
   }
 
   /**
-   * Remove reports that the collector took, and count them; return how many were still there.
+   * Remove reports that the collector took, and count them; return how many were still in the queue.
    *
-   * @param at when, by the collector's clock, in milliseconds since 1970; undefined if it did not say.
+   * @param at time of the answer by the collector's clock, in milliseconds since 1970; undefined if it did not say.
    */
   sent(keys: readonly string[], at: number | undefined): Promise<number> {
     return this.#store.change([...keys, this.#key], (found) => {
@@ -100,22 +100,23 @@ export class Arrivals {
   }
 
   /**
-   * Remove reports that left with a page, and count them in the window in which they left; return how many were still there.
+   * Remove reports that left with a page, and count them in the window in which they left; return how many were still
+   * in the queue.
    *
-   * Return undefined, and do nothing, in that window as long as a request has time to arrive in it.
+   * Do nothing and return undefined while a request could still arrive in that window.
    *
-   * @param left when they left, by the device's clock.
+   * @param left time when they left, by the device's clock.
    */
   left(keys: readonly string[], left: number): Promise<number | undefined> {
     return this.#store.change([...keys, this.#key], (found) => {
       const [before, now] = [arrivedOf(found.at(-1)), Date.now()];
-      // If the clock was set back since, nobody knows the window.
+      // If the clock was set back since, the window is unknown.
       const isSame = left <= now && this.#windowOf(before, now, left) === this.#windowOf(before, now, now + LEASE);
       return isSame ? { result: undefined } : this.#counted(keys, found, before, now, Math.min(left, now));
     });
   }
 
-  /** Return the step that removes reports, and counts them in the window of a moment. */
+  /** Return the step that removes reports, and counts them in the window of a time. */
   #counted(
     keys: readonly string[],
     found: readonly (readonly Entry[])[],
@@ -127,7 +128,7 @@ export class Arrivals {
     const streams = found.slice(0, -1).flatMap((entries) => entries.map((entry) => waitingOf(entry).stream));
     const counts: Partial<Record<Stream, number>> = own(countOf(kept.windows, start));
     for (const stream of streams) if (stream !== "") counts[stream] = (counts[stream] ?? 0) + 1;
-    // The next window may have begun at another collector. Later ones were named by a clock that was wrong.
+    // The next window may have begun at another collector. Later windows come from a wrong clock.
     const next = this.#windowOf(kept, now, now) + this.#window;
     const known = kept.windows.filter(([other]) => other <= next);
     const arrived = { ...kept, windows: lastChanged(known, start, counts) };
@@ -138,7 +139,7 @@ export class Arrivals {
     return arrivedKey(this.#campaign);
   }
 
-  /** Return the start of the collector's window of a moment on the device. */
+  /** Return the start of the collector's window at a time on the device. */
   #windowOf({ answered, ahead }: Arrived, now: number, moment: number): number {
     return Math.floor((now >= answered ? moment + ahead : moment) / this.#window) * this.#window;
   }

@@ -1,4 +1,4 @@
-/** Take what is due from the queue, send it in batches, and settle each batch by the answer. */
+/** Takes due reports from the queue, sends them in batches, and settles each batch by the answer. */
 
 import { BudgetSpent, OverCap, Untrusted, UsageError } from "../errors.js";
 import { own } from "../own.js";
@@ -13,38 +13,38 @@ import type { Present } from "./present.js";
 import { isRecent, type Claimed, type Queue, type Queued, type Waiting } from "./queue.js";
 import type { Verdict } from "./verdict.js";
 
-/** Most reports of one request, and most bytes of them; refused ones are halved. */
+/** Most reports and bytes of one request; after the refusal "smaller" the number is halved. */
 const MOST_REPORTS = 128;
 const MOST_BYTES = 1 << 16;
 const UNTIL_MADE = 3_600_000;
-/** By others than the collector, of one report. With the pauses between them they take about six days. */
+/** Most refusals of one report by others than the collector. With the pauses between them they take about six days. */
 const MOST_REFUSALS = 200;
 
 /**
- * What one call of `deliver` did. What waited before, and what was reported meanwhile, is now sent, dropped or waiting:
- * `before + reported + added = sent + dropped + waiting`, where one tab delivers.
+ * The result of one call of `deliver`. Reports that waited before, or came meanwhile, are now sent, dropped or waiting:
+ * `before + reported + added = sent + dropped + waiting`, if one tab delivers.
  */
 export interface Delivery {
   /** Reports that the collector has on its disk. */
   readonly sent: number;
-  /** Reports that were made of plain values that waited. */
+  /** Reports that were made from waiting plain values. */
   readonly remade: number;
-  /** How many of them are more than the plain values, each of which may become a report of either stream. */
+  /** How many more reports than plain values were made: one value may become a report of each stream. */
   readonly added: number;
   /** Reports that were given up, by reason. Those of reason `left_with_page` have most probably arrived. */
   readonly dropped: Readonly<Record<string, number>>;
   /** Reports, and plain values, that wait now. */
   readonly waiting: number;
-  /** Before this moment nothing is sent, because of failures, in milliseconds since 1970; undefined: no failure. */
+  /** After failures, no report is sent before this time, in milliseconds since 1970; undefined: no failure. */
   readonly heldUntil: number | undefined;
   /**
-   * Discovery reports that go without their values, because their evaluations did not come, by reason. They are sent or
-   * waiting like all others.
+   * Discovery reports that go as blanks, because their evaluations did not come, by reason. They are sent, or they wait,
+   * like all others.
    */
   readonly blank: Readonly<Record<string, number>>;
 }
 
-/** What a delivery works with. */
+/** The inputs of a delivery. */
 export interface Delivering {
   readonly store: Store;
   readonly campaign: string;
@@ -54,25 +54,25 @@ export interface Delivering {
   readonly making: Making;
   readonly leaving: Leaving;
   readonly log: EventLog;
-  /** When it began to ask for evaluations, in milliseconds since 1970. */
+  /** Time when the delivery began to ask for evaluations, in milliseconds since 1970. */
   readonly asked: number;
 }
 
-/** What one delivery did so far. */
+/** The progress of one delivery. */
 interface Done {
   sent: number;
   remade: number;
   added: number;
   dropped: Record<string, number>;
-  /** The collector was asked for the campaign file because an epoch was closed. */
+  /** Whether the campaign file was fetched because an epoch was closed. */
   asked: boolean;
-  /** Reports can be made of plain values, as far as is known. */
+  /** Whether reports can be made from plain values, as far as is known. */
   makes: boolean;
   most: number;
   maker: Maker | undefined;
 }
 
-/** Send what is due, or all that waits if `early`. Throws HushcountError only if the store cannot be used. */
+/** Send due reports, or all waiting ones if `early`. Throws HushcountError only if the store cannot be used. */
 export async function deliver(to: Delivering, early: boolean): Promise<Omit<Delivery, "blank">> {
   const { store, campaign, queue, making } = to;
   await to.leaving.settled();
@@ -81,7 +81,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     sent: 0,
     remade: 0,
     added: 0,
-    // A reason may be any word, also one that every other object has.
+    // A reason may be any word, such as the name of a property that all objects inherit.
     dropped: Object.create(null) as Record<string, number>,
     asked: false,
     makes: true,
@@ -98,7 +98,7 @@ export async function deliver(to: Delivering, early: boolean): Promise<Omit<Deli
     if (claimed === undefined) break;
     to.leaving.remove(claimed.from);
     if (await arrivedBefore(to, claimed, done)) continue;
-    // The page slept, and another tab may have claimed them meanwhile.
+    // The page slept, so another tab may have claimed the reports meanwhile.
     if (!isRecent(claimed.at, Date.now())) continue;
     if (isPlain(claimed)) await makeAnew(to, claimed, done);
     else await settle(to, claimed, await post(to.target, claimed.reports, false), done);
@@ -120,7 +120,7 @@ async function arrivedBefore(to: Delivering, claimed: Claimed, done: Done): Prom
   return true;
 }
 
-/** Do with a batch what the answer says. */
+/** Settle a batch by the answer. */
 async function settle(to: Delivering, claimed: Claimed, said: Posted, done: Done): Promise<void> {
   const { store, campaign, queue, making, log } = to;
   const keys = claimed.reports.map(({ key }) => key);
@@ -163,13 +163,13 @@ async function again(to: Delivering, claimed: Claimed, said: Verdict): Promise<v
   log.add("again", claimed.reports.length, said.reason, streamOf(claimed));
 }
 
-/** Turn reports that come too late into plain values, from which others are made; drop those without a value. */
+/** Turn reports of a closed epoch into plain values, to make new reports from them; drop reports without a value. */
 async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Done): Promise<void> {
   const { queue, present } = to;
   const stream = streamOf(claimed);
   const kept = claimed.reports.some(({ waiting }) => waiting.value !== undefined);
   if (!done.asked) {
-    // Also if nothing is made anew: the next reports are to be of the present epoch.
+    // Even if no report is made anew: the next reports must be of the present epoch.
     done.asked = true;
     done.maker = await present.refreshed("anyway");
   }
@@ -179,7 +179,7 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
   }
   const fingerprint = claimed.reports[0]?.waiting.fingerprint;
   if (done.maker === undefined || done.maker.campaign.fingerprint === fingerprint) {
-    // The collector is about to change epochs, or serves what it does not take.
+    // The collector is about to change epochs, or serves a campaign file for which it takes no reports.
     await again(to, claimed, said);
     return;
   }
@@ -190,7 +190,7 @@ async function closed(to: Delivering, claimed: Claimed, said: Verdict, done: Don
   }
 }
 
-/** Make the reports of plain values. */
+/** Make reports from plain values. */
 async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<void> {
   const { maker } = done;
   if (maker === undefined) return;
@@ -199,7 +199,7 @@ async function makeAnew(to: Delivering, claimed: Claimed, done: Done): Promise<v
     const streams = maker.campaign.streams.filter((each) => stream === "" || stream === each);
     const made = await madeOf(to, maker, streams, value);
     if (made === "over_cap" || made === "no_valid_key") {
-      // The cap is reached, or keys have expired: the other values fare alike, and hold up no other report.
+      // The cap is reached, or keys have expired. The other values would fail too, and must not delay other reports.
       done.makes = false;
       await to.queue.giveBack(claimed.reports.slice(place), Date.now() + UNTIL_MADE);
       to.log.add("again", claimed.reports.length - place, made);
@@ -251,6 +251,6 @@ function streamOf({ reports }: Claimed): Stream | undefined {
 }
 
 function plainOf({ waiting: { value, stream, due, left } }: Queued): Waiting | undefined {
-  // One that left with a page may have arrived before the epoch was closed.
+  // A report that left with a page may have arrived before the epoch was closed.
   return value === undefined || left !== undefined ? undefined : own<Waiting>({ fingerprint: "", stream, body: new Uint8Array(), value, due });
 }

@@ -1,7 +1,7 @@
 /**
- * The documents that a collector serves of a campaign, with a copy kept of each, and when to ask for them again.
+ * The documents of a campaign that a collector serves, with a kept copy of each, and the time to ask for it again.
  *
- * No request is conditional: an ETag that a collector gives to one client only would name that client from then on.
+ * No request is conditional: with an ETag that only one client got, a collector could recognise this client later.
  */
 
 import { DeliveryError } from "../errors.js";
@@ -10,23 +10,23 @@ import type { Store, Value } from "../store/store.js";
 import { send, type Fetch } from "./http.js";
 import { LONGEST_WAIT, randomTime } from "./timing.js";
 
-/** Milliseconds. A collector that names a shorter age would else see often when this device is in use. */
+/** In milliseconds. With a shorter age, a collector could often see when this device is in use. */
 export const LEAST_AGE = 3_600_000;
 const AGE = /(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])/;
 const MOST_DOCUMENTS = 10;
 
-/** What a collector served; headers are empty where there were none. */
+/** A document as a collector served it; a missing header is empty. */
 export interface Document {
   readonly data: Uint8Array;
   readonly signature: string;
-  /** When to ask again, in milliseconds since 1970. */
+  /** Time to ask again, in milliseconds since 1970. */
   readonly refreshAt: number;
 }
 
 /** Documents by name: campaign, log, dictionary. */
 export type Documents = Readonly<Record<string, Document>>;
 
-/** The collector answered with something else than the document. */
+/** The collector answered, but not with the document. */
 export class NotServed extends DeliveryError {}
 
 /** Return whether two answers are the same file under the same signature. */
@@ -39,9 +39,10 @@ export function isSame(one: Document, other: Document): boolean {
 }
 
 /**
- * Return when to ask again: after the age that the collector named, an hour to a day, and up to half as much more.
+ * Return the time to ask again: after the age that the collector named, in an hour to a day, plus a random part of up to
+ * half of it.
  *
- * The random part hides when the device asked before.
+ * The random part hides the time of the last request.
  */
 export function refreshAt(cacheControl: string, now: number): number {
   const named = Number(AGE.exec(cacheControl.toLowerCase())?.[1] ?? 0) * 1000;
@@ -52,9 +53,9 @@ export function refreshAt(cacheControl: string, now: number): number {
 /**
  * Fetch a document of at most `mostBytes`.
  *
- * The request shows no client token, nor anything that a collector gave to this client alone.
+ * The request contains no client token, and nothing that a collector gave to this client alone.
  *
- * @throws DeliveryError no whole answer came, or NotServed: another one.
+ * @throws DeliveryError no whole answer came. NotServed: the answer is not the document.
  */
 export async function fetchDocument(
   fetcher: Fetch,
@@ -74,7 +75,7 @@ export async function fetchDocument(
   };
 }
 
-/** Return the documents that are kept of a campaign, by name. */
+/** Return the kept documents of a campaign, by name. */
 export function keptDocuments(store: Store, campaign: string): Promise<Documents> {
   const prefix = prefixOf(campaign);
   return store.change([{ prefix, most: MOST_DOCUMENTS }], ([found = []]) => ({
@@ -82,7 +83,7 @@ export function keptDocuments(store: Store, campaign: string): Promise<Documents
   }));
 }
 
-/** Keep these documents in place of all that were kept of a campaign. */
+/** Keep these documents instead of all kept documents of a campaign. */
 export function keepDocuments(store: Store, campaign: string, documents: Documents): Promise<void> {
   const prefix = prefixOf(campaign);
   return store.change([{ prefix, most: MOST_DOCUMENTS, values: false }], ([found = []]) => ({
@@ -92,7 +93,7 @@ export function keepDocuments(store: Store, campaign: string, documents: Documen
   }));
 }
 
-/** Keep a campaign file that is unchanged, with when to ask for it again. */
+/** Keep an unchanged campaign file, with a new time to ask for it again. */
 export function keepUnchanged(store: Store, campaign: string, document: Document): Promise<void> {
   const put = [[`${prefixOf(campaign)}campaign`, document as unknown as Value] as const];
   return store.change([], () => ({ put, result: undefined }));

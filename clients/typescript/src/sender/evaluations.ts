@@ -1,9 +1,9 @@
 /**
- * Evaluations that a page asks for: a module of its own, which only an oblivious campaign needs.
+ * The evaluations that a page asks for: a separate module, which only an oblivious campaign needs.
  *
- * The sealed blank of each value is in the queue; its evaluation, and the value, are in this page's memory alone. There is
- * one evaluation for each value, asked at a random time, whatever the value is. The finished report takes the place of its
- * blank. So exactly one discovery report leaves for each value, also if the page goes or no answer comes.
+ * The sealed blank of each value is in the queue; evaluation and value are in this page's memory only. Each value gets one
+ * evaluation, at a random time that does not depend on the value. The finished report replaces the blank in the queue. So
+ * exactly one discovery report leaves for each value, even if the page closes or no answer comes.
  */
 
 import type { Budget } from "../budget/budget.js";
@@ -24,7 +24,7 @@ import type { verdict } from "./verdict.js";
 const ANSWER_BYTES = ELEMENT_BYTES + PROOF_BYTES;
 const OCTETS = "application/octet-stream";
 
-/** What the page has already. */
+/** Functions that the page has already. */
 export interface Tools {
   readonly send: typeof send;
   readonly verdict: typeof verdict;
@@ -35,7 +35,7 @@ export interface Tools {
   readonly freshBytes: typeof freshBytes;
 }
 
-/** What the evaluations of a page work with; times are in milliseconds. */
+/** The inputs of a page's evaluations; times are in milliseconds. */
 export interface Circumstances extends Tools {
   readonly store: Store;
   /** The address of the campaign at its evaluator. */
@@ -45,27 +45,27 @@ export interface Circumstances extends Tools {
   readonly leaving: Leaving;
   readonly log: EventLog;
   readonly delay: number;
-  /** How long an evaluation is asked again if nobody answers. */
+  /** How long an evaluation is requested again if nobody answers. */
   readonly answerWithin: number;
 }
 
-/** An evaluation whose blank is made; `at` is when it is asked, `until` when that may go, in milliseconds since 1970. */
+/** An evaluation with its blank: `at` is the time to ask, from `until` on the blank may go, in milliseconds since 1970. */
 interface Begun {
   readonly pending: PendingDiscovery;
   readonly at: number;
   readonly until: number;
 }
 
-/** An evaluation whose blank is in the queue. */
+/** An evaluation with its blank in the queue. */
 interface Evaluation extends Begun {
   readonly row: Queued;
 }
 
-/** What became of an evaluation: a finished report, or the reason why there is none. */
+/** The outcome of an evaluation: a finished report, or the reason why there is none. */
 interface Outcome {
   readonly body?: Uint8Array;
   readonly reason?: string;
-  /** The evaluation is asked again, not before so many milliseconds. */
+  /** Whether the evaluation is requested again, after at least `wait` milliseconds. */
   readonly again?: boolean;
   readonly wait?: number;
 }
@@ -74,22 +74,22 @@ interface Outcome {
 export class Asking {
   readonly #given: Circumstances;
   readonly #open = new Set<Evaluation>();
-  /** By their blanks: one that cannot be queued is forgotten, and its evaluation with it. */
+  /** Evaluations by their blanks: if a blank cannot be queued, it is forgotten with its evaluation. */
   readonly #begun = new WeakMap<Waiting, Begun>();
   #failures = 0;
-  /** After a failure nothing is asked for a while; evaluations end with the page, so does this. */
+  /** The pause after failures. It ends with the page, as the evaluations do. */
   #heldUntil = 0;
 
   constructor(given: Circumstances) {
     this.#given = given;
   }
 
-  /** Hold nothing back any more: the device is online again. */
+  /** End the pause: the device is online again. */
   resume(): void {
     this.#heldUntil = 0;
   }
 
-  /** Begin the report of a value that was charged, and return its blank, to be queued; `kept` goes with it. */
+  /** Begin the report of a charged value, and return its blank for the queue, with the value `kept`. */
   async begin(maker: Maker, value: string | null, kept: Pick<Waiting, "value">): Promise<Waiting> {
     const { delay, answerWithin, randomTime, freshBytes } = this.#given;
     const pending = await maker.pendingDiscovery(value);
@@ -102,7 +102,7 @@ export class Asking {
     return blank;
   }
 
-  /** Note reports that were queued: the evaluations of blanks among them are asked from now on. */
+  /** Note queued reports: from now on, the evaluations of blanks among them are requested. */
   add(rows: readonly Queued[]): void {
     for (const row of rows) {
       const begun = this.#begun.get(row.waiting);
@@ -110,20 +110,20 @@ export class Asking {
     }
   }
 
-  /** When the next evaluation is asked, in milliseconds since 1970; infinity without any. */
+  /** Time of the next request for an evaluation, in milliseconds since 1970; infinity without any. */
   next(): number {
     const now = Date.now();
     return Math.max(Math.min(...[...this.#open].map(({ at }) => this.#later(at, now))), this.#later(this.#heldUntil, now));
   }
 
   /**
-   * Ask what is due, or all if `early`; return how many reports go without their value, by reason.
+   * Ask for due evaluations, or for all if `early`; return how many reports go as blanks, by reason.
    *
-   * An evaluation that fails is asked again after a pause, with the same bytes, until its time is up. That does not keep one
-   * from being asked whose time went by while the page slept.
+   * A failed evaluation is requested again after a pause, with the same bytes, until its time is up. If its time ran out
+   * while the page slept, it is still requested once.
    *
-   * @param target says whose evaluations they are.
-   * @param last one that fails now has no other time: its blank goes.
+   * @param target the campaign and client of the evaluations.
+   * @param last if an evaluation fails now, it is not tried again: its blank goes.
    */
   async ask(target: Target, early: boolean, last = false): Promise<Readonly<Record<string, number>>> {
     const blanks: Record<string, number> = {};
@@ -132,12 +132,12 @@ export class Asking {
       const reason = await this.#settle(evaluation, outcome);
       if (reason !== undefined) blanks[reason] = (blanks[reason] ?? 0) + 1;
     };
-    // What comes later, or is due later, has its turn in the next call.
+    // Evaluations that come or get due later are handled in the next call.
     const now = Date.now();
     const open = [...this.#open];
     const due = (await this.#waiting(open)).filter(({ at }) => early || this.#later(at, now) <= now);
     if (this.#later(this.#heldUntil, now) <= now) {
-      // Another call may have taken it.
+      // Another call may have taken the evaluation.
       const taken = due.filter((evaluation) => this.#open.delete(evaluation));
       await Promise.all(
         taken.map(async (evaluation) => {
@@ -152,13 +152,13 @@ export class Asking {
     return blanks;
   }
 
-  /** Return a kept time; 0 if it is further ahead than so many of the longest waits, as after a clock was set back. */
+  /** Return a kept time; 0 if it is further ahead than this number of longest waits, as after a clock was set back. */
   #later(time: number, now: number, waits = 1): number {
     const { isAhead, longestWait } = this.#given;
     return isAhead(time, now, waits * longestWait) ? time : 0;
   }
 
-  /** Return the evaluations whose blanks are still in the queue: one that is sent or deleted is not asked for. */
+  /** Return evaluations with a blank that is still in the queue. If a blank was sent or deleted, nothing is requested. */
   #waiting(open: readonly Evaluation[]): Promise<readonly Evaluation[]> {
     return this.#given.store.change(
       open.map(({ row }) => row.key),
@@ -166,7 +166,7 @@ export class Asking {
     );
   }
 
-  /** Ask for one evaluation; undefined: it is asked for again. */
+  /** Ask for one evaluation; undefined: it is requested again later. */
   async #ask(target: Target, evaluation: Evaluation, keepalive: boolean): Promise<Outcome | undefined> {
     const { log, pause } = this.#given;
     const outcome = own(await this.#answered(target, evaluation, keepalive));
@@ -176,7 +176,7 @@ export class Asking {
       return outcome;
     }
     this.#open.add(evaluation);
-    // Evaluations that fail together are one failure.
+    // Evaluations that fail together count as one failure.
     const now = Date.now();
     if (this.#later(this.#heldUntil, now) <= now) {
       this.#failures += 1;
@@ -195,13 +195,13 @@ export class Asking {
       return this.#refusalOf(answer) ?? { body: await pending.finish(answer.body) };
     } catch (error) {
       if (error instanceof DeliveryError) return { reason: "no_answer", again: true };
-      // Not asked again: an evaluator with another key, which could mark a client, may do so until it likes the moment.
+      // Not requested again: an evaluator with a special key for one client could otherwise choose the moment to mark it.
       if (error instanceof Unanswered) return { reason: "equivocation" };
       throw error;
     }
   }
 
-  /** Return why there is no answer of the right form; undefined if there is one. */
+  /** Return why the answer cannot be used; undefined if its form is right. */
   #refusalOf(answer: Answer): Outcome | undefined {
     const { status, media, body } = answer;
     if (status === 200) {
@@ -210,12 +210,12 @@ export class Asking {
     }
     const { fate, reason: said, wait } = this.#given.verdict(answer, 1);
     const reason = said === "" || said === "no_collector" ? "no_evaluator" : said;
-    // An evaluator that does not know the campaign file may be about to read it.
+    // An evaluator that does not know the campaign file may read it soon.
     const again = fate === "again" || fate === "refused" || fate === "sent" || reason === "unknown_fingerprint";
     return again ? { reason, again, wait } : { reason };
   }
 
-  /** Put the finished report in the place of its blank, or let that go, at a random time; return why it goes. */
+  /** Replace the blank by the finished report, or let the blank go, at a random time; return why the blank goes. */
   async #settle(evaluation: Evaluation, outcome: Outcome): Promise<string | undefined> {
     const { queue, leaving, log, delay, randomTime } = this.#given;
     const { row } = evaluation;
@@ -224,7 +224,7 @@ export class Asking {
     const rows = await queue.replace(row, [own({ ...waiting, body, due: Date.now() + randomTime(delay) })]);
     leaving.add(rows);
     const reason = why ?? (rows.length === 0 ? "too_late" : undefined);
-    // The blank of an evaluation with an answer was there when it was asked; another tab has sent or deleted this one.
+    // The blank was in the queue when the evaluation was requested; another tab has sent or deleted it since.
     if (rows.length === 0 && reason === "no_answer") return undefined;
     log.add(reason === undefined ? "answered" : "blank", 1, reason ?? "", "discovery");
     return reason;

@@ -1,4 +1,4 @@
-/** What a sender did, as an app may show it: typed, and without any value. */
+/** The steps of a sender, for an app to show: as typed data, without any value. */
 
 import type { Stream } from "../trust/asked.js";
 
@@ -6,16 +6,16 @@ const MOST_EVENTS = 1000;
 
 /** One step of a sender. */
 export interface Event {
-  /** By this device's clock, in milliseconds since 1970. */
+  /** Time by this device's clock, in milliseconds since 1970. */
   readonly at: number;
   /**
-   * fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses it. waits: a plain value waits for a
-   * campaign file. queued: reports wait to be sent. sent: the collector has them. again: they are sent again later.
-   * remade: made anew under the present campaign file. dropped: given up; with the reason
-   * "left_with_page" if it left with a page in an earlier window, and most probably arrived. answered: the evaluation
-   * of a discovery report came. not_answered: it is asked for again later. blank: it did not come, and the report goes
-   * without its value; with the reason "equivocation" if the answer was not made with the campaign's evaluator key. forgotten:
-   * deleted at the opt-out.
+   * fetched, unchanged, not_fetched: the campaign file. refused: the policy refuses the campaign file. waits: a plain value
+   * waits for a campaign file. queued: reports wait to be sent. sent: the collector has them. again: they are sent again
+   * later. remade: reports were made anew under the present campaign file. dropped: reports were given up; the reason is
+   * "left_with_page" if they left with a page in an earlier window, and most probably arrived. answered: the evaluation of
+   * a discovery report came. not_answered: it is requested again later. blank: it did not come, and the report goes without
+   * its value; the reason is "equivocation" if the answer was not made with the campaign's evaluator key. forgotten: reports
+   * were deleted at the opt-out.
    */
   readonly what:
     | "fetched"
@@ -33,13 +33,13 @@ export interface Event {
     | "blank"
     | "forgotten";
   readonly reports: number;
-  /** Of which kind the reports are, if they are of one. */
+  /** The stream of the reports, if they are of one stream. */
   readonly stream?: Stream;
-  /** Why, in the collector's word or a sentence of ours; no value stands in it. */
+  /** The reason, by the collector's name or in a sentence of this client; it contains no value. */
   readonly reason: string;
 }
 
-/** The newest events of a sender, a thousand at most. */
+/** The newest events of a sender, at most a thousand. */
 export class EventLog {
   #events: Event[] = [];
 
@@ -49,7 +49,7 @@ export class EventLog {
     this.#events = [...this.#events.slice(1 - MOST_EVENTS), stream === undefined ? event : { ...event, stream }];
   }
 
-  /** Return the events, the oldest first. */
+  /** Return the events, oldest first. */
   events(): readonly Event[] {
     return this.#events;
   }

@@ -1,4 +1,4 @@
-/** After a failure nothing is sent for a while, in any tab: longer after each failure in a row. */
+/** The pause after failures, in which no tab sends: it gets longer with each failure in a row. */
 
 import { valueOf, type Store } from "../store/store.js";
 import { own } from "../own.js";
@@ -9,11 +9,11 @@ import type { Verdict } from "./verdict.js";
 interface Hold {
   readonly failures: number;
   readonly until: number;
-  /** Whether somebody answered: it does not help then that the device is online again. */
+  /** Whether an answer came: then going online again does not end the pause. */
   readonly answered: boolean;
 }
 
-/** Return until when nothing is sent, in milliseconds since 1970; undefined without a failure. */
+/** Return the end of the pause, in milliseconds since 1970; undefined without a failure. */
 export function heldUntil(store: Store, campaign: string, now: number): Promise<number | undefined> {
   return store.change([keyOf(campaign)], ([found]) => {
     const until = (valueOf(found) as Hold | undefined)?.until ?? 0;
@@ -21,7 +21,7 @@ export function heldUntil(store: Store, campaign: string, now: number): Promise<
   });
 }
 
-/** Hold after one more failure; `wait` is what the collector asked for, in milliseconds. Returns until when. */
+/** Pause after one more failure; `wait` is the collector's Retry-After in milliseconds. Returns the end of the pause. */
 export function hold(store: Store, campaign: string, now: number, { reason, wait }: Verdict): Promise<number> {
   const key = keyOf(campaign);
   return store.change([key], ([found]) => {
@@ -31,12 +31,12 @@ export function hold(store: Store, campaign: string, now: number, { reason, wait
   });
 }
 
-/** Forget the failures: the collector answered. */
+/** Forget the failures, because the collector answered. */
 export function release(store: Store, campaign: string): Promise<void> {
   return store.change([], () => ({ remove: [keyOf(campaign)], result: undefined }));
 }
 
-/** Hold no longer, unless somebody answered: the device was offline, and is not now. */
+/** End the pause unless an answer had come: the device was offline, and is online again. */
 export function resume(store: Store, campaign: string): Promise<void> {
   const key = keyOf(campaign);
   return store.change([key], ([found]) => {

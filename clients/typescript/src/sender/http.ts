@@ -7,13 +7,13 @@ const LONGEST_REQUEST = 30_000;
 /** Longest body of a refusal: problem details are short. */
 export const PROBLEM_BYTES = 1 << 14;
 
-/** A request; `keepalive` lets it outlive the page, with at most 64 KiB of all such bodies together. */
+/** A request; with `keepalive` it outlives the page. The bodies of all such requests have at most 64 KiB together. */
 export interface Request {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   readonly keepalive?: boolean;
-  /** Longest document. Without it, and of a refusal, an answer's text beyond 16 KiB is not read. */
+  /** Greatest length of the answer. By default, and for refusals, at most 16 KiB are read. */
   readonly mostBytes?: number;
 }
 
@@ -21,15 +21,15 @@ export interface Request {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The media type in small letters, without parameters. */
+  /** The media type in lower case, without parameters. */
   readonly media: string | undefined;
   readonly body: Uint8Array;
 }
 
-/** The browser's `fetch`, or what a test gives in its place. */
+/** The browser's `fetch`, or a test's replacement. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Send a request and read its answer. Throws DeliveryError if there is no answer, or with 200 no whole one. */
+/** Send a request and read its answer. Throws DeliveryError if no answer comes, or if an answer 200 is incomplete. */
 export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
   const request = own(given);
   let response: Response;
@@ -47,7 +47,7 @@ export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
       ...(request.body === undefined ? {} : { body: Uint8Array.from(request.body) }),
     }));
   } catch {
-    // The browser says no more, so that a page learns nothing of other sites.
+    // The browser gives no details, so that a page learns nothing about other sites.
     throw new DeliveryError("the collector did not answer: the device is offline, or the collector refuses this origin");
   }
   const { status, headers } = response;
@@ -55,14 +55,14 @@ export async function send(fetcher: Fetch, given: Request): Promise<Answer> {
   return { status, headers, media, body: await bodyOf(response, request.mostBytes) };
 }
 
-/** Return the body; none for one that is too long or breaks off, unless its status is 200: any other says enough. */
+/** Return the body. If it is too long or breaks off, throw for status 200; for others return none, as the status suffices. */
 async function bodyOf({ status, headers, body }: Response, mostBytes: number | undefined): Promise<Uint8Array> {
   const none = new Uint8Array();
   if (body === null) return none;
   const isWanted = status === 200 && mostBytes !== undefined;
   const most = isWanted ? mostBytes : PROBLEM_BYTES;
   const isLonger = Number(headers.get("content-length")) > most;
-  // A length that is told spares fetching what is not taken.
+  // With a Content-Length, a body that is too long is not fetched.
   if (isLonger) await body.cancel();
   const reading = isLonger ? undefined : readBounded(body, most);
   if (!isWanted) return (await reading?.catch(() => none)) ?? none;
@@ -71,7 +71,7 @@ async function bodyOf({ status, headers, body }: Response, mostBytes: number | u
   throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
 }
 
-/** Return the bytes of a stream, or undefined if they are more than that many. Throws DeliveryError if it breaks. */
+/** Return the bytes of a stream; undefined if they are more than `most`. Throws DeliveryError if the stream breaks. */
 export async function readBounded(
   stream: ReadableStream<Uint8Array>,
   most: number,
@@ -102,7 +102,7 @@ export async function readBounded(
   return whole;
 }
 
-/** Return an address without a last slash. Throws UsageError unless it is https, or http on this machine. */
+/** Return an address without its final slash. Throws UsageError unless it is https, or http on this machine. */
 export function addressOf(site: string, name = "site"): string {
   const url = URL.canParse(site) ? new URL(site) : undefined;
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);

@@ -1,4 +1,4 @@
-/** Calls that come one after another, done in groups: one step of the store serves many calls. */
+/** Groups calls that come close together: one step of the store serves many calls. */
 
 import { StoreError } from "../errors.js";
 
@@ -9,10 +9,10 @@ interface Call<Value> {
 }
 
 /**
- * Return a function that does `work` with the values of many calls at once, at most so many, one group after the other.
+ * Return a function that does `work` with the values of many calls together, at most `most`, one group after the other.
  *
- * If the work fails for a group, it is tried with each half, so that one value that cannot be done spoils no other. If
- * the store fails, it fails for the group.
+ * If the work fails for a group, it is tried with each half, so that one bad value does not affect the others. If the store
+ * fails, the whole group fails.
  */
 export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>, most: number): (value: Value) => Promise<void> {
   const waiting: Call<Value>[] = [];
@@ -24,7 +24,7 @@ export function inTurn<Value>(work: (values: readonly Value[]) => Promise<void>,
       for (const { resolve } of calls) resolve();
     } catch (error) {
       const half = Math.ceil(calls.length / 2);
-      // A store fails for all, and what was charged before it failed is not charged once more.
+      // If the store fails, all values fail: a retry might charge again for reports that were charged before.
       if (error instanceof StoreError) for (const { reject } of calls) reject(error);
       else if (calls.length > 1) {
         await doGroup(calls.slice(0, half));

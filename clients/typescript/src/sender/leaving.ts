@@ -1,4 +1,4 @@
-/** Reports that leave with the page: what this tab has queued is sent by requests that outlive it. */
+/** Reports that leave with the page: this tab's queued reports are sent by requests that outlive the page. */
 
 import type { Arrivals } from "./arrivals.js";
 import { forgetLeft, noteLeft } from "./left-notes.js";
@@ -6,30 +6,31 @@ import { nextTask } from "./making.js";
 import { post, type Target } from "./posting.js";
 import { batches, isRecent, type Queue, type Queued } from "./queue.js";
 
-/** Browsers let 64 KiB of bodies outlive a page, of all requests together. */
+/** Browsers let at most 64 KiB of bodies outlive a page, in all requests together. */
 const MOST_BYTES = 60_000;
 
 /**
- * The reports that this tab has queued and not sent: a page that goes has no time to read them from the store.
+ * The reports that this tab has queued and not sent. A page that closes has no time to read them from the store.
  *
- * So it sends only those that are not due, which other tabs leave alone, and that the store had a short time ago: an app
- * may deliver early in another tab, and this one may have slept. The others are sent from the store.
+ * So it sends only reports that are not due, because other tabs do not send these, and that were in the store a short time
+ * ago: an app may deliver early in another tab, and this tab may have slept. Other reports are sent from the store.
  *
- * They also stay in the store until the collector's answer is settled there, by this tab if it lives on. If it does not,
- * nobody hears the answer, and a note says when they left (left-notes.ts). The next page sends the same bytes again in the
- * same window only, where they are counted once (arrivals.ts). Without a note it sends them also later, and they count
- * twice after the operator's grace period. `sendBeacon` is not used: it sends no header, and so not the client token, without which the cap would not hold.
+ * The reports stay in the store until the collector's answer is settled there, by this tab if the page lives on. Otherwise
+ * nobody gets the answer, and a note has the time when the reports left (left-notes.ts). The next page sends the same bytes
+ * again in the same window only, where they are counted once (arrivals.ts). Without a note it sends them later too, and
+ * after the operator's grace period they count twice. `sendBeacon` is not used: it cannot send the header with the client
+ * token, without which the cap would have no effect.
  */
 export class Leaving {
   readonly #reports = new Map<string, Queued>();
   #settled: Promise<unknown> = Promise.resolve();
 
-  /** Wait until the answers to what left before are settled in the store, by a page that lives on. */
+  /** If the page lives on: wait until the answers to reports that left are settled in the store. */
   async settled(): Promise<void> {
     await this.#settled;
   }
 
-  /** Note reports that were queued. */
+  /** Remember queued reports. */
   add(reports: readonly Queued[]): void {
     for (const report of reports) {
       const { blank, left } = report.waiting;
@@ -42,7 +43,7 @@ export class Leaving {
     for (const key of keys) this.#reports.delete(key);
   }
 
-  /** Ask the store which are still there, and forget the others. */
+  /** Ask the store which reports are still there, and forget the others. */
   async renew(queue: Queue): Promise<void> {
     const asked = [...this.#reports.values()];
     if (asked.length === 0) return;
@@ -50,17 +51,17 @@ export class Leaving {
     for (const { key } of asked) {
       const report = standing.get(key);
       if (report === undefined) this.#reports.delete(key);
-      // It may have been claimed meanwhile.
+      // A report may have been claimed meanwhile.
       else if (this.#reports.has(key)) this.#reports.set(key, report);
     }
   }
 
-  /** Forget all. */
+  /** Forget all reports. */
   clear(): void {
     this.#reports.clear();
   }
 
-  /** Send now what fits, without waiting for anything; return how many reports the collector took. */
+  /** Send the reports that fit now, without waiting for anything; return how many reports the collector took. */
   send(target: Target, arrivals: Arrivals): Promise<number> {
     const sent = this.#send(target, arrivals);
     this.#settled = Promise.allSettled([this.#settled, sent]);
@@ -78,7 +79,7 @@ export class Leaving {
       if (outlivePages()) noteLeft(keys, now);
       const said = await post(target, reports, true);
       const number = said.fate === "sent" ? await arrivals.sent(keys, said.at) : 0;
-      // A page that goes is told that its requests failed, though they arrive. It never comes to its next task.
+      // A closing page is told that its requests failed, although they arrive. Its next task never runs.
       await nextTask();
       forgetLeft(keys);
       return number;
@@ -87,7 +88,7 @@ export class Leaving {
   }
 }
 
-/** Return whether a request may outlive its page: in other browsers, what leaves with a page that goes does not arrive. */
+/** Return whether requests may outlive their page: in other browsers, reports of a closing page would not arrive. */
 function outlivePages(): boolean {
   return Object.hasOwn(Request.prototype, "keepalive");
 }

@@ -1,19 +1,19 @@
 /**
- * Notes of the reports that left with a page, in `localStorage`: what a page writes there as it goes outlives it for sure,
- * and what it asks of IndexedDB does not.
+ * Notes of the reports that left with a page, in `localStorage`. A closing page's write to it is sure to be kept; a write
+ * to IndexedDB is not.
  *
- * Each report has an item of its own, so that tabs which go at the same moment do not overwrite each other's: its key in
- * the queue, which names no value, with the moment. Whoever reads the queue finds the note with the report. Whoever claims
- * the report keeps the moment with it and deletes the note; a page that hears the answer deletes it too.
+ * Each report has its own item, so that tabs that close at the same moment do not overwrite each other's notes: the
+ * report's key in the queue, which reveals no value, with the time. A tab that reads the queue finds the note with the
+ * report. A tab that claims the report stores the time with it, and deletes the note; so does a page that gets the answer.
  *
- * A worker has no `localStorage`, and a person may forbid it or it may be full: then nothing is noted.
+ * No note is written in a worker, which has no `localStorage`, nor if a person forbids it, nor if it is full.
  */
 
 const PREFIX = "hushcount/left/";
-/** The oldest go, of reports that another tab claimed as they left, or whose store ended with the page. */
+/** The oldest notes are deleted: another tab claimed their reports as they left, or their store ended with the page. */
 const MOST_NOTES = 2000;
 
-/** Note that reports leave at a moment, in milliseconds since 1970. */
+/** Note that reports leave at a time, in milliseconds since 1970. */
 export function noteLeft(keys: readonly string[], at: number): void {
   withStorage((storage) => {
     const old = namesIn(storage, "").sort((one, other) => momentIn(storage, one) - momentIn(storage, other));
@@ -22,7 +22,7 @@ export function noteLeft(keys: readonly string[], at: number): void {
   });
 }
 
-/** Return when the report of a key left; undefined without a note. */
+/** Return the time when the report of a key left; undefined without a note. */
 export function leftAt(key: string): number | undefined {
   const moment = withStorage((storage) => momentIn(storage, PREFIX + key));
   return moment === undefined || moment < 0 ? undefined : moment;
@@ -35,7 +35,7 @@ export function forgetLeft(keys: Iterable<string>): void {
   });
 }
 
-/** Delete the notes of all reports whose keys begin so, also if the reports are gone. */
+/** Delete the notes of all reports with this prefix of keys, even if the reports are gone. */
 export function forgetAllLeft(prefix: string): void {
   withStorage((storage) => {
     for (const name of namesIn(storage, prefix)) storage.removeItem(name);
@@ -56,7 +56,7 @@ function namesIn(storage: Storage, prefix: string): string[] {
   return names.filter((name) => name.startsWith(PREFIX + prefix));
 }
 
-/** Return what an item says; -1 if it says no moment. */
+/** Return the time in an item; -1 if it holds none. */
 function momentIn(storage: Storage, name: string): number {
   const text = storage.getItem(name) ?? "";
   return /^\d{1,14}$/.test(text) ? Number(text) : -1;

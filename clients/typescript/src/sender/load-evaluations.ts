@@ -1,4 +1,5 @@
-/** What asks an evaluator. It gets what the page has already: if it imported that, all pages would load one file more. */
+/** Loads the module that asks an evaluator. It gets the page's functions as arguments: a shared import would be one more
+ * file for all pages. */
 
 import { part } from "../loading.js";
 import { freshBytes } from "../maths/words.js";
@@ -7,7 +8,7 @@ import { send } from "./http.js";
 import { isAhead, LONGEST_WAIT, pause, randomTime } from "./timing.js";
 import { verdict } from "./verdict.js";
 
-/** Return the evaluations of a page, none yet. Throws DeliveryError if the file cannot be had now. */
+/** Return the empty set of a page's evaluations. Throws DeliveryError if the module cannot be loaded now. */
 export async function loadAsking(given: Omit<Circumstances, keyof Tools>): Promise<Asking> {
   const { Asking } = await part(import("./evaluations.js"));
   return new Asking({ ...given, send, verdict, pause, randomTime, isAhead, freshBytes, longestWait: LONGEST_WAIT });

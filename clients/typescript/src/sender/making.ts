@@ -1,4 +1,4 @@
-/** Reports of values, charged before they are made, ready to be queued. */
+/** Makes reports of values, charged before they are made, for the queue. */
 
 import type { Budget } from "../budget/budget.js";
 import type { PendingDiscovery } from "../discovery/oblivious.js";
@@ -9,51 +9,51 @@ import type { Asking } from "./evaluations.js";
 import type { Queued, Waiting } from "./queue.js";
 import { randomTime } from "./timing.js";
 
-/** At most so many milliseconds of work before the page may do something else. */
+/** Most milliseconds of work before the page may do something else. */
 const STRETCH = 8;
 
-/** What makes the reports of one campaign file. It charges nothing. */
+/** Makes the reports of one campaign file. It charges nothing. */
 export interface Maker {
   readonly campaign: Asked;
-  /** Throw unless the keys that vouch for the campaign, and those to seal reports of these streams to, are valid. */
+  /** Throw unless the keys that vouch for the campaign, and the sealing keys of these streams, are valid. */
   requireValid(now: number, streams: readonly Stream[]): void;
   /** Return whether the memory has an answer of this epoch; false without a memory. */
   repeats(): Promise<boolean>;
-  /** Return a sealed frequency report; null tells nothing: "other", drawn afresh, and no memory is touched. */
+  /** Return a sealed frequency report; null tells nothing: it is "other", drawn anew, without use of the memory. */
   report(value: string | null): Promise<Uint8Array>;
-  /** Return a sealed discovery report; null, or a value that is too long, has nothing to discover. */
+  /** Return a sealed discovery report; null, or a value that is too long, gives a blank. */
   discoveryReport(value: string | null): Promise<Uint8Array>;
-  /** Return the same in an oblivious campaign. */
+  /** Return the pending discovery report of a value, in an oblivious campaign. */
   pendingDiscovery(value: string | null): Promise<PendingDiscovery>;
 }
 
-/** Values whose reports are to be made, each in a stream. */
+/** Values for reports, each with its stream. */
 export interface Wish {
   readonly stream: Stream;
   readonly value: string;
 }
 
-/** How reports are made: what they cost is charged to the budget, and each is due after a random delay. */
+/** How reports are made: their cost is charged to the budget, and each is due after a random delay. */
 export interface Making {
   readonly budget: Budget;
   readonly arrivals: Arrivals;
-  /** In milliseconds, as the delay is. */
+  /** In milliseconds, like the delay. */
   readonly window: number;
   readonly delay: number;
   readonly keepValues: boolean;
-  /** Load what asks an evaluator. */
+  /** Load the module that asks an evaluator. */
   readonly askingOf: () => Promise<Asking>;
-  /** Is told what was queued of the reports that were made. */
+  /** Called with the reports that were made and queued. */
   readonly onQueued: (reports: readonly Queued[]) => void;
 }
 
 /**
  * Make the reports of some values. All are charged in one step before the first is made, or none.
  *
- * The page can work meanwhile: no stretch of work is longer than one report beyond 8 milliseconds.
+ * The page can work meanwhile: each stretch of work ends with the first report after 8 milliseconds.
  *
- * @param anew they are of plain values that wait in the queue.
- * @throws OverCap, OptedOut, BudgetSpent, Untrusted nothing is made then.
+ * @param anew the values are plain values that wait in the queue.
+ * @throws OverCap, OptedOut, BudgetSpent, Untrusted: then no report is made.
  */
 export async function make(maker: Maker, wishes: readonly Wish[], making: Making, anew = false): Promise<Waiting[]> {
   const { campaign } = maker;
@@ -87,7 +87,7 @@ export async function make(maker: Maker, wishes: readonly Wish[], making: Making
   return made;
 }
 
-/** Let the page do what waits, then go on. */
+/** Let the page do waiting work, then continue. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);

@@ -1,4 +1,4 @@
-/** What an app says of its sender. */
+/** The options of a sender. */
 
 import type { Budget } from "../budget/budget.js";
 import { UsageError } from "../errors.js";
@@ -12,39 +12,39 @@ const SECOND = 1000;
 export const MOST_SECONDS = Number.MAX_SAFE_INTEGER / SECOND;
 const LARGEST_QUEUE = 100_000;
 
-/** What a sender needs. */
+/** The options that an app passes to its sender. */
 export interface SenderOptions {
-  /** The collector's address, as in https://collector.example.com. */
+  /** The collector's address, such as https://collector.example.com. */
   readonly site: string;
-  /** What the client demands of the campaign; it names the campaign. */
+  /** The app's demands on the campaign; it names the campaign. */
   readonly policy: Policy;
-  /** Where queue, answers, budget and token are kept: of this person alone, shared by all tabs. */
+  /** The store for queue, answers, budget and token: for one person only, shared by all tabs. */
   readonly store: Store;
-  /** Bounds what all reports of this person cost; by default they are only counted. It uses the same store. */
+  /** Limits the cost of all reports of this person; by default the cost is only counted. It must use the same store. */
   readonly budget?: Budget;
   /** Length of the operator's windows, in seconds; by default a day. */
   readonly windowSeconds?: number;
   /**
-   * Keep the plain value beside a report until it is sent, on this device. A report that arrives after its epoch was
-   * closed is then made anew, which spends its budget again, and values wait for a campaign file that cannot be fetched
-   * yet. Without it such reports are dropped, and counted. By default false.
+   * Keep the plain value beside a report on this device until the report is sent. Then a report that arrives after its
+   * epoch was closed is made anew, which spends its budget again, and values can wait for a campaign file that cannot be
+   * fetched yet. If false, the default, such reports are dropped and counted.
    */
   readonly keepValues?: boolean;
   /**
-   * Each report waits a random time up to this long, at most a day; by default 600 seconds. So does the evaluation of a
-   * discovery report, in an oblivious campaign, and the report again after it is answered.
+   * Each report waits a random time up to this number of seconds, at most a day; by default 600. In an oblivious campaign
+   * the evaluation of a discovery report waits so too, and the report waits again after the answer.
    */
   readonly delaySeconds?: number;
   /** The evaluator's address, for an oblivious campaign; by default the collector answers. */
   readonly evaluator?: string;
   /**
-   * How long an evaluation is asked for again if nobody answers, at most a day; by default 3600 seconds. Then, or
-   * if the page ends before, the discovery report goes without its value.
+   * How many seconds an evaluation is requested again if nobody answers, at most a day; by default 3600. Afterwards, or if
+   * the page closes before, the discovery report goes without its value.
    */
   readonly answerWithinSeconds?: number;
-  /** Reports that may wait; one more throws QueueFull, and nothing is made. By default 1000. */
+  /** Most reports that may wait; one more throws QueueFull, and no report is made. By default 1000. */
   readonly mostQueued?: number;
-  /** Files of designs, parsed: a campaign with mechanism `wss` needs that of its design. */
+  /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];
   /** By default the browser's own. */
   readonly fetch?: Fetch;

@@ -2,11 +2,11 @@
 
 import { own } from "../own.js";
 
-/** What a sender does when the page changes. */
+/** The reactions of a sender to changes of the page. */
 export interface PageEvents {
-  /** The page is hidden or goes: what waits in it should leave now, and there may be no later moment. */
+  /** The page is hidden or closes: its waiting reports should leave now, as there may be no later moment. */
   readonly onLeave: () => void;
-  /** The page is seen again. */
+  /** The page is visible again. */
   readonly onReturn: () => void;
   /** The device is online again. */
   readonly onOnline: () => void;

@@ -8,17 +8,17 @@ import type { Queued } from "./queue.js";
 import type { Tokens } from "./token.js";
 import { verdict, type Verdict } from "./verdict.js";
 
-/** The reason where nobody answered. */
+/** The reason if nobody answered. */
 export const NO_ANSWER = "no_answer";
 
-/** Where reports go, and whose they are. */
+/** The destination and the client of reports. */
 export interface Target extends Tokens {
   readonly fetcher: Fetch;
   /** The address of the campaign at its collector. */
   readonly base: string;
 }
 
-/** What an answer means, and when it was sent by the collector's clock, in milliseconds since 1970, if it says so. */
+/** The meaning of an answer, and its time by the collector's clock if known, in milliseconds since 1970. */
 export interface Posted extends Verdict {
   readonly at?: number | undefined;
 }

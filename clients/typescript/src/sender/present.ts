@@ -1,11 +1,11 @@
 /**
- * What makes reports now: from the kept documents, or from the collector's newest if the policy accepts it.
+ * The maker of reports now: from the kept documents, or from the collector's newest if the policy accepts them.
  *
- * A request for the campaign file at the moment of use would tell what the random delay of reports hides. So a report
- * causes none once a file is kept. Rounds of delivery ask for it again, at a time that is drawn when the file comes and is
- * kept with it. A round that finds this time passed waits a random time from then on, as a report does: the page may just
- * have been opened, or the device have slept. A page that does not live so long asks when it sends reports: their arrival
- * is seen in any case.
+ * A request for the campaign file at the moment of use would reveal the time that the random delay of reports hides. So a
+ * report causes no request once a file is kept. Rounds of delivery ask for the file again, at a time that is drawn when the
+ * file comes and is kept with it. If this time has passed, a round waits another random time, as a report does: the page
+ * may just have been opened, or the device may have slept. A page that closes before then asks when it sends reports: the
+ * collector sees their arrival in any case.
  */
 
 import { DeliveryError, HushcountError } from "../errors.js";
@@ -19,17 +19,17 @@ import { fetchDocuments, readPublication, type Publication, type Rules } from ".
 import { isAhead, LONGEST_WAIT, randomTime } from "./timing.js";
 
 const WITHOUT_FILE = 60_000;
-/** Twice as long as between two rounds. */
+/** Twice the time between two rounds. */
 const SLEPT = 120_000;
 const LONGEST = 1.5 * LONGEST_WAIT;
 
-/** What a sender needs to know of campaign files. */
+/** How a sender checks and opens campaign files. */
 export interface Reading extends Rules {
-  /** Return what makes reports of a publication. Throws HushcountError if the policy refuses it, or it is damaged. */
+  /** Return the maker of a publication's reports. Throws HushcountError if the policy refuses it, or it is damaged. */
   open(publication: Publication): Promise<Maker>;
 }
 
-/** Where a sender gets campaign files from, and where it keeps them. */
+/** The places from which a sender gets campaign files, and where it keeps them. */
 export interface Source {
   readonly fetcher: Fetch;
   /** The address of the campaign at its collector. */
@@ -40,7 +40,7 @@ export interface Source {
   readonly delay: number;
 }
 
-/** The maker of the newest campaign file that was accepted. One that cannot be had, or is refused, changes nothing. */
+/** The maker of the newest accepted campaign file. A file that cannot be fetched, or is refused, changes nothing. */
 export class Present {
   readonly #source: Source;
   readonly #reading: Reading;
@@ -52,7 +52,7 @@ export class Present {
   #isKept = false;
   #due = 0;
   #drawn: number | undefined;
-  /** Why there is no maker, or the last attempt failed; undefined if it did not. */
+  /** Why there is no maker, or why the last attempt failed; undefined if it succeeded. */
   failure: HushcountError | undefined;
 
   constructor(source: Source, reading: Reading, log: EventLog) {
@@ -61,18 +61,18 @@ export class Present {
     this.#log = log;
   }
 
-  /** Return the maker at once, without asking the collector; undefined while there is none yet. */
+  /** Return the maker at once, without asking the collector; undefined if there is none yet. */
   async maker(): Promise<Maker | undefined> {
     this.#kept ??= this.#readKept();
     await this.#kept.catch((error: unknown) => {
-      // A store that could not be read now may be read at the next call.
+      // If the store could not be read now, the next call tries again.
       this.#kept = undefined;
       throw error;
     });
     return this.#maker;
   }
 
-  /** Return the maker; if no file was ever kept, ask for it, once a minute or `once` in all. */
+  /** Return the maker; if no file was ever kept, ask the collector, at most once a minute, or only `once`. */
   async first(once: boolean): Promise<Maker | undefined> {
     const never = (await this.maker()) === undefined && !this.#isKept;
     if (never && !(once && this.failure !== undefined) && this.#isTime(false)) await this.#askOnce();
@@ -80,9 +80,9 @@ export class Present {
   }
 
   /**
-   * Ask the collector if it is time, or `anyway`, in rounds of delivery alone; return the maker.
+   * Ask the collector if it is time, or `anyway`; return the maker. Only rounds of delivery call this.
    *
-   * `sends`: this round sends reports, and a request that is due need not wait.
+   * `sends`: this round sends reports, so a due request need not wait.
    */
   async refreshed(when: "due" | "sends" | "anyway" = "due"): Promise<Maker | undefined> {
     await this.maker();
@@ -90,7 +90,7 @@ export class Present {
     return this.#maker;
   }
 
-  /** Return when a round may ask, in milliseconds since 1970. */
+  /** Return the time from which a round may ask, in milliseconds since 1970. */
   async nextDue(): Promise<number> {
     await this.maker();
     return this.#drawn ?? this.#due;
@@ -100,7 +100,7 @@ export class Present {
     const now = Date.now();
     if (isAhead(this.#due, now, LONGEST)) return false;
     if (this.#maker === undefined || sends) return true;
-    // A page that slept past that moment would else ask as it wakes.
+    // Otherwise a page that slept past that time would ask as it wakes.
     if (this.#drawn === undefined || now - this.#drawn > SLEPT) this.#drawn = now + randomTime(this.#source.delay);
     return !isAhead(this.#drawn, now, LONGEST);
   }
@@ -120,7 +120,7 @@ export class Present {
       this.#documents = documents;
       this.#due = documents.campaign.refreshAt;
     } catch (error) {
-      // Kept by another version, expired, or older than what the policy accepted.
+      // The file was kept by another version, has expired, or is older than the accepted epoch.
       this.failure = failureOf(error);
       this.#log.add("refused", 0, this.failure.message);
     }
@@ -152,7 +152,7 @@ export class Present {
   }
 }
 
-/** Return an error of ours, or one in its place: others may repeat what nobody should read. */
+/** Return a HushcountError as it is, and replace others: their messages may repeat private data. */
 function failureOf(error: unknown): HushcountError {
   return error instanceof HushcountError ? error : new HushcountError("the campaign file cannot be used");
 }

@@ -1,4 +1,4 @@
-/** What a client needs of a campaign, read from the documents of a collector: nothing of it is believed yet. */
+/** Reads the parts of a campaign that a client needs from a collector's documents; none is verified yet. */
 
 import { FormatError } from "../errors.js";
 import { parseJson } from "../json.js";
@@ -12,7 +12,7 @@ const CAMPAIGN_BYTES = 1 << 20;
 const SIGNATURE_BYTES = 4096;
 const NAME = "the campaign file";
 
-/** One epoch of a campaign as a collector serves it; nothing is checked but its form. */
+/** One epoch of a campaign as a collector serves it; only its form is checked. */
 export interface Publication {
   /** The data of the campaign file. */
   readonly file: unknown;
@@ -22,28 +22,28 @@ export interface Publication {
   readonly dictionary: Uint8Array | undefined;
 }
 
-/** What has to be known of a campaign file to fetch the rest. */
+/** The facts of a campaign file that are needed to fetch the other documents. */
 export interface Named {
   readonly fingerprint: string;
-  /** The digest of the dictionary, undefined for the open domain. */
+  /** The digest of the dictionary; undefined for an open domain. */
   readonly dictionary: string | undefined;
 }
 
-/** The checks of a campaign file before anything is fetched that it names. */
+/** The checks of a campaign file before the documents that it names are fetched. */
 export interface Rules {
-  /** Bounds a dictionary, packed and unpacked. */
+  /** Most bytes of a dictionary, packed and unpacked. */
   readonly mostBytes: number;
   /** Check the form of a campaign file. Throws FormatError. */
   named(file: unknown): Named;
-  /** Check also what the policy demands, as far as it goes without what the file names. Throws Untrusted too. */
+  /** Check also the policy's demands, as far as possible without the documents that the file names. Throws Untrusted too. */
   check(file: unknown, signature: CampaignSignature | undefined): Promise<Named>;
 }
 
 /**
- * Fetch the current campaign file, and what belongs to it unless that is kept.
+ * Fetch the current campaign file, and its other documents unless they are kept.
  *
  * @param base the address of the campaign at its collector.
- * @throws DeliveryError it cannot be had now. FormatError: the campaign file is none. Untrusted: the policy refuses it.
+ * @throws DeliveryError it cannot be fetched now. FormatError: the campaign file is invalid. Untrusted: the policy refuses it.
  */
 export async function fetchDocuments(
   fetcher: Fetch,
@@ -58,7 +58,7 @@ export async function fetchDocuments(
   const file = parseJson(campaign.data, CAMPAIGN_BYTES, NAME);
   const { fingerprint, dictionary: digest } = await rules.check(file, signatureOf(campaign.signature));
   const log = await fetchDocument(fetcher, `${base}/log`, LOG_BYTES, now).catch((error: unknown) => {
-    // The policy says whether it needs one.
+    // Without a log, the policy decides whether one is needed.
     if (error instanceof NotServed) return undefined;
     throw error;
   });
@@ -71,7 +71,7 @@ export async function fetchDocuments(
   return own({ campaign, ...(log === undefined ? {} : { log }), ...(dictionary === undefined ? {} : { dictionary }) });
 }
 
-/** Return what documents hold, of a dictionary at most so many bytes. Throws FormatError if one is not as it should be. */
+/** Parse documents, with at most `mostBytes` of a dictionary. Throws FormatError if a document is malformed. */
 export async function readPublication({ campaign, log, dictionary }: Documents, mostBytes: number): Promise<Publication> {
   if (campaign === undefined) throw new FormatError(`${NAME} is missing`);
   return {
@@ -82,7 +82,7 @@ export async function readPublication({ campaign, log, dictionary }: Documents, 
   };
 }
 
-/** Read a byte sequence of RFC 8941 that holds a signature file. */
+/** Read a signature file from a byte sequence of RFC 8941. */
 function signatureOf(header: string): CampaignSignature | undefined {
   if (header === "") return undefined;
   const [, text] = /^:([A-Za-z0-9+/=]{1,5464}):$/.exec(header) ?? [];
@@ -99,7 +99,7 @@ function signatureOf(header: string): CampaignSignature | undefined {
 }
 
 async function unpacked({ data }: Document, mostBytes: number): Promise<Uint8Array> {
-  // No UTF-8 begins so, whatever a server says of what it sends.
+  // The first bytes decide, whatever type the server states: no UTF-8 text begins with these.
   if (data[0] !== 0x1f || data[1] !== 0x8b) return data;
   const stream = new Blob([Uint8Array.from(data)]).stream().pipeThrough(new DecompressionStream("gzip"));
   const plain = await readBounded(stream, mostBytes).catch(() => undefined);

@@ -1,9 +1,9 @@
 /**
- * What waits to be sent for one campaign: sealed reports, and plain values if the app keeps them; all tabs share it.
+ * The queue of one campaign: sealed reports, and plain values if the app keeps them; all tabs share it.
  *
- * A key begins with the time when the report is due. To claim a report is to move it to the end of a lease: no other tab
- * sends it meanwhile, and after a tab that was killed it is due again. A tab that slept may not go by what it read before:
- * another tab may have sent it, and the same bytes are counted once only within the operator's grace period.
+ * A key begins with the time when the report is due. A tab claims a report by moving it to the end of a lease. Meanwhile no
+ * other tab sends it, and if the tab is killed, the report is due again. A tab that slept must not rely on earlier reads:
+ * another tab may have sent the report, and equal bytes count once only within the operator's grace period.
  */
 
 import { hex } from "../bytes.js";
@@ -18,30 +18,30 @@ import { forgetAllLeft, forgetLeft, leftAt } from "./left-notes.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 
 const TIME_DIGITS = 14;
-/** Twice as long as any request, and more: one begins in the first half. */
+/** More than twice the longest request: a request begins in the first half of the lease, so it ends within it. */
 export const LEASE = 300_000;
-/** Most reports of one claim: reading more would keep the page from its work. */
+/** Most reports of one claim: reading more would block the page too long. */
 const MOST_CLAIMED = 128;
-/** The largest number of records that IndexedDB can be asked for. */
+/** The greatest number of records that can be requested from IndexedDB. */
 export const ALL = 2 ** 32 - 1;
 const PREFIX = "queue/";
 
-/** A report that waits, or a plain value that waits for a campaign file: that has no fingerprint and no body. */
+/** A waiting report, or a plain value that waits for a campaign file: a value has no fingerprint and no body. */
 export interface Waiting {
-  /** Fingerprint of the campaign file that it was made with. */
+  /** Fingerprint of the campaign file that the report was made with. */
   readonly fingerprint: string;
-  /** Empty for a plain value of all streams. */
+  /** Empty for a plain value, which is for all streams. */
   readonly stream: Stream | "";
   readonly body: Uint8Array;
-  /** The plain value, only if the app keeps values: the report is then made anew under a new epoch. */
+  /** The plain value, only if the app keeps values: under a new epoch the report is made anew from it. */
   readonly value?: string;
   /** In milliseconds since 1970. */
   readonly due: number;
-  /** How often somebody else than the collector refused it. */
+  /** Number of refusals by others than the collector. */
   readonly refusals?: number;
-  /** Ends the key of a blank, in whose place a finished report may come: it is not sent before it is due. */
+  /** The end of a blank's key: a finished report may replace the blank, so the blank is not sent before it is due. */
   readonly blank?: string;
-  /** When it left with a page that heard no answer, in milliseconds since 1970: most probably it arrived. */
+  /** Time when it left with a page without an answer, in milliseconds since 1970: it most probably arrived. */
   readonly left?: number;
 }
 
@@ -49,31 +49,31 @@ export interface Waiting {
 export interface Queued {
   readonly key: string;
   readonly waiting: Waiting;
-  /** When the store was asked, which then had it under this key, in milliseconds since 1970. */
+  /** Time when the store had the report under this key, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Bounds of one request. */
+/** Limits of one request. */
 export interface Bounds {
   readonly reports: number;
   readonly bytes: number;
 }
 
-/** Reports of one campaign file and stream, or plain values, that no other tab sends until the lease ends. */
+/** Claimed reports of one campaign file and stream, or plain values: no other tab sends them until the lease ends. */
 export interface Claimed {
   readonly reports: readonly Queued[];
-  /** The keys that they had before. */
+  /** The keys before the claim. */
   readonly from: readonly string[];
-  /** When they were claimed. */
+  /** Time of the claim. */
   readonly at: number;
 }
 
-/** Return whether a page may go by what the store said at a moment: not if it slept meanwhile, or its clock was set back. */
+/** Return whether a page may rely on a read of the store: not if it slept since, or its clock was set back. */
 export function isRecent(at: number, now: number): boolean {
   return at <= now && now < at + LEASE / 2;
 }
 
-/** The queue of one campaign in a store, of at most so many reports. */
+/** The queue of one campaign in a store, with a limit on its number of reports. */
 export class Queue {
   readonly #store: Store;
   readonly #campaign: string;
@@ -87,7 +87,7 @@ export class Queue {
     this.#most = most;
   }
 
-  /** Throw QueueFull if so many more do not fit. */
+  /** Throw QueueFull if this number of further reports does not fit. */
   requireRoom(reports: number): Promise<void> {
     return this.#store.change([this.#count()], ([count]) => {
       this.#require(Number(valueOf(count)) + reports);
@@ -95,7 +95,7 @@ export class Queue {
     });
   }
 
-  /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if there is no room. */
+  /** Queue reports, all or none, unless the person opted out meanwhile. Throws QueueFull if they do not fit. */
   put(waiting: readonly Waiting[]): Promise<Queued[]> {
     const queued = waiting.map((each) => this.#placed(each, each.due, Date.now()));
     return this.#store.change([this.#count(), BUDGET_KEY], ([count, budget]) => {
@@ -106,13 +106,13 @@ export class Queue {
   }
 
   /**
-   * Claim reports that are due, all of one campaign file and stream, the earliest first; undefined if there is none. All or
-   * none of them left with a page, at one moment.
+   * Claim due reports, all of one campaign file and stream, earliest first; undefined if no report is due. Either all of
+   * them left with a page, at the same time, or none did.
    *
-   * @param most of one claim, but always one report.
+   * @param most limits of the claim; at least one report is claimed in any case.
    * @param plain claim plain values too.
-   * @param early claim also what is not due yet.
-   * @param asked when this page last began to ask: a blank that is due only since then is not claimed.
+   * @param early claim also reports that are not due yet.
+   * @param asked time when this page last began to ask for evaluations: blanks that became due later are not claimed.
    */
   async claim(now: number, most: Bounds, plain: boolean, early: boolean, asked = now): Promise<Claimed | undefined> {
     const claimed = await this.#store.change([{ prefix: this.#prefix, most: MOST_CLAIMED }], ([found = []]) => {
@@ -137,7 +137,7 @@ export class Queue {
     return claimed;
   }
 
-  /** Remove reports that are sent or given up; return how many were still there. */
+  /** Remove reports that are sent or given up; return how many were still in the queue. */
   remove(keys: readonly string[]): Promise<number> {
     return this.#store.change(keys, (found) => ({
       remove: keys,
@@ -145,22 +145,22 @@ export class Queue {
     }));
   }
 
-  /** End a claim: its reports are due at a moment, or as they were. Those that another tab has claimed stay there. */
+  /** End a claim: its reports are due at a time, or as before. Reports that another tab has claimed stay as they are. */
   giveBack(reports: readonly Queued[], due?: number): Promise<Queued[]> {
     return this.#moved(reports, ({ waiting }) => [due === undefined ? waiting : own({ ...waiting, due })]);
   }
 
-  /** The same of reports that somebody else than the collector refused once more. */
+  /** End a claim of reports that somebody other than the collector refused once more. */
   giveBackRefused(reports: readonly Queued[], due: number): Promise<Queued[]> {
     return this.#moved(reports, ({ waiting }) => [own({ ...waiting, due, refusals: (waiting.refusals ?? 0) + 1 })]);
   }
 
-  /** Put reports in the place of a claimed one; nothing if it is gone, or claimed by another tab. */
+  /** Replace a claimed report by others; do nothing if it is gone, or claimed by another tab. */
   replace(claimed: Queued, waiting: readonly Waiting[]): Promise<Queued[]> {
     return this.#moved([claimed], () => waiting);
   }
 
-  /** Return those of some reports that are still there, and that no tab has claimed. */
+  /** Return the given reports that are still in the queue, and that no tab has claimed. */
   standing(reports: readonly Queued[]): Promise<Queued[]> {
     const at = Date.now();
     return this.#store.change([{ prefix: this.#prefix, most: ALL, values: false }], ([keys = []]) => {
@@ -169,12 +169,12 @@ export class Queue {
     });
   }
 
-  /** Return how many reports and plain values wait, claimed ones too. */
+  /** Return the number of waiting reports and plain values, including claimed ones. */
   waiting(): Promise<number> {
     return this.#store.change([this.#count()], ([count]) => ({ result: Number(valueOf(count)) }));
   }
 
-  /** Return when the next report is due that no tab has claimed, in milliseconds since 1970; undefined without any. */
+  /** Return the time when the next unclaimed report is due, in milliseconds since 1970; undefined without any. */
   nextDue(now: number): Promise<number | undefined> {
     return this.#store.change([{ prefix: this.#prefix, most: 1 }], ([found = []]) => {
       const [first] = found.map((entry) => queuedOf(entry, now));
@@ -183,12 +183,12 @@ export class Queue {
     });
   }
 
-  /** Remove all that waits, also what other tabs with a larger limit queued; return how many there were. */
+  /** Remove all waiting reports, also beyond this tab's limit; return how many there were. */
   clear(): Promise<number> {
     return this.#clear(this.#prefix);
   }
 
-  /** Remove the same of every campaign in the store. */
+  /** Remove all waiting reports of every campaign in the store. */
   clearAll(): Promise<number> {
     return this.#clear(PREFIX);
   }
@@ -215,7 +215,7 @@ export class Queue {
     return { prefix: this.#prefix, count: true };
   }
 
-  /** Return a report under its key at a time. */
+  /** Return a report with its key for a due time. */
   #placed(waiting: Waiting, time: number, at: number): Queued {
     const digits = String(Math.floor(Math.max(0, time))).padStart(TIME_DIGITS, "0");
     const end = waiting.blank ?? hex(freshBytes(8));
@@ -231,20 +231,20 @@ export class Queue {
   }
 }
 
-/** Return whether another tab has claimed a report. Twice the lease, because it may have done so after `now` was read. */
+/** Return whether another tab has claimed a report. Twice the lease, because the claim may be later than `now`. */
 function isLeased({ key, waiting }: Queued, now: number): boolean {
   return timeOf(key) !== Math.floor(waiting.due) && isAhead(timeOf(key), now, 2 * LEASE);
 }
 
 /**
- * Return whether a report is due. An evaluation waits a delay and then for its answer, at most a day each, and its report
- * another delay.
+ * Return whether a report is due. An evaluation waits for a delay and then for its answer, at most a day each, and its
+ * report for another delay.
  */
 function isDue({ due, blank }: Waiting, now: number): boolean {
   return !isAhead(due, now, (blank === undefined ? 1 : 3) * LONGEST_WAIT + LEASE);
 }
 
-/** Return what keys of a campaign's queue begin with. */
+/** Return the prefix of keys of a campaign's queue. */
 export function queuePrefix(campaign: string): string {
   return `${PREFIX}${campaign}/`;
 }
@@ -257,7 +257,7 @@ function entryOf({ key, waiting }: Queued): Entry {
   return [key, { ...waiting } as unknown as Value];
 }
 
-/** Return what a record says, and the note of a page that it left with. */
+/** Return the contents of a record, and the time from a note if it left with a page. */
 export function waitingOf([key, value]: Entry): Waiting {
   const waiting = own(value as unknown as Waiting);
   const left = waiting.left ?? leftAt(key);
@@ -268,7 +268,7 @@ function queuedOf(entry: Entry, at: number): Queued {
   return { key: entry[0], waiting: waitingOf(entry), at };
 }
 
-/** Return reports by request, each of one campaign file and stream, as many as fit into so many bytes together. */
+/** Group reports into requests, each of one campaign file and stream; all together have at most `mostBytes`. */
 export function batches(reports: readonly Queued[], mostBytes: number): readonly (readonly Queued[])[] {
   const batches = new Map<string, Queued[]>();
   let bytes = 0;

@@ -8,7 +8,7 @@ import type { Reading } from "./present.js";
 import type { SenderOptions } from "./options.js";
 import type { Named } from "./publication.js";
 
-/** Return the reading of a sender with these options. */
+/** Return how a sender with these options reads campaign files. */
 export function reading({ policy, store, designs = [] }: SenderOptions): Reading {
   return {
     mostBytes: policy.maxDictionaryBytes,
@@ -21,7 +21,7 @@ export function reading({ policy, store, designs = [] }: SenderOptions): Reading
     open: async ({ file, ...rest }) => {
       const campaign = await openCampaign(file, designs);
       const maker = await openMaker({ ...rest, campaign, policy, answers: new Answers(store) });
-      // As all that a page loads, before there is a value.
+      // Like all modules, loaded before there is a value.
       if (campaign.evaluatorKey !== undefined) await part(import("./evaluations.js"));
       return maker;
     },

@@ -4,7 +4,7 @@ import { atMost } from "./timing.js";
 
 const MINUTE = 60_000;
 
-/** Delivers whenever there is something to do. */
+/** Starts a delivery whenever there is something to do. */
 export class Rounds {
   readonly #timeToWait: () => Promise<number>;
   readonly #deliver: () => Promise<void>;
@@ -16,12 +16,12 @@ export class Rounds {
     this.#deliver = deliver;
   }
 
-  /** Look again: something may be due earlier. */
+  /** Check again: something may be due earlier. */
   wake(): void {
     this.#wake();
   }
 
-  /** Go on until the signal. */
+  /** Run until the signal. */
   async run(until: AbortSignal): Promise<void> {
     let rest = 0;
     while (!until.aborted) {
@@ -34,14 +34,14 @@ export class Rounds {
       });
       const wait = Math.max(await this.#timeToWait(), rest);
       if (wait > 0) {
-        // Other tabs may queue, and the clock may change: look once a minute.
+        // Other tabs may queue reports, and the clock may change: check once a minute.
         await atMost(woken, Math.min(wait, MINUTE));
         rest = 0;
       } else {
         await this.#deliver();
-        // What is still due, such as a value without a campaign file, is tried again later.
+        // Work that is still due, such as a value without a campaign file, is tried again later.
         const later = (await this.#timeToWait()) > 0;
-        // Who called meanwhile, such as a device that is online again, wants it now.
+        // A call meanwhile, for example because the device is online again, starts a round now.
         rest = later || called ? 0 : MINUTE;
       }
     }

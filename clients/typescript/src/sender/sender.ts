@@ -1,4 +1,4 @@
-/** From an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat. */
+/** The way from an app's value to a report on the collector's disk: make, queue, delay, batch, send, repeat. */
 
 import { Budget } from "../budget/budget.js";
 import { requireOptedIn } from "../budget/ledger.js";
@@ -30,14 +30,14 @@ import { Rounds } from "./rounds.js";
 import { isAhead, LONGEST_WAIT } from "./timing.js";
 import { clientTokens, forgetTokens, type Tokens } from "./token.js";
 
-/** Most values whose reports are made in one step of the store. */
+/** Most values in one step of the store. */
 const MOST_AT_ONCE = 100;
 
 /**
  * Makes the reports of one client for one campaign, and delivers them to one collector. Tabs may share a store.
  *
- * What `report` acknowledged is in the store: a tab that is killed loses nothing, and the next page sends it. Nothing is
- * sent by two tabs at the same time.
+ * Reports are in the store when `report` returns: if a tab is killed, none is lost, and the next page sends them. No report
+ * is sent by two tabs at the same time.
  *
  * @example
  * const sender = new Sender({ site, policy, store: await IndexedDbStore.open() });
@@ -58,13 +58,13 @@ export class Sender {
   #asking: Asking | undefined;
   #tokens: Tokens | undefined;
   #heldUntil = 0;
-  /** What the store said last; a page that goes has no time to read it. */
+  /** The last known state of the store; a closing page has no time to read the store. */
   #optedOut = true;
   readonly #rounds = new Rounds(() => this.#timeToWait(), () => this.#deliverQuietly());
   #delivering: Promise<Delivery> | undefined;
   #running: AbortController | undefined;
 
-  /** @throws UsageError an option is none of what it must be. HushcountError: the page has no true generator. */
+  /** @throws UsageError an option is invalid. HushcountError: the page has no true random generator. */
   constructor(all: SenderOptions, open: (options: SenderOptions) => Reading = reading) {
     requireGenerator();
     const options = own(all);
@@ -103,14 +103,14 @@ export class Sender {
   /**
    * Make and queue the reports of one value: of the frequency stream and of discovery, as the campaign has them.
    *
-   * It asks the collector for nothing once a campaign file is kept. The first one comes when the sender starts; only without
-   * `start` does the first report fetch it, and the time of that tells of this use.
+   * It sends no request once a campaign file is kept. `start` fetches the first file. Without `start`, the first report
+   * fetches it, and the time of this request reveals the time of use.
    *
    * Calls that come together share steps of the store, and the page can work between any two reports.
    *
-   * @throws NotYet there is no campaign file yet, or none that can be used, and plain values are not kept.
-   * @throws Untrusted the policy refuses the campaign file that is kept, or the first one.
-   * @throws QueueFull, OverCap, BudgetSpent, OptedOut: nothing more may be made now. StoreError: nothing was kept.
+   * @throws NotYet there is no usable campaign file yet, and plain values are not kept.
+   * @throws Untrusted the policy refuses the kept campaign file, or the first one.
+   * @throws QueueFull, OverCap, BudgetSpent, OptedOut: no report may be made now. StoreError: nothing was stored.
    */
   async report(value: string): Promise<void> {
     if (typeof value !== "string") throw new UsageError(`a value is a ${typeof value}, must be a string`);
@@ -118,16 +118,16 @@ export class Sender {
   }
 
   /**
-   * Send what is due, in batches, and return what became of it; any tab may call it.
+   * Send due reports, in batches, and return the outcome; any tab may call it.
    *
-   * It never throws because of the collector or the network: such reports wait, longer after each failure. Call it by a
+   * It never throws because of the collector or the network: then reports wait, longer after each failure. Call it from a
    * timer, not when a value is used: it also asks for the campaign file when that is due.
    *
-   * @param early send also what is not due yet. The time of arrival then tells when the app did this.
+   * @param early send also reports that are not due yet. Their time of arrival then reveals the time of this call.
    * @throws HushcountError the store cannot be used.
    */
   async deliver(early = false): Promise<Delivery> {
-    // One at a time; a call that wants more than the one before follows it.
+    // Deliveries run one after the other; a call that wants more than the running one follows it.
     if (early && this.#delivering !== undefined) await this.#delivering.catch(() => undefined);
     this.#delivering ??= this.#deliver(early).finally(() => {
       this.#delivering = undefined;
@@ -136,8 +136,8 @@ export class Sender {
   }
 
   /**
-   * Deliver from now on, as long as the page lives: what is due, and when the page is hidden or goes, what this tab has
-   * queued and is not due yet, by requests that outlive it. The time of arrival then tells when the person left.
+   * Deliver from now on, as long as the page lives. When the page is hidden or closes, this tab's queued reports leave too,
+   * even if they are not due, by requests that outlive the page. Their time of arrival then reveals when the person left.
    */
   start(): this {
     if (this.#running !== undefined) return this;
@@ -161,22 +161,22 @@ export class Sender {
     return this;
   }
 
-  /** Deliver no more; what waits stays in the store. */
+  /** Stop delivering; waiting reports stay in the store. */
   close(): void {
     this.#running?.abort();
     this.#running = undefined;
   }
 
-  /** Return what was spent on what, with words for the person. */
+  /** Return the spent budget by campaign and stream, with sentences for the person. */
   spent(): Promise<Spent> {
     return this.#budget.spent();
   }
 
   /**
-   * Opt out, durably: nothing is made or sent any more, in any tab, and what waits, answers and the token are deleted.
+   * Opt out, durably: no tab makes or sends reports any more, and waiting reports, answers and the token are deleted.
    *
-   * So are those of other campaigns in the store, which is one person's. What was spent stays counted. `Budget.optIn`
-   * of the same budget begins again.
+   * Data of other campaigns in the store is deleted too, because the store is one person's. Spent budget stays counted.
+   * `Budget.optIn` of the same budget ends the opt-out.
    */
   async forget(): Promise<void> {
     this.#letGo();
@@ -187,15 +187,15 @@ export class Sender {
     this.#tokens = undefined;
   }
 
-  /** The newest things that this object did, without any value. */
+  /** The newest steps of this sender, without any value. */
   get log(): readonly Event[] {
     return this.#log.events();
   }
 
   async #reportAll(values: readonly string[]): Promise<void> {
-    // A collector that is asked for the campaign file would learn that a person who opted out is there.
+    // A request for the campaign file would tell the collector that a person who opted out is there.
     requireOptedIn({ optedOut: await this.#readOptOut() });
-    // A page that goes has no time to read the tokens.
+    // Read the tokens now: a closing page has no time for it.
     await this.#readTokens();
     const maker = await this.#maker();
     if (maker === undefined) {
@@ -215,13 +215,13 @@ export class Sender {
     this.#rounds.wake();
   }
 
-  /** Return the maker; the first campaign file comes when the page starts the sender, and only else with a report. */
+  /** Return the maker; `start` fetches the first campaign file, and only without `start` a report does. */
   #maker(): Promise<Maker | undefined> {
     const running = this.#running !== undefined;
     return running && this.#making.keepValues ? this.#present.maker() : this.#present.first(running);
   }
 
-  /** Let go of what this tab would ask and send as it goes: the person opted out. */
+  /** Forget the requests and reports that would leave when this tab closes: the person opted out. */
   #letGo(): void {
     this.#optedOut = true;
     this.#leaving.clear();
@@ -246,7 +246,7 @@ export class Sender {
   }
 
   async #deliver(early: boolean): Promise<Delivery> {
-    // After the opt-out nothing is sent, and no token made.
+    // After the opt-out no report is sent, and no token is made.
     const nobody = { token: "", evaluatorToken: "" };
     const target = { ...this.#target, ...((await this.#readOptOut()) ? nobody : await this.#readTokens()) };
     const delivering = {
@@ -277,7 +277,7 @@ export class Sender {
   async #leave(): Promise<void> {
     if (this.#tokens === undefined || this.#optedOut) return;
     const target = { ...this.#target, ...this.#tokens };
-    // Evaluations end with the page. It may live on: then the answers are in time.
+    // Evaluations end with the page. If it lives on, the answers come in time.
     this.#asking?.ask(target, true).catch(() => undefined);
     if (isAhead(this.#heldUntil, Date.now(), LONGEST_WAIT)) return;
     const sent = await this.#leaving.send(target, this.#making.arrivals);
@@ -290,7 +290,7 @@ export class Sender {
   /** Return the milliseconds until there may be something to do. */
   async #timeToWait(): Promise<number> {
     try {
-      // Where a browser lacks messages between tabs, the store tells.
+      // If a browser lacks messages between tabs, the opt-out is read from the store.
       await this.#readOptOut();
       await this.#leaving.renew(this.#queue);
       const due = await this.#queue.nextDue(Date.now());
@@ -299,13 +299,13 @@ export class Sender {
       const fetched = this.#optedOut ? Infinity : await this.#present.nextDue();
       return Math.min(asked, fetched, due === undefined ? Infinity : Math.max(due, held ?? 0)) - Date.now();
     } catch {
-      // What is remembered of a store that cannot be read ends by itself.
+      // If the store cannot be read, its last known state expires by itself.
       return Infinity;
     }
   }
 
   async #readTokens(): Promise<Tokens> {
-    // Each time: another tab may have deleted them, at an opt-out.
+    // Read each time: another tab may have deleted the tokens at an opt-out.
     return (this.#tokens = await clientTokens(this.#store, this.#campaign));
   }
 }

@@ -1,18 +1,18 @@
-/** How long to wait: a random delay that hides when a value was used, and longer pauses after failures. */
+/** Waiting times: a random delay that hides when a value was used, and growing pauses after failures. */
 
 import { freshBytes } from "../maths/words.js";
 
-/** Milliseconds. What the other side asks for counts up to here, so that it cannot silence a client for good. */
+/** In milliseconds. Retry-After of the other side counts up to this, so that it cannot stop a client for good. */
 export const LONGEST_WAIT = 86_400_000;
 const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 3_600_000;
 const DRAWS = 2 ** 32;
 
 /**
- * Return whether a kept time lies ahead; it can be at most so far ahead.
+ * Return whether a kept time is in the future, by at most `most` milliseconds.
  *
- * One that is further ahead was kept before the clock was set back, and counts as past: no kept time holds anything up for
- * longer than it may by its own law.
+ * A time further ahead was kept before the clock was set back, and counts as past. So no kept time delays anything for
+ * longer than its own limit.
  */
 export function isAhead(time: number, now: number, most: number): boolean {
   return time > now && time <= now + most;
@@ -25,23 +25,22 @@ export function randomTime(most: number): number {
 }
 
 /**
- * Return the milliseconds until the next attempt after so many failures in a row, at least 1.
+ * Return the milliseconds until the next attempt after this number of failures in a row, at least 1.
  *
- * They double with each failure, to an hour at most. Half of them are drawn at random, so that clients which failed
- * together do not return together. `asked` is what the other side asked for by Retry-After. All together is a day at
- * most.
+ * The pause doubles with each failure, up to an hour. Half of it is random, so that clients that failed together do not
+ * return together. `asked` is the other side's Retry-After. The result is at most a day.
  */
 export function pause(failures: number, asked: number): number {
   const whole = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures - 1, 20));
   return Math.min(Math.max(asked, 0), LONGEST_WAIT - whole) + whole / 2 + randomTime(whole / 2);
 }
 
-/** Return the milliseconds of a Retry-After, a day at most; 0 for a date, which would need two clocks that agree. */
+/** Return the milliseconds of a Retry-After, at most a day; 0 for a date, because the two clocks may differ. */
 export function retryAfter(header: string | null): number {
   return header !== null && /^\d+$/.test(header) ? Math.min(Number(header) * 1000, LONGEST_WAIT) : 0;
 }
 
-/** Wait for a promise, but not longer than so many milliseconds. */
+/** Wait for a promise, but at most `time` milliseconds. */
 export async function atMost(promise: Promise<void>, time: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = new Promise<void>((resolve) => {

@@ -6,16 +6,16 @@ const MOST_TOKENS = 1_000_000;
 
 /** A client's own secrets for a campaign. */
 export interface Tokens {
-  /** The collector tells clients apart by it, for the cap, and stores a hash under a key of the window. */
+  /** The collector uses it to tell clients apart for the cap, and stores its hash under a key of the window. */
   readonly token: string;
-  /** Shown to the evaluator: with the collector's it could post in the client's name, and crowd out its reports. */
+  /** For the evaluator: with the collector's token it could post in the client's name, and use up the client's cap. */
   readonly evaluatorToken: string;
 }
 
 /**
- * Return this client's tokens for a campaign, made at the first call and kept; all tabs get the same.
+ * Return this client's tokens for a campaign; the first call makes them, and all tabs get the same.
  *
- * Privacy: each campaign has others, so that nobody can put together what one client sent for two.
+ * Privacy: each campaign has its own tokens, so that nobody can link one client's reports of two campaigns.
  */
 export function clientTokens(store: Store, campaign: string): Promise<Tokens> {
   const keys = [keyOf(campaign), `${keyOf(campaign)}/evaluator`];
@@ -40,7 +40,7 @@ export function forgetTokens(store: Store): Promise<void> {
   }));
 }
 
-/** Return the key of what arrived under a client's token: it goes with that. */
+/** Return the store key of the arrivals under a client's token: they are deleted together. */
 export function arrivedKey(campaign: string): string {
   return `${keyOf(campaign)}/arrived`;
 }

@@ -1,4 +1,4 @@
-/** What the answer to a batch of reports means for them: sent, to be sent again, to be made anew, or given up. */
+/** The meaning of an answer for a batch of reports: sent, to be sent again, to be made anew, or given up. */
 
 import { parseJson } from "../json.js";
 import { own } from "../own.js";
@@ -9,25 +9,25 @@ const PROBLEM = /^urn:hushcount:problem:([a-z_]{1,40})$/;
 const LATER: readonly number[] = [408, 425, 429];
 const CLOSED: readonly string[] = ["epoch_closed", "unknown_fingerprint"];
 
-/** What becomes of a batch. */
+/** The outcome of a batch. */
 export interface Verdict {
   /**
-   * sent: on the collector's disk. again: send the same bytes later. refused: the same, but not for ever, because the
-   * answer is not the collector's. smaller: too many bytes or reports at once. closed: the collector takes no reports of
-   * this campaign file. dropped: no attempt would succeed.
+   * sent: on the collector's disk. again: send the same bytes later. refused: send them later too, but only a limited number
+   * of times, because the answer is not the collector's. smaller: too many bytes or reports in one request. closed: the
+   * collector takes no reports of this campaign file. dropped: no attempt would succeed.
    */
   readonly fate: "sent" | "again" | "refused" | "smaller" | "closed" | "dropped";
-  /** The collector's name of the problem, or ours; letters, digits and underscores only. */
+  /** The collector's or this client's name of the problem; letters, digits and underscores only. */
   readonly reason: string;
-  /** Milliseconds that the other side asked for, a day at most. */
+  /** The other side's Retry-After in milliseconds, at most a day. */
   readonly wait: number;
 }
 
 /**
- * Return what an answer to a batch of so many reports means: vectors/v1/answers.json has every case.
+ * Return the meaning of an answer to a batch of reports; vectors/v1/answers.json has every case.
  *
- * Only a collector's own refusal, which names its problem, gives reports up at once. A page of a hotel's network or a proxy
- * says nothing about them, except 413: whoever says it, this many bytes do not pass.
+ * Reports are given up at once only for a collector's own refusal, which names its problem. Answers of a proxy or a hotel's
+ * network say nothing about the reports, except 413: whoever sends it, this number of bytes does not pass.
  */
 export function verdict(answer: Answer, reports: number): Verdict {
   const { status } = answer;
