@@ -1,4 +1,4 @@
-// Measures a report in Chromium, or with --node here: `npm run bench`. Not a test: time depends on the machine.
+// Measures reports in Chromium, or with --node in Node: `npm run bench`. Not a test, because times depend on the machine.
 import { build } from "esbuild";
 
 const PAGE = `
@@ -65,7 +65,7 @@ if (process.argv.includes("--node")) {
 } else {
   const { createServer } = await import("node:http");
   const { chromium } = await import("playwright-core");
-  // A page of localhost is a secure context: WebCrypto is there.
+  // A page of localhost is a secure context, so it has WebCrypto.
   const server = createServer((_, response) => response.setHeader("Content-Type", "text/html").end("<!doctype html>"));
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const executablePath = process.env.HUSHCOUNT_CHROMIUM ?? "/usr/bin/chromium";

@@ -1,4 +1,4 @@
-// Writes src/values/unassigned.ts and invisible.ts from the tables that Python's client reads.
+// Writes src/values/unassigned.ts and invisible.ts from the tables that the Python client reads.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const formats = new URL("../../../hushcount/formats/", import.meta.url);

@@ -1,13 +1,13 @@
-// Prints what a page loads, gzipped, and fails if it is more than these limits allow.
+// Prints the gzipped sizes of the files that a page loads, and fails if they exceed these limits.
 import { build } from "esbuild";
 import { gzipSync } from "node:zlib";
 
 const PAGE = "{ Budget, Policy, Sender }";
-/** Of a page and one campaign, by the module of its mechanism; those of `cells` are in the page itself. */
+/** Limits for a page with one campaign, by the module of its mechanism; mechanisms of `cells` are in the page itself. */
 const CAMPAIGN_LIMITS = { cells: 34_400, sets: 36_150, weighted: 36_500, pools: 37_400 };
-/** Of what an oblivious campaign loads besides, the curve with it. */
+/** Limit for the additional files of an oblivious campaign, curve library included. */
 const OBLIVIOUS_LIMIT = 22_000;
-/** Of all that the package has, in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
+/** Limit for the whole package in one file, without the libraries for browsers that lack X25519, Ed25519 or SHA-512. */
 const WHOLE_LIMIT = 41_700;
 
 const { outputFiles, metafile } = await built(PAGE, { splitting: true });
@@ -45,7 +45,7 @@ function built(imported, options) {
   });
 }
 
-/** Add a file, and those that it imports at once. */
+/** Add a file, and all files that it imports statically. */
 function load(path, loaded) {
   if (loaded.has(path)) return;
   loaded.add(path);
