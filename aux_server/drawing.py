@@ -51,7 +51,7 @@ class Draw:
 
     @staticmethod
     def of(key: Reference, fingerprint: bytes, rule: KeepRule, manifest: str) -> Draw:
-        """Return the draw of an input by a rule; the arguments are those of `draw_context`."""
+        """Return the draw for an input under a keep rule; the arguments are as in `draw_context`."""
         return Draw(key, draw_context(fingerprint, rule, manifest))
 
 

@@ -126,7 +126,7 @@ def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> 
 def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int64]:
     """Return int64[number], each exactly from the law: the difference of two geometric numbers, drawn anew if above B.
 
-    Of `X - Y`, `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X and Y are lengths of runs
+    `Pr[X - Y = z]` is proportional to `a^z` for z >= 0 and `b^-z` for z < 0. X and Y are lengths of runs
     of events of probability a and b.
     """
     noise = np.empty(number, dtype=np.int64)
@@ -139,9 +139,9 @@ def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int6
 
 
 def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], each exactly discrete Laplace of ratio `a = ratio / 2**64`: `Pr[z] = (1-a)/(1+a) a^|z|`.
+    """Return int64[number], each exactly discrete Laplace with `a = ratio / 2**64`: `Pr[z] = (1-a)/(1+a) a^|z|`.
 
-    It is the difference of two geometric numbers. Each takes 1 / (1 - a) words on average.
+    Each is the difference of two geometric numbers, and each of these takes 1 / (1 - a) words on average.
     """
     return _runs(ratio, number, words) - _runs(ratio, number, words)
 

@@ -41,7 +41,7 @@ Campaigns = Mapping[str, AskedCampaign]
 
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return the campaigns that clients may ask about. For unchanged or damaged ones `known` has the last state."""
+    """Return the campaigns that clients may ask about. Unchanged and damaged ones keep their state in `known`."""
     return read_folders(directory, known, _read_campaign, AskedCampaign)
 
 

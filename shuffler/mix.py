@@ -27,7 +27,7 @@ from shuffler.separate import NUMBER, tag_keys_of
 
 _CHUNK = 1 << 12
 LOST_TO = "lost_to_"
-"""Prefix, before the number of an earlier batch, of a count: copies of reports that the earlier batch forwards."""
+"""The name of a count, with an earlier batch's number at its end: copies of reports that the earlier batch forwards."""
 
 
 @with_input_types(tuple[int, dict[str, Iterable[bytes]]])

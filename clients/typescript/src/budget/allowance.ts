@@ -6,7 +6,7 @@ import { own } from "../own.js";
 import { countOf, lastChanged, type Counts } from "./last-changed.js";
 import type { Request } from "./ledger.js";
 
-/** How many reports were made, by the start of the window, and by campaign and stream. */
+/** Numbers of reports made, by start of the window, and by campaign and stream. */
 type Made = Counts<number, Readonly<Record<string, number>>>;
 
 /**

@@ -35,7 +35,7 @@ export interface SenderOptions {
    * the evaluation of a discovery report waits so too, and the report waits again after the answer.
    */
   readonly delaySeconds?: number;
-  /** The evaluator's address, for an oblivious campaign; by default the collector answers. */
+  /** The evaluator's address, for an oblivious campaign; by default the collector's address. */
   readonly evaluator?: string;
   /**
    * How many seconds an evaluation is requested again if nobody answers, at most a day; by default 3600. Afterwards, or if
