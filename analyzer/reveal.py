@@ -113,9 +113,9 @@ def verify(
     """Ask the evaluator for the name of each opened value, blinded; accept a value if an honest client makes its pair.
 
     Args:
-        analyzer: its public key.
+        analyzer: public key of the analyzer.
         opened: released records, each with its value.
-        evaluator: its public key in the campaign.
+        evaluator: public key of the evaluator in the campaign.
 
     Returns:
         The accepted records with their values; and, as `Reveal` counts, how many were accepted or refused by reason.

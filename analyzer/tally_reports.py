@@ -31,7 +31,7 @@ class Sums:
     """An accumulator, changed in place; at most 16 MiB for up to a million items.
 
     Attributes:
-        reports: how many were added.
+        reports: number of reports that were added.
         counts: int64[rows of the block, width].
         waiting: reports that are not yet in `counts`: decoding many together costs less.
     """

@@ -59,7 +59,7 @@ def draw_context(fingerprint: bytes, rule: KeepRule, manifest: str) -> bytes:
     """Return 32 bytes: the digest of all inputs that determine a draw, except the key.
 
     Args:
-        fingerprint: of the campaign file.
+        fingerprint: fingerprint of the campaign file.
         manifest: digest of the contents of the input's files.
     """
     data = {"campaign": fingerprint.hex(), "rule": asdict(rule), "input": manifest}

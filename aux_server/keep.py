@@ -97,9 +97,9 @@ def draw_kept(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> np
     """Return bool[b]: each bin is kept independently, with `rule.keep_probability` of its count.
 
     Args:
-        rule: the campaign's, without counts.
+        rule: the campaign's keep rule, without counts.
         counts: int64[b], each at least 1.
-        words: for the draw.
+        words: random words for the draw.
     """
     if rule.name == "laplace":
         return counts + laplace_noise(rule.laplace_ratio, len(counts), words) >= rule.laplace_threshold
@@ -115,9 +115,9 @@ def draw_counts(rule: KeepRule, counts: npt.NDArray[np.int64], words: Words) -> 
     """Return int64[b]: the count that each bin shows, drawn independently by `rule.count_law`; 0 if it is dropped.
 
     Args:
-        rule: the campaign's, with counts.
+        rule: the campaign's keep rule, with counts.
         counts: int64[b], each at least 1.
-        words: for the noise.
+        words: random words for the noise.
     """
     shown = counts + count_noise(rule.count_law, len(counts), words)
     return np.where(shown >= rule.count_law.threshold, shown, 0)

@@ -271,9 +271,9 @@ class _Made:
     """An output that is to be handed on.
 
     Attributes:
-        path: path of its summary.
-        files: the directory of its files.
-        summary: its summary.
+        path: path of the output's summary.
+        files: directory of the output's files.
+        summary: the summary itself.
     """
 
     path: str

@@ -17,7 +17,7 @@ class AskedEpoch(EpochTimes):
     """One epoch of a campaign: when clients may ask, and the key that answers them."""
 
     campaign: str  # id
-    fingerprint: str  # of the campaign file, 64 hexadecimal digits
+    fingerprint: str  # fingerprint of the campaign file, 64 hexadecimal digits
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     key: EvaluatorKeyPart | None  # None: the campaign file names no evaluator
     cap: int  # most reports of a client that count in a window; each needs an evaluation

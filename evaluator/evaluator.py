@@ -51,7 +51,7 @@ class EvaluatorSetup:
     campaigns: Path  # directory of campaigns, one folder each
     keys: Path  # key directory
     evaluations: str  # folder of manifests in the store
-    length: timedelta  # of windows
+    length: timedelta  # length of windows
     authenticator: Authenticator
     verifier: BearerToken | None
     write_whole: WriteWhole

@@ -27,7 +27,7 @@ class KeysHere:
         """The ids of destroyed keys: these never answer again."""
 
     def look(self, wanted: Iterable[str]) -> None:
-        """Open the keys with these ids whose files are there, and forget all others.
+        """Open the keys with these ids if their files are there, and forget all other keys.
 
         Raises:
             UsageError: the directory's listing is damaged. All keys are closed, as it is unknown which are destroyed.

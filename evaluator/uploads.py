@@ -27,8 +27,8 @@ class ManifestStore:
 
     root: Path
     folder: str
-    evaluator: str  # its name
-    length: timedelta  # of windows without a note of their length
+    evaluator: str  # name of the evaluator
+    length: timedelta  # length of windows without a note of it
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
     metrics: Metrics

@@ -19,7 +19,7 @@ class CampaignFolder:
     """The facts about one campaign's directory."""
 
     id: str
-    stamp: Stamp = _NO_STAMP  # of the collection file when it was read last
+    stamp: Stamp = _NO_STAMP  # stamp of the collection file when it was read last
     fault: str | None = None  # what is wrong with the present file, in one sentence
 
 

@@ -170,4 +170,4 @@ def _load(home: Path, pickles: list[bytes]) -> dict[str, Any]:
     if done.returncode:
         reason = done.stderr.strip().splitlines()[-1:] or "it printed no reason"
         raise HushcountError(f"the graph could not be searched: {reason}")
-    return parse_object(done.stdout.encode(), "the answer of the reader of pickles")
+    return parse_object(done.stdout.encode(), "the output of graph_pickles.py")

@@ -58,9 +58,9 @@ class Cluster:
     """A running Flink.
 
     Attributes:
-        rest: host:port of its JobManager's REST interface.
-        job_manager: its process.
-        task_managers: their processes by name.
+        rest: host:port of the JobManager's REST interface.
+        job_manager: process of the JobManager.
+        task_managers: processes of the TaskManagers, by name.
     """
 
     rest: str

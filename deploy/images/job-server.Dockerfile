@@ -9,7 +9,7 @@ ARG JAVA=eclipse-temurin:17.0.13_11-jre
 # hadolint ignore=DL3006
 FROM ${MAVEN} AS jars
 COPY deploy/flink/pom.xml /build/pom.xml
-# The plugin's version is that of deploy/flink/fetch.py.
+# The plugin has the same version as in deploy/flink/fetch.py.
 RUN mvn --quiet --batch-mode --file /build/pom.xml \
     org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
     -DoutputDirectory=/build/lib -DincludeScope=runtime

@@ -28,7 +28,7 @@ class Target:
 
     campaign: str  # id
     epoch: int
-    fingerprint: bytes  # of the campaign file, 32 bytes
+    fingerprint: bytes  # fingerprint of the campaign file, 32 bytes
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT, as in the store
     stream: Stream
     sealed_bytes: int  # length of a sealed report

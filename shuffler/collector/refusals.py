@@ -1,4 +1,4 @@
-"""The reasons for which a collector alone refuses a request; those of all services are in `service/refusals.py`."""
+"""Reasons for which only a collector refuses a request; the reasons of all services are in `service/refusals.py`."""
 
 from __future__ import annotations
 

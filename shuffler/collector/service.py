@@ -44,7 +44,7 @@ class CollectorSetup:
     journal: Path  # directory of journals, on a local disk
     campaigns: Path  # directory of campaigns, one folder each
     segments: str  # folder of segments in the store
-    length: timedelta  # of windows
+    length: timedelta  # length of windows
     authenticator: Authenticator
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached

@@ -40,7 +40,7 @@ class FrameHeader:
 
     mark: bytes
     before: int  # envelopes in earlier frames
-    length: int  # of the payload, bytes
+    length: int  # length of the payload in bytes
     checksum: int  # CRC-32 of the payload
 
     def encode(self) -> bytes:
@@ -156,8 +156,8 @@ class Recovered:
     """The contents of a journal; if its header is incomplete, no report in it was acknowledged."""
 
     header: JournalHeader | None
-    records: bytes = b""  # of all whole frames, in order
-    torn_bytes: int = 0  # of an incomplete frame at the end, which was never acknowledged
+    records: bytes = b""  # envelopes of all whole frames, in order
+    torn_bytes: int = 0  # bytes of a torn frame at the end, which was never acknowledged
     damaged: int = 0  # frames, or stretches in which frames cannot be told apart
     damaged_records: int = 0  # envelopes in these, as far as is known
 

@@ -39,7 +39,7 @@ class Writer:
     def __init__(  # noqa: PLR0913  # the collector makes one
         self,
         root: Path,  # directory of journals, locked by this process
-        length: timedelta,  # of windows
+        length: timedelta,  # length of windows
         segment_bytes: int,  # length at which a journal is closed
         queue_reports: int,  # how many reports may wait
         hand_over: Callable[[Uploadable], None],  # called in the writer's thread

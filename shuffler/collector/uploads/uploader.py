@@ -37,12 +37,12 @@ class Uploader:
 
     root: Path  # directory of journals
     segments: str  # folder in the store
-    collector: str  # its name
+    collector: str  # name of the collector
     write_whole: WriteWhole
     probe: Callable[[], None]  # raises if the store cannot be reached
-    fingerprint_of: Callable[[str], str | None]  # of a folder CAMPAIGN/EPOCH-FINGERPRINT, if it is collected
+    fingerprint_of: Callable[[str], str | None]  # by CAMPAIGN/EPOCH-FINGERPRINT; None: not collected
     metrics: Metrics
-    length: timedelta  # of windows without a note of their length
+    length: timedelta  # length of windows without a note of it
     # Paths of manifests that are in the store already, of windows that are not complete there.
     _manifests: set[str] = field(default_factory=set)
 

@@ -48,7 +48,7 @@ class JournalFile:
     """The facts that the path of a closed journal holds."""
 
     path: Path
-    window: str  # its name
+    window: str  # name of the window
     folder: str  # CAMPAIGN/EPOCH-FINGERPRINT
     stream: Stream
     segment: str  # name of its future segment, without the collector's name and the ending
@@ -59,7 +59,7 @@ class Receipt:
     """A segment in the store."""
 
     stream: Stream
-    segment: str  # its name, without the collector's name and the ending
+    segment: str  # name of the segment, without the collector's name and the ending
     records: int  # how many envelopes it has
     bytes: int  # length of its file
     digest: str  # BLAKE2b-256 of its file, hexadecimal

@@ -46,7 +46,7 @@ export interface SenderOptions {
   readonly mostQueued?: number;
   /** Parsed files of designs: a campaign with mechanism `wss` needs the file with its design. */
   readonly designs?: readonly unknown[];
-  /** By default the browser's own. */
+  /** The `fetch` of the sender; by default the browser's own. */
   readonly fetch?: Fetch;
 }
 

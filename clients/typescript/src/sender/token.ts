@@ -8,7 +8,7 @@ const MOST_TOKENS = 1_000_000;
 export interface Tokens {
   /** The collector uses it to tell clients apart for the cap, and stores its hash under a key of the window. */
   readonly token: string;
-  /** For the evaluator: with the collector's token it could post in the client's name, and use up the client's cap. */
+  /** A second token, for the evaluator: with the collector's token it could post in the client's name and use up its cap. */
   readonly evaluatorToken: string;
 }
 

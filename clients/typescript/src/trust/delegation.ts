@@ -1,5 +1,5 @@
 /**
- * The signature of a campaign: the operator's, or that of a publisher to whom the operator's key delegates.
+ * The signature of a campaign: by the operator, or by a publisher with a delegation from the operator's key.
  *
  * The publisher's key signs the files of further epochs. They may change the dictionary and all that follows from it, but
  * nothing that makes reports cost a client more.
