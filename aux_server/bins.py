@@ -64,8 +64,8 @@ def in_runs(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bytes_], npt.NDArray[np.intp]]:
     """Return an order of S[n] in which equal pairs are neighbours, the pairs in that order, and where each run begins.
 
-    Pairs are sorted by their first eight bytes, part of a hash, which differ between different honest pairs. Pairs are
-    sorted by all bytes only where forged ones share these eight.
+    Pairs are sorted by their first eight bytes, part of a hash, which differ between different honest pairs. If forged
+    pairs share these bytes, such pairs are sorted by all bytes.
     """
     words = first_words(pairs)
     order = np.argsort(words)

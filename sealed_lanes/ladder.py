@@ -36,7 +36,7 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
 
     Args:
         point: the u-coordinate, as four words, least first; all 32-byte strings are valid.
-        mask: of each step, all ones where the two points of the ladder change places, else 0 (`write_masks`).
+        mask: returns a step's mask: all ones if the ladder's two points change places, else 0 (`write_masks`).
     """
     machine = point[0].machine
     x1 = unpacked(point)
@@ -58,7 +58,7 @@ def product(point: Sequence[Word], mask: Callable[[Index], Mask]) -> tuple[Eleme
         ]
 
     start = [*small(machine, 1), *small(machine, 0), *x1, *small(machine, 1)]
-    # The clamped scalar is even: one more mask would change nothing.
+    # The clamped scalar is even, so a last exchange of the points is not needed.
     ended = repeated(STEPS, start, _LAZY, step)
     return carried(ended[:LIMBS]), carried(ended[LIMBS : 2 * LIMBS])
 

@@ -75,7 +75,7 @@ class ClientToken:
 
 Authenticator = Anyone | BearerToken | ClientToken
 """A way to authorise a request. `way` is its name in settings and manifests; `header` is the header that it reads, in
-lower case. `client` takes the value of this header, and returns the client's own token, or None if clients have none; or
+lower case. `client` takes the value of this header. It returns the client's own token, or None if clients have none, or
 raises Refused."""
 
 

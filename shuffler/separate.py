@@ -93,10 +93,10 @@ class _InPlaces(beam.DoFn):
 @with_input_types(bytes)
 @with_output_types(tuple[int, bytes])
 class TagReleased(_InPlaces):
-    """Blocks of reports that were forwarded earlier in; (place, their tags) out. Copies of a report go to the same place.
+    """Blocks of reports that were forwarded earlier in; (place, their tags) out.
 
-    Only tags travel, no ciphertexts; `MixShard` states the probability of an error. `keys` are for the tags of
-    ciphertexts.
+    Copies of a report go to the same place. Only tags travel, no ciphertexts; `MixShard` states the probability of an
+    error. `keys` are for the tags of ciphertexts.
     """
 
     def __init__(self, sealed_bytes: int, places: int, keys: UInt64Array, meets: WindowFn | None = None) -> None:

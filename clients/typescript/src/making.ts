@@ -171,9 +171,10 @@ export class ReportMaker implements Maker {
   }
 
   /**
-   * Return the remembered answer to an item. A new item gets a free place; if no place is free, return the last answer.
+   * Return the remembered answer to an item. For a new item, draw and remember an answer; if the memory is full, return its
+   * last answer.
    *
-   * If a new place cannot be stored, it counts as not free: an error for new items only would reveal them.
+   * If a second or later answer cannot be stored, the memory counts as full: an error for new items only would reveal them.
    */
   async #remembered(item: bigint, mechanism: Mechanism): Promise<Uint8Array> {
     let last: Uint8Array | undefined;

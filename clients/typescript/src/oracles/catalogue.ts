@@ -1,4 +1,4 @@
-/** The catalogue of frequency oracles: from the name and the parameters in a campaign file to the mechanism. */
+/** The catalogue of frequency oracles: it builds the mechanism from the name and the parameters in a campaign file. */
 
 import { FormatError, UsageError } from "../errors.js";
 import type { Design } from "./design.js";
