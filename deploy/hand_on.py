@@ -79,7 +79,7 @@ class Fetch:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Hand on what is not there yet, once or repeatedly."""
+    """Hand on missing outputs and statements, once or repeatedly."""
     parser = argparse.ArgumentParser(prog="hand_on", description="Hand on to each recipient its own folder.")
     parser.add_argument("--config", type=Path, required=True, help="Deployment file of the party that hands on.")
     parser.add_argument(

@@ -97,7 +97,7 @@ class Evaluator:
         )
 
     async def start(self) -> None:
-        """Read what an earlier process left, and begin to answer. OSError: the counts cannot be written."""
+        """Read the counts of an earlier process, and begin to answer. OSError: the counts cannot be written."""
         self._look_at_keys()
         self.counting = self._open()
         self._tasks = [asyncio.create_task(part()) for part in (self._watch_keys, self._keep_house, self._carry)]

@@ -32,7 +32,7 @@ class EvaluatorPart(ServicePart):
         f"that is more; further ones get 429; unset: {_A_CLIENT} with client-token, else no limit",
     )
     verifier_token: str | None = Field(
-        default=None, description="file with the digest of the analyzer's bearer token, as in tokens"
+        default=None, description="file with the digest of the analyzer's bearer token, in the format of tokens"
     )
     most_evaluations_verifier: int = Field(
         default=100_000,

@@ -20,7 +20,7 @@ class CampaignFolder:
 
     id: str
     stamp: Stamp = _NO_STAMP  # stamp of the collection file when it was read last
-    fault: str | None = None  # what is wrong with the present file, in one sentence
+    fault: str | None = None  # fault of the present file, in one sentence
 
 
 Known = TypeVar("Known", bound=CampaignFolder)

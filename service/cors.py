@@ -24,7 +24,7 @@ _VARIES: Headers = ((b"vary", b"origin"),)
 def shared_with(origins: Collection[str], origin: bytes | None) -> Headers:
     """Return the headers that let pages read an answer; `origin` is the request's Origin header, None without one.
 
-    An answer varies by origin, because a cache may give it to another page, or to a page after a program.
+    Answers vary by origin: a cache may give a page the answer to another page, or to a program without an origin.
     """
     if ANY_ORIGIN in origins:
         return ((b"access-control-allow-origin", b"*"), _EXPOSED)

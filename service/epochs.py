@@ -51,7 +51,7 @@ class ServedCampaign(Protocol[Epoch_co]):
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the present file, in one sentence."""
+        """The fault of the present file, in one sentence; None: it has no fault."""
 
 
 Served = TypeVar("Served", bound=ServedCampaign[EpochTimes])

@@ -67,7 +67,7 @@ def seconds_of(root: Path, window: str) -> int:
 
 
 def seconds_or(root: Path, window: str, length: timedelta) -> int:
-    """Return how long a window is; without a valid note, until a window of the configured length ends."""
+    """Return a window's length; without a valid note, the time until a window of the configured length ends."""
     try:
         return seconds_of(root, window)
     except (FileNotFoundError, ValueError):

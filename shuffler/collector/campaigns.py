@@ -66,7 +66,7 @@ class CollectedCampaign(CampaignFolder):
 
 
 Campaigns = Mapping[str, CollectedCampaign]
-"""What is collected, by campaign id."""
+"""The collected campaigns, by id."""
 
 
 def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:

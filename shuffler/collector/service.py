@@ -94,7 +94,7 @@ class Collector:
         )
 
     async def start(self) -> None:
-        """Recover what an earlier process left, and begin to collect. OSError: the journal cannot be written."""
+        """Recover the journals of an earlier process, and begin to collect. OSError: the journal cannot be written."""
         remove_gone(self.setup.journal)
         await self.writer.start()
         await self._turn()

@@ -51,7 +51,7 @@ class WindowEnd:
 
 
 Uploadable = JournalFile | WindowEnd
-"""What the writer hands to the upload queue, in this order: a window's journals, then its end."""
+"""The items that the writer hands to the upload queue: first a window's journals, then its end."""
 
 
 class OpenJournals:

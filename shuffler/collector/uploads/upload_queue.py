@@ -58,7 +58,7 @@ class UploadQueue:
         self._loop.call_soon_threadsafe(self._take, item)
 
     async def run(self) -> None:
-        """Upload what is pending, until cancelled; in between, probe the store."""
+        """Upload pending items, until cancelled; without pending items, probe the store."""
         pause = _FIRST_PAUSE
         failed: set[str] = set()
         while True:

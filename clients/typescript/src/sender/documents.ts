@@ -39,8 +39,8 @@ export function isSame(one: Document, other: Document): boolean {
 }
 
 /**
- * Return the time to ask again: after the age that the collector named, in an hour to a day, plus a random part of up to
- * half of it.
+ * Return the time to ask again: after the age that the collector named, but at least an hour and at most a day, plus a
+ * random part of up to half of it.
  *
  * The random part hides the time of the last request.
  */
