@@ -107,7 +107,7 @@ class BinWords:
 
 
 def in_drawn_order(key: bytes, records: list[bytes]) -> list[bytes]:
-    """Return different records in an order that depends only on the key of a draw and on the set of records.
+    """Return distinct records in an order that depends only on the key of a draw and on the set of records.
 
     To whoever lacks the key every order is equally likely.
     """

@@ -139,7 +139,7 @@ def count_noise(law: CountLaw, number: int, words: Words) -> npt.NDArray[np.int6
 
 
 def laplace_noise(ratio: int, number: int, words: Words) -> npt.NDArray[np.int64]:
-    """Return int64[number], each exactly discrete Laplace with `a = ratio / 2**64`: `Pr[z] = (1-a)/(1+a) a^|z|`.
+    """Return int64[number], exactly of law `Pr[z] = (1-a)/(1+a) a^|z|` (discrete Laplace), `a = ratio / 2**64`.
 
     Each is the difference of two geometric numbers, and each of these takes 1 / (1 - a) words on average.
     """

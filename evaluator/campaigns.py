@@ -41,7 +41,7 @@ Campaigns = Mapping[str, AskedCampaign]
 
 
 def read_campaigns(directory: Path, known: Campaigns) -> Campaigns:
-    """Return the campaigns that clients may ask about. Unchanged and damaged ones keep their state in `known`."""
+    """Return the campaigns that clients may ask about; unchanged and damaged ones are taken from `known`."""
     return read_folders(directory, known, _read_campaign, AskedCampaign)
 
 

@@ -72,7 +72,7 @@ def times(a: Element, b: Element) -> Element:
 
 
 def square(a: Element) -> Element:
-    """Return a a, not carried. Products of different limbs come twice."""
+    """Return a a, not carried. Products of different limbs occur twice."""
     pairs = [[(a[i], a[k - i]) for i in range(LIMBS) if i < k - i < LIMBS] for k in range(2 * LIMBS)]
 
     def doubled_twice(k: int, total: Word, once: Word) -> Word:

@@ -70,7 +70,7 @@ Campaigns = Mapping[str, CollectedCampaign]
 
 
 def read_campaigns(directory: Path, record: Path, known: Campaigns, clock: Clock = MACHINE) -> Campaigns:
-    """Return the campaigns that are collected now. Unchanged and damaged ones keep their state in `known`.
+    """Return the campaigns that are collected now; unchanged and damaged ones are taken from `known`.
 
     `record` is the folder of the logs that this collector published. An epoch is left out after the end of its grace.
     """

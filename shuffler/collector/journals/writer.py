@@ -125,7 +125,7 @@ class Writer:
             self._metrics.reports.labels(*labels).inc(group.waiting[target].reports)
 
     async def start(self) -> None:
-        """Hand over the journals of an earlier process, and enter the present window. OSError: the disk cannot be used."""
+        """Hand over journals of an earlier process, and enter the present window. OSError: the disk cannot be used."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
     async def turn(self, targets: Iterable[Target], refused: dict[Target, Counter[str]]) -> None:

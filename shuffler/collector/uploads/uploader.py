@@ -100,7 +100,7 @@ class Uploader:
             window_folders.remove_gone(self.root)
             return
         for journal in window_files.journals(self.root, window):
-            # Journals are uploaded before their window's end is queued. If one is left, removing it would lose reports.
+            # Journals precede their window's end in the queue. If one is left, removing it would lose its reports.
             self.upload_segment(journal)
         blocked: Exception | None = None
         id = window_notes.manifest_id(self.root, window)

@@ -15,7 +15,7 @@ export interface DiscoveryFormat {
   readonly auxServer: Uint8Array;
 }
 
-/** The same in all reports of one value: the hash of its bin, and the key of its inner box, 32 bytes each. */
+/** The name that all reports of one value share: the hash of its bin, and the key of its inner box, 32 bytes each. */
 export interface Name {
   readonly hash: Uint8Array;
   readonly boxKey: Uint8Array;

@@ -1,6 +1,6 @@
 import type { Encoder } from "./encoders.js";
 
-/** Return the signs of a Sylvester matrix: item x is row x div B of it, in block x mod B. */
+/** Return the encoder by signs of a Sylvester matrix: item x uses row x div B of the matrix, in block x mod B. */
 export function hadamard(items: bigint, blocks: bigint): Encoder {
   let order = 1n;
   while (order * blocks < items) order <<= 1n;

@@ -27,7 +27,7 @@ export interface Verdict {
  * Return the meaning of an answer to a batch of reports; vectors/v1/answers.json has every case.
  *
  * Reports are given up at once only for a collector's own refusal, which names its problem. Answers of a proxy or a hotel's
- * network say nothing about the reports, except 413: whoever sends it, this number of bytes does not pass.
+ * network say nothing about the reports, except 413: from anyone, it means that a body of this length does not pass.
  */
 export function verdict(answer: Answer, reports: number): Verdict {
   const { status } = answer;

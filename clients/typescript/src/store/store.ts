@@ -10,7 +10,7 @@ export type Value =
   | readonly Value[]
   | { readonly [name: string]: Value };
 
-/** The records to read: of one key, or of a range of keys. */
+/** Selects the records to read: one key, or a range of keys. */
 export type Wanted = string | Range;
 
 /** The first `most` records with a key prefix; or only their number, as the value of one entry. */

@@ -19,7 +19,7 @@ const SMALL_ORDER: readonly bigint[] = [
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ];
 
-/** Passed to the portable module as an argument: a shared import would be one more file for every page. */
+/** The facts that the portable module gets as an argument: a shared import would be one more file for every page. */
 export interface Group {
   readonly littleEndian: (bytes: Uint8Array) => bigint;
   readonly order: bigint;
