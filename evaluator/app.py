@@ -52,7 +52,7 @@ def serve(setup: EvaluatorSetup) -> None:
     """Answer until SIGTERM or SIGINT; every evaluation is counted on the disk when this returns.
 
     Raises:
-        UsageError: the address, the directory of counts, the keys or the campaigns cannot be used.
+        UsageError: the address, the directory of counts, the keys or the campaigns are unusable.
         HushcountError: another evaluator runs on the directory of counts, or its disk fails.
     """
     serve_service(

@@ -39,8 +39,8 @@ _STORE_SECONDS = 5.0
 _READING = ("keys", "campaigns")
 """The steps that write nothing: their errors are no failed writes."""
 _AT_ONCE = 20
-"""Up to this number of evaluations are made within the event loop, in 2 ms. To hand them to the thread would cost as much
-time as one evaluation."""
+"""Up to this number of evaluations are made within the event loop, in 2 ms. To hand them to the thread would cost as
+much time as one evaluation."""
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ export function recordOf({ days, optedOut, lines }: Charged): Value {
   return { format: 1, days: days.map(([day, epsilon]) => [day, String(epsilon)]), optedOut, lines: Object.fromEntries(kept) };
 }
 
-/** Read a record. Throws FormatError if it is damaged or of another version: a damaged record is never replaced by an empty one. */
+/** Read a record. Throws FormatError if it is damaged or of another version: it is never replaced by an empty one. */
 export function chargedOf(record: Value | undefined): Charged {
   if (record === undefined) return UNCHARGED;
   try {

@@ -1,5 +1,5 @@
 /**
- * The maker of reports now: from the kept documents, or from the collector's newest if the policy accepts them.
+ * Provides the present maker of reports: from the kept documents, or from the collector's newest if the policy accepts them.
  *
  * A request for the campaign file at the moment of use would reveal the time that the random delay of reports hides. So a
  * report causes no request once a file is kept. Rounds of delivery ask for the file again, at a time that is drawn when the
