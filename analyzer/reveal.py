@@ -118,7 +118,7 @@ def verify(
         evaluator: public key of the evaluator in the campaign.
 
     Returns:
-        The accepted records with their values; and, as `Reveal` counts, how many were accepted or refused by reason.
+        The accepted records with their values; and the number of records by outcome, with the outcomes of `Reveal`.
 
     Raises:
         Unanswered: the evaluator does not answer, or does not prove its answer.

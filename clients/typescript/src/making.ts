@@ -125,7 +125,7 @@ export class ReportMaker implements Maker {
   /**
    * Return a sealed discovery report under a name, by default the value's name by the hash key.
    *
-   * Without name and hash key it is a blank, and so it is for null or a value that is too long.
+   * The report is a blank if there is neither name nor hash key, for null, and for a value that is too long.
    */
   async discoveryReport(value: string | null, given?: Name): Promise<Uint8Array> {
     const format = this.requireDiscovery();
