@@ -1,6 +1,6 @@
-"""A stranger, who has read docs/wire-format.md alone, makes what the vectors say, and refuses for the same reasons.
+"""Code that was written from docs/wire-format.md alone makes the bytes of the vectors, and refuses with their reasons.
 
-For the questions to an evaluator it has read RFC 9497, as the twin in tests/evaluator.
+Its evaluations are written from RFC 9497, as the twin in tests/evaluator is.
 """
 
 from __future__ import annotations

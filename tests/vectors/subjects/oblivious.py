@@ -1,4 +1,4 @@
-"""Questions with given blinds, answers with a given scalar of the proof, and the reports that are made of them."""
+"""Evaluations with given blinds and a given scalar of the proof, and the reports that are made of their outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _scalar(*name: object) -> int:
 
 
 def _question(values: Sequence[str], seed: bytes = SEED) -> dict[str, Any]:
-    """Return one exchange about values, as the twin makes it, and as the library does where it has no choice."""
+    """Return one evaluation of values by the twin; the parts without randomness are compared with the library's."""
     key, inputs = twin.derive_key(seed, b""), [FORM.input(value) for value in values]
     blinds = [_scalar("blind", value) for value in values]
     blinded = [twin.blind(one, by) for one, by in zip(inputs, blinds, strict=True)]
@@ -143,7 +143,7 @@ def data() -> dict[str, Any]:
     values = ("golden", "x", " ", "größer", "a" * 24, "日本語の八文字")
     return {
         "subject": "oblivious",
-        "about": "Inputs and blinds to a question, its answer and the outputs; a value and its output to the report",
+        "about": "Inputs and blinds to a request, its answer and the outputs; a value and its output to the report",
         "accept": [
             *(_question([value]) for value in values[:4]),
             _question(["one", "two", "three"]),
