@@ -36,7 +36,12 @@ ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HOME=/tmp \
-    NUMBA_CACHE_DIR=/tmp/numba
+    NUMBA_CACHE_DIR=/tmp/numba \
+    HUSHCOUNT_CONFIG=/etc/hushcount/deployment.toml \
+    HUSHCOUNT_PROGRAM=pipelines
+# The commands that the program tells people to type work in its container: `docker compose exec PARTY hushcount status`.
+RUN printf '#!/bin/sh\nexec python -m "$HUSHCOUNT_PROGRAM" "$@"\n' > /usr/local/bin/hushcount \
+    && chmod 755 /usr/local/bin/hushcount
 WORKDIR /var/lib/hushcount
 
 FROM base AS party
@@ -54,7 +59,8 @@ USER 10001:10001
 FROM party AS shuffler
 COPY deploy/hand_on.py /opt/hushcount/hand_on.py
 COPY deploy/images/shuffler.py /opt/hushcount/shuffler_command.py
-ENTRYPOINT ["python", "-m", "shuffler_command"]
+ENV HUSHCOUNT_PROGRAM=shuffler_command
+ENTRYPOINT ["hushcount"]
 
 # For the shuffler's schedule, which signs outputs with a private key from a mount or an environment variable.
 FROM shuffler AS shuffler-signing
@@ -63,7 +69,8 @@ COPY keys /opt/hushcount/keys
 FROM party AS evaluator
 COPY keys /opt/hushcount/keys
 COPY deploy/images/evaluator.py /opt/hushcount/evaluator_command.py
-ENTRYPOINT ["python", "-m", "evaluator_command"]
+ENV HUSHCOUNT_PROGRAM=evaluator_command
+ENTRYPOINT ["hushcount"]
 
 # `hushcount run` composes all jobs, so these two images have the other parties' code; no image has a key.
 FROM base AS analyzer
@@ -79,7 +86,7 @@ COPY aux_server /opt/hushcount/aux_server
 COPY pipelines /opt/hushcount/pipelines
 RUN python -m compileall -q /opt/hushcount
 USER 10001:10001
-ENTRYPOINT ["python", "-m", "pipelines"]
+ENTRYPOINT ["hushcount"]
 
 FROM analyzer AS aux-server
 COPY deploy/hand_on.py /opt/hushcount/hand_on.py

@@ -18,11 +18,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.containers.site import CONFIG, Site
+from tests.containers.site import Site
 from tests.support.jobs import write_lines
 
 __all__ = [
-    "CONFIG",
     "DEPLOY",
     "ITEMS",
     "ROOT",

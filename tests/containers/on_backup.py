@@ -14,7 +14,6 @@ from tests.containers.deployment import ROOT, Site, documented, lay_out
 PAGE = ROOT / "docs" / "backup.md"
 CLIENTS = 120
 PATIENCE = 600.0
-LEDGER = "/var/lib/hushcount/state/ledger.db"
 
 
 @pytest.fixture
@@ -38,9 +37,8 @@ def typed(site: Site, commands: str) -> None:
 
 def charges(site: Site, party: str) -> set[str]:
     """Return the keys of a party's charges; its ledger must be whole."""
-    python = ("exec", "-T", party, "python", "-m", "pipelines", "ledger")
-    site.docker_compose(*python, "check", "--ledger", LEDGER)
-    shown = json.loads(site.docker_compose(*python, "show", "--ledger", LEDGER, "--json").stdout)
+    site.hushcount(party, "ledger", "check")
+    shown = json.loads(site.hushcount(party, "ledger", "show", "--json").stdout)
     return {charge["key"] for charge in shown["charges"] if charge["state"] == "committed"}
 
 

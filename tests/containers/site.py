@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,10 +22,7 @@ from hushcount.campaigns.campaign import Campaign
 from tests.containers import posting
 from tests.containers.posting import Posted
 
-CONFIG = "/etc/hushcount/deployment.toml"
 METRICS = "/var/lib/hushcount/state/run.prom"
-PROGRAMS: Mapping[str, str] = {"shuffler": "shuffler_command", "aux-server": "pipelines", "analyzer": "pipelines"}
-"""What a party's image runs, by its service."""
 _PATIENCE = 180.0
 
 
@@ -91,9 +88,8 @@ class Site:
         return f"{self.project}-{service}-1"
 
     def hushcount(self, party: str, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command of hushcount in the container of a party's schedule, on its deployment file."""
-        program = ("python", "-m", PROGRAMS[party])
-        return self.docker_compose("exec", "-T", party, *program, *words, "--config", CONFIG, check=check)
+        """Run a command of hushcount in the container of a party's schedule."""
+        return self.docker_compose("exec", "-T", party, "hushcount", *words, check=check)
 
     def status(self, party: str) -> dict[str, Any]:
         """Return what `hushcount status --json` says of the campaign at a party.

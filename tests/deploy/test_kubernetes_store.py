@@ -26,7 +26,6 @@ from tests.deploy.manifests import (
     schema_faults,
     templates,
 )
-from tests.deploy.test_images import MODULES
 from tests.deploy.test_schedules import options, services
 
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
@@ -70,10 +69,10 @@ def publishing() -> dict[str, dict[str, str]]:
         if words:
             party = words[2].removeprefix("hushcount-")
             command = words[words.index("--") + 1 :]
-            assert command[:3] == ["python", "-m", MODULES[party]]
-            assert command[3:5] == ["campaign", "publish"]
-            options = dict(zip(command[5::2], command[6::2], strict=True))
-            found.setdefault(party, {})[options["--config"].removeprefix(CONFIG)] = options["--campaign"]
+            assert command[:3] == ["hushcount", "campaign", "publish"]
+            options = dict(zip(command[3::2], command[4::2], strict=True))
+            config = options.get("--config", f"{CONFIG}deployment.toml")
+            found.setdefault(party, {})[config.removeprefix(CONFIG)] = options["--campaign"]
     return found
 
 

@@ -24,7 +24,6 @@ from hushcount.discovery.oblivious import evaluations_of
 from tests.containers.compose.conftest import WINDOW, say
 from tests.containers.deployment import ITEMS, Site, documented, lay_out_evaluator, paste
 from tests.containers.engine import docker
-from tests.containers.site import PROGRAMS
 from tests.support.statistics import deviations
 
 CLIENTS = int(os.environ.get("CLIENTS", "50000"))
@@ -140,7 +139,7 @@ def test_every_report_is_counted_once(site: Site, sent: Counter[str]) -> None:
         # The one that the test of the proxy sent.
         assert refused == ({"too_long": 1} if party == "shuffler" else {})
         assert all(hop["received"] == hop["accepted"] and not hop["rejected"] for hop in status["hops"]), status
-    say(f"$ docker compose exec analyzer python -m pipelines status\n{site.hushcount('analyzer', 'status').stdout}")
+    say(f"$ docker compose exec analyzer hushcount status\n{site.hushcount('analyzer', 'status').stdout}")
 
 
 def test_estimates_are_near_the_truth(site: Site, sent: Counter[str]) -> None:
@@ -152,13 +151,13 @@ def test_estimates_are_near_the_truth(site: Site, sent: Counter[str]) -> None:
     assert set(counts) == set(ITEMS)
     for item in ITEMS:
         assert abs(counts[item] - sent[item]) < deviations(len(ITEMS)) * math.sqrt(squares[item]), item
-    say(f"$ docker compose exec analyzer python -m pipelines ask top\n{shown(site, 'top')}")
+    say(f"$ docker compose exec analyzer hushcount ask top\n{shown(site, 'top')}")
 
 
 def test_discovery_finds_the_planted_value_and_nothing_else(site: Site, sent: Counter[str]) -> None:
     assert sent[NEW] == NEW_CLIENTS * len(SHARES)
     assert {row["item"] for row in ask(site, "new")["rows"]} == {NEW}
-    say(f"$ docker compose exec analyzer python -m pipelines ask new\n{shown(site, 'new')}")
+    say(f"$ docker compose exec analyzer hushcount ask new\n{shown(site, 'new')}")
 
 
 def test_an_items_share_falls_from_the_first_window_to_the_last(site: Site, sent: Counter[str]) -> None:
@@ -168,7 +167,7 @@ def test_an_items_share_falls_from_the_first_window_to_the_last(site: Site, sent
     first, last = rows[0], rows[-1]
     fall = first["count"] / first["reports"] - last["count"] / last["reports"]
     assert fall > 5 * math.hypot(*(row["standard_error"] / row["reports"] for row in (first, last)))
-    say(f"$ docker compose exec analyzer python -m pipelines ask item --item {COMMON}")
+    say(f"$ docker compose exec analyzer hushcount ask item --item {COMMON}")
     say(shown(site, "item", "--item", COMMON))
 
 
@@ -179,7 +178,7 @@ def shown(site: Site, question: str, *options: str) -> str:
 @pytest.mark.parametrize("party", ["shuffler", "aux-server", "analyzer"])
 def test_doctor_is_good(site: Site, party: str) -> None:
     found = site.hushcount(party, "doctor")
-    say(f"$ docker compose exec {party} python -m {PROGRAMS[party]} doctor\n{found.stdout}")
+    say(f"$ docker compose exec {party} hushcount doctor\n{found.stdout}")
     assert site.doctor(party) == []
 
 
