@@ -52,7 +52,8 @@ class Receiver(BaseHTTPRequestHandler):
             self.answer(413)
             return
         body = self.rfile.read(int(length))
-        if not is_genuine(self.secret, self.headers, body, time.time()):
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if not is_genuine(self.secret, headers, body, time.time()):
             self.answer(401)
             return
         id = self.headers["webhook-id"]

@@ -147,7 +147,8 @@ def main() -> None:
     collector = started("collect", "--config", config, log=root / "collector.log")
     days: list[Day] = []
     late: list[Post] = []
-    window = window_at(datetime.now(timezone.utc), timedelta(seconds=given.seconds)).next
+    length = timedelta(seconds=given.seconds)
+    window = window_at(datetime.now(timezone.utc) + length, length)
     for number in range(1, DAYS + 1):
         sleep_until(window.start + timedelta(milliseconds=200))
         if number == ROTATION:
@@ -165,7 +166,7 @@ def main() -> None:
             raise SystemExit(f"the day was too short for this machine: give more --seconds ({took - window.end} over)")
         days.append(day)
         late = later
-        window = window.next
+        window = window_at(window.end, length)
         sleep_until(window.start + timedelta(seconds=3))
         process(root, config, number == KILL)
     collector.send_signal(signal.SIGTERM)
