@@ -1,1 +1,1 @@
-"""Questions to counted results: the total of a group, changes, differences, and how certain they are."""
+"""The statistics of questions: totals of groups, changes, differences, with intervals and p-values."""

@@ -1,1 +1,1 @@
-"""The questions of `hushcount ask`: read the results, and answer in tables and sentences."""
+"""Questions of people to results: what a question reads, and its answer in tables and sentences, and how sure it is."""

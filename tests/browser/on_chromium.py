@@ -96,7 +96,7 @@ def test_values_whose_names_an_evaluator_gives_are_discovered(browser: Chromium,
     everyone = {"sent": 2 * len(values), "answered": len(values), "tokens": 2 * len(values)}
     assert done == {**everyone, "waiting": 0, "dropped": 0, "blank": 0}
     (counted,) = manifests(measured.site)
-    print(f"\n{len(values)} people asked one question each; the evaluator counted {counted.clients}")
+    print(f"\n{len(values)} people asked for one evaluation each; the evaluator counted {counted.clients}")
     assert (counted.clients.evaluations, counted.clients.refused) == (len(values), {})
     results = measured.close_window()
     assert set(found(results.parents[2] / "found" / "words" / results.name)) == {"größe"}

@@ -28,7 +28,7 @@ def _scalar(*name: object) -> int:
     return int.from_bytes(octets(64, *name), "little") % twin.L
 
 
-def _question(values: Sequence[str], seed: bytes = SEED) -> dict[str, Any]:
+def _evaluation(values: Sequence[str], seed: bytes = SEED) -> dict[str, Any]:
     """Return one evaluation of values by the twin; the parts without randomness are compared with the library's."""
     key, inputs = twin.derive_key(seed, b""), [FORM.input(value) for value in values]
     blinds = [_scalar("blind", value) for value in values]
@@ -73,10 +73,10 @@ def _report(value: str) -> dict[str, Any]:
 
 
 def _refused_answers() -> list[dict[str, Any]]:
-    asked, three = _question(["golden"]), _question(["one", "two", "three"])
+    asked, three = _evaluation(["golden"]), _evaluation(["one", "two", "three"])
     answer, several = bytes.fromhex(asked["answer"]), bytes.fromhex(three["answer"])
     element, (c, s) = answer[:32], (int.from_bytes(answer[at : at + 32], "little") for at in (32, 64))
-    other = bytes.fromhex(_question(["golden"], octets(32, "another evaluator"))["answer"])
+    other = bytes.fromhex(_evaluation(["golden"], octets(32, "another evaluator"))["answer"])
     wrong: list[tuple[str, str, dict[str, Any], bytes]] = [
         ("wrong_length", "nothing", asked, b""),
         ("wrong_length", "a byte less", asked, answer[:-1]),
@@ -116,15 +116,15 @@ def _is_accepted(entry: dict[str, Any], answer: bytes) -> bool:
     blinded = bytes.fromhex(entry["blinded"])
     if len(answer) != len(blinded) + 64:
         return False
-    questions, evaluated = ([each[at : at + 32] for at in range(0, len(blinded), 32)] for each in (blinded, answer))
+    elements, evaluated = ([each[at : at + 32] for at in range(0, len(blinded), 32)] for each in (blinded, answer))
     try:
-        return twin.verify(bytes.fromhex(entry["public_key"]), questions, evaluated, answer[len(blinded) :])
+        return twin.verify(bytes.fromhex(entry["public_key"]), elements, evaluated, answer[len(blinded) :])
     except ValueError:
         return False
 
 
-def _refused_questions() -> list[dict[str, Any]]:
-    good = bytes.fromhex(_question(["golden"])["blinded"])
+def _refused_requests() -> list[dict[str, Any]]:
+    good = bytes.fromhex(_evaluation(["golden"])["blinded"])
     wrong = [
         ("wrong_length", b""),
         ("wrong_length", good[:-1]),
@@ -145,10 +145,10 @@ def data() -> dict[str, Any]:
         "subject": "oblivious",
         "about": "Inputs and blinds to a request, its answer and the outputs; a value and its output to the report",
         "accept": [
-            *(_question([value]) for value in values[:4]),
-            _question(["one", "two", "three"]),
-            _question(["golden", "x"]),
+            *(_evaluation([value]) for value in values[:4]),
+            _evaluation(["one", "two", "three"]),
+            _evaluation(["golden", "x"]),
             *(_report(value) for value in values),
         ],
-        "refuse": [*_refused_answers(), *_refused_questions()],
+        "refuse": [*_refused_answers(), *_refused_requests()],
     }
