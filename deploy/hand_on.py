@@ -231,9 +231,9 @@ def _carry(kind: Kind, party: Party, source: str, target: str, done: list[str], 
         try:
             with silent_clients():
                 data = storage.read_bytes(path, SETTINGS_BYTES)
-                said = parse_model(Statement, data, path, f"is no {kind} of a party")
+                said = parse_model(Statement, data, path, f"is not a {kind} of a party")
                 if (said.kind, said.party, said.campaign, said.name) != (kind, party, campaign, name):
-                    raise FormatError(f"{path} is another {kind} than its place says")
+                    raise FormatError(f"{path} is a {kind} that belongs in another place")
                 if signed in here:
                     signature = storage.read_bytes(path + SIGNATURE, SIGNATURE_BYTES)
                     storage.write_whole(copy + SIGNATURE, [signature])

@@ -1,4 +1,4 @@
-"""The checks of oblivious campaigns: where the evaluator runs, who verifies found values, when keys are destroyed."""
+"""Checks of oblivious campaigns: where the evaluator runs, who verifies discovered values, when keys are destroyed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SLACK = timedelta(days=7)
 
 
 def lacks_evaluator(view: View) -> str | None:
-    """Return a sentence if the analyzer runs here and the file names no evaluator to verify found values, else None."""
+    """Return a sentence if the analyzer runs here without an evaluator to verify discovered values, else None."""
     file, campaigns = view.deployment.file, view.epochs.campaigns.values()
     epochs = [campaign.epoch for campaign in campaigns if campaign.is_oblivious]
     if not epochs or "analyzer" not in file.parties or file.analyzer.evaluator is not None:
         return None
-    return f"epoch {epochs[-1]} is oblivious, but no evaluator is set: no found value can be verified"
+    return f"epoch {epochs[-1]} is oblivious, but no evaluator is set: no discovered value can be verified"
 
 
 def evaluator(view: View) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def _files(epochs: Epochs) -> Iterator[tuple[EpochPart, Campaign]]:
 
 
 def _end(view: View, name: str, part: EpochPart, directory: Path, id: str) -> Finding:
-    """Say when to destroy a key: when no report of its epoch is still to be opened, and no found value to be verified.
+    """Say when to destroy a key: when no report of its epoch is to be opened, and no discovered value to be verified.
 
     A key serves one campaign file: no other campaign file is published with the same key.
     """

@@ -152,7 +152,7 @@ def _passes(limit: Limit, charges: list[Charge], releases: list[Charge], now: da
 
 
 def year(view: View) -> Iterator[Finding]:
-    """Say how much epsilon clients spend over the epochs of a year, and how many found values await a decision."""
+    """Say how much epsilon clients spend over the epochs of a year, and how many discovered values await a decision."""
     part = view.deployment.file.next_epoch.get(view.campaign)
     if part is None:
         return
@@ -164,7 +164,7 @@ def year(view: View) -> Iterator[Finding]:
     yield Finding(f"epochs of {view.campaign} a year", "good", said)
     if part.review and part.add_found:
         wait = len(waiting(view.epochs))
-        says = f"{wait:,} found values await your decision" if wait else "no found value awaits your decision"
+        says = f"{wait:,} discovered values await your decision" if wait else "no discovered value awaits your decision"
         cure = view.deployment.command(f"campaign review --campaign {view.campaign}")
         yield Finding(f"review of {view.campaign}", "warning" if wait else "good", says, cure)
 

@@ -171,7 +171,7 @@ def new(
     show: options.Show = 10,
     out: options.OutTable = None,
 ) -> Answer:
-    """Use it to see found values, when each was found, and its counts since then. Strangers may have sent them.
+    """Use it to see discovered values, when each was found, and its counts since then. Strangers may have sent them.
 
     Example: hushcount ask new
     """

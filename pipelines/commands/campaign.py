@@ -68,7 +68,7 @@ def new_campaign(
         bool | None,
         Option(
             "--discovery-counts/--no-discovery-counts",
-            help="Reveal a noisy count with each found value.",
+            help="Reveal a noisy count with each discovered value.",
             show_default="no",
         ),
     ] = None,

@@ -24,7 +24,7 @@ def dashboard(
     port: Annotated[int, Option(help="Port for --serve; 0: any free port.", min=0, max=65535)] = 8765,
     last: Annotated[int, Option("--last", help="Number of newest windows of each campaign.", min=1, max=10_000)] = 100,
 ) -> Answer:
-    """Use it to see items over windows, rises and falls, groups, found values, hops and budget on one page.
+    """Use it to see items over windows, rises and falls, groups, discovered values, hops and budget on one page.
 
     The page loads nothing from the network.
 

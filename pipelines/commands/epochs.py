@@ -1,4 +1,4 @@
-"""hushcount campaign publish and campaign review: begin an epoch, and decide on found values."""
+"""hushcount campaign publish and campaign review: begin an epoch, and decide on discovered values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def review(
     if values:
         cells = [(id_of(one.item), shown(one.item), one.first_seen or "", one.last_seen or "") for one in values]
         heads = ("id", "value", "first seen", "last seen")
-        people.append(Table(f"{epochs.campaign}: found values to decide on", heads, cells, words=("value",)))
+        people.append(Table(f"{epochs.campaign}: discovered values to decide on", heads, cells, words=("value",)))
     approved, rejected = len(decisions.approved), len(decisions.rejected)
     people.append(f"{len(values):,} wait, {approved:,} approved, {rejected:,} rejected")
     if len(values) >= tracked_items.MOST_FOUND:

@@ -228,7 +228,7 @@ def _show_done(done: Done, as_json: bool, waiting: list[str]) -> None:
         "closed": [f"{campaign} {window_text(window)}" for campaign, window in (one.split("/") for one in done.closed)],
         "done": done.hops,
         "published": done.published,
-        "found values that wait for hushcount campaign review": done.review,
+        "discovered values that wait for hushcount campaign review": done.review,
         "deleted": done.deleted,
     }
     console = out_console()

@@ -1,1 +1,1 @@
-"""The next epoch: its dictionary, the review of found values, and the items that a campaign follows."""
+"""The next epoch: its dictionary, the review of discovered values, and the items that a campaign follows."""

@@ -135,7 +135,7 @@ def follow(
 
     Nothing is published before the newest epoch begins, nor if it has an end, nor before it has lasted its least
     length. Only a change of active keys is published before that length; a publisher cannot sign such a change. If
-    found values are to be reviewed, each joins after the operator has approved it.
+    discovered values are to be reviewed, each joins after the operator has approved it.
 
     Args:
         now: the present when the run began. The new epoch begins at the end of the window that is open when it is

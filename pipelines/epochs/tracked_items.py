@@ -1,6 +1,6 @@
 """The items that a campaign follows from epoch to epoch, when each was seen, and the operator's decisions on them.
 
-Found values wait until an operator approves them, because whoever can send discovery reports can make any text be
+Discovered values wait until an operator approves them, because whoever can send discovery reports can make any text be
 found. A value that joins a dictionary goes to every client. It also makes a new epoch, in which clients with a memory
 spend their epsilon anew. Only `hushcount campaign review` writes the file of decisions; a rejected value stays
 rejected, however often discovery finds it again.
@@ -182,14 +182,14 @@ def estimated_items(directory: str) -> tuple[list[tuple[str, float, bool]], int]
 
 
 class Decisions(Part):
-    """The operator's decisions on found values."""
+    """The operator's decisions on discovered values."""
 
     format: int = 1
     approved: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
 
     def waiting(self, tracked: TrackedItems, listed: Collection[str]) -> tuple[TrackedItem, ...]:
-        """Return the found values that have no decision and are in no dictionary yet."""
+        """Return the discovered values that have no decision and are in no dictionary yet."""
         decided = {*self.approved, *self.rejected, *listed}
         return tuple(one for one in tracked.discovered if one.item not in decided)
 
@@ -212,7 +212,7 @@ class Decisions(Part):
 
 
 def read_decisions(folder: Path) -> Decisions:
-    """Read the decisions on a campaign's found values; without a file there are none. FormatError: it is damaged."""
+    """Read the decisions on a campaign's discovered values; none without a file. FormatError: it is damaged."""
     path = folder / REVIEW_FILE
     if not path.exists():
         return Decisions()
@@ -220,16 +220,16 @@ def read_decisions(folder: Path) -> Decisions:
 
 
 def waiting(epochs: Epochs) -> tuple[TrackedItem, ...]:
-    """Return the found values of a campaign that wait for a decision."""
+    """Return the discovered values of a campaign that wait for a decision."""
     tracked = read_tracked(epochs.directory / ITEMS_FILE, epochs.listed)
     return read_decisions(epochs.directory).waiting(tracked, epochs.listed)
 
 
 def decide(epochs: Epochs, approve: Sequence[str], reject: Sequence[str]) -> Decisions:
-    """Approve and reject found values by id; "all" means every waiting value. Earlier decisions on them are replaced.
+    """Approve and reject discovered values by id; "all": every waiting value. Earlier decisions on them are replaced.
 
     Raises:
-        UsageError: an id names no found value, or is in both lists.
+        UsageError: an id names no discovered value, or is in both lists.
         HushcountError: another process has been publishing for half a minute.
     """
     with publishing(epochs.directory):
@@ -255,7 +255,7 @@ def _chosen(ids: Sequence[str], known: dict[str, str], undecided: Sequence[str])
     for name in ids:
         if name != ALL and name not in known:
             raise UsageError(
-                f"{name[: 2 * _ID_BYTES]!a} is not the id of a found value: hushcount campaign review lists them"
+                f"{name[: 2 * _ID_BYTES]!a} is not the id of a discovered value: hushcount campaign review lists them"
             )
         chosen |= set(undecided) if name == ALL else {known[name]}
     return chosen

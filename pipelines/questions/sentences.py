@@ -69,7 +69,7 @@ def of_found(source: Source) -> Iterator[str]:
     """Say where to see values that discovery found and the dictionary lacks: they have no row."""
     found = source.epochs is not None and any(place.campaign.discovery is not None for place in source.places)
     if found and source.dictionary is not None:
-        yield "found values that no dictionary lists yet have no row: see hushcount ask new"
+        yield "discovered values that no dictionary lists yet have no row: see hushcount ask new"
 
 
 def of_looks(rows: int, *, are_shown: bool = True) -> str:

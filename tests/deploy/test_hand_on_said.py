@@ -157,9 +157,9 @@ def test_only_what_is_a_receipt_of_that_party_is_fetched(
     good = receipt.read_text()
     for name, text in {
         "is not JSON": "{",
-        "is no receipt of a party": "{}",
+        "is not a receipt of a party": "{}",
         "is another receipt": good.replace('"aux-server"', '"analyzer"'),
-        "is another receipt than": good.replace('"words"', '"others"'),
+        "is a receipt that belongs in another place": good.replace('"words"', '"others"'),
         "must have at most": good + " " * (1 << 18),
     }.items():
         with subtests.test(name=name):

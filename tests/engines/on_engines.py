@@ -1,4 +1,4 @@
-"""One encoding on every engine: the same tally, the same set of accepted reports, the same found values."""
+"""One encoding on every engine: the same tally, the same set of accepted reports, the same discovered values."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ textfile = "run.prom"  # numbers of each run, for Prometheus' node_exporter
 sign_with = "operator-keys"  # after a signed campaign file, an unsigned one is refused
 {joins}
 """
-_LISTED = "review = true  # found values join the dictionary when hushcount campaign review approves them"
-_OPEN = "review = false  # any text is a value: found values join the items to follow, there is no dictionary"
+_LISTED = "review = true  # discovered values join the dictionary when hushcount campaign review approves them"
+_OPEN = "review = false  # any text is a value: discovered values join the items to follow, there is no dictionary"
 _APP = '''\
 """An app that reports a value. It needs `pip install ./hushcount` and policy.json, and keeps its state in a folder."""
 

@@ -53,7 +53,7 @@ def test_all_that_a_run_writes_is_its_owners(tmp_path: Path, open_umask: None) -
         for path, mode in modes_below(site.store / folder).items()
     }
     assert len(found) >= 10
-    # Found values and what was decided about them lie beside campaign files, which everybody may read.
+    # Discovered values and what was decided about them lie beside campaign files, which everybody may read.
     found |= {name: mode for name, mode in modes_below(epochs.directory).items() if name in (ITEMS_FILE, REVIEW_FILE)}
     assert {ITEMS_FILE, REVIEW_FILE} <= found.keys()
     wrong = {path: oct(mode) for path, mode in found.items() if mode & 0o077}

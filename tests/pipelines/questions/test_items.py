@@ -142,7 +142,7 @@ def test_a_value_that_is_found_without_a_count_is_told_with_its_windows(tmp_path
     answer = done("ask", "new", "--config", site.config, "--campaign", "words", "--json").json
     (row,) = answer["rows"]
     assert (row["item"], row["first_seen"], row["last_seen"]) == ("newcomer", window_name(0), window_name(1))
-    # Nothing follows found values without [next_epoch.CAMPAIGN]: found.csv of the windows has them, and none waits.
+    # Without [next_epoch.CAMPAIGN] nothing follows discovered values: found.csv of the windows has them, none waits.
     assert (row["window"], row["count"], row["decision"], row["listed"]) == (None, None, "", False)
     assert answer["says"]
     given = [{"item": "alpha", "source": "given"}]

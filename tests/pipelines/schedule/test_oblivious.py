@@ -76,7 +76,7 @@ def test_without_an_evaluator_run_status_and_doctor_say_so(site: Site) -> None:
     assert "set evaluator under [analyzer]" in problem
     assert finding(site, "evaluator of words", 1.2) == (
         "bad",
-        "epoch 1 is oblivious, but no evaluator is set: no found value can be verified: set evaluator under "
+        "epoch 1 is oblivious, but no evaluator is set: no discovered value can be verified: set evaluator under "
         "[analyzer] to its address or its key directory",
     )
     assert "warning: words: epoch 1 is oblivious, but no evaluator is set" in cli("status", "--config", site.config).err
