@@ -91,8 +91,8 @@ class Delegation(DelegationTerms):
         if (self.campaign, self.terms) != (campaign.id, campaign.terms.hex()):
             raise SignatureError(
                 f"campaign {campaign.id} has the terms {campaign.terms.hex()}, but the operator delegated campaign "
-                f"{self.campaign} with the terms {self.terms}: the publisher may change the dictionary only; the "
-                "operator must sign any other change"
+                f"{self.campaign} with the terms {self.terms}: the publisher may change only the dictionary and what "
+                "is drawn or planned for it; the operator must sign any other change"
             )
         if campaign.epoch > self.last_epoch:
             raise SignatureError(

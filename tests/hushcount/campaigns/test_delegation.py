@@ -45,7 +45,7 @@ def test_a_publisher_that_raises_a_price_is_refused(subtests: pytest.Subtests) -
     ]:
         with subtests.test(path=path):
             costly = Campaign.model_validate(changed(path, value))
-            with pytest.raises(SignatureError, match="dictionary only"):
+            with pytest.raises(SignatureError, match=f"has the terms {costly.terms.hex()}"):
                 verify_campaign(TRUSTED, costly, delegated(costly, delegation_for(CAMPAIGN)))
 
 

@@ -106,15 +106,15 @@ export function requireValid(keys: readonly VerifyKey[], now: number): void {
 function requireDelegated({ id, epoch, terms, evaluatorKey }: Terms, delegation: Delegation, restart?: Restart): void {
   if (restart !== undefined && delegation.serial < restart.serial) {
     throw new SignatureError(
-      `serial of the delegation of campaign ${id} is ${String(delegation.serial)}, the operator's restart ended those ` +
+      `serial of the delegation of campaign ${id} is ${String(delegation.serial)}, but the operator's restart ended all ` +
         `below ${String(restart.serial)}: the operator must delegate anew`,
     );
   }
   if (delegation.campaign !== id || delegation.terms !== terms) {
     throw new SignatureError(
       `the publisher signed campaign ${id} with the terms ${terms}, but the operator delegated campaign ` +
-        `${delegation.campaign} with the terms ${delegation.terms}: the publisher may change the dictionary only, the ` +
-        "operator must sign anything else",
+        `${delegation.campaign} with the terms ${delegation.terms}: the publisher may change only the ` +
+        "dictionary and what is drawn or planned for it; the operator must sign any other change",
     );
   }
   const named = evaluatorKey === undefined || delegation.evaluatorKeys.includes(evaluatorKey);
