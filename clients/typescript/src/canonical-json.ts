@@ -21,6 +21,6 @@ function textOf(data: unknown): string {
   if (typeof data === "string" && /\p{Surrogate}/u.test(data)) throw new FormatError("a text has a lone surrogate");
   if (typeof data === "number" && !Number.isFinite(data)) throw new FormatError("a number is not finite");
   const text = JSON.stringify(data) as string | undefined;
-  if (text === undefined) throw new FormatError(`a value is a ${typeof data}, which JSON has not`);
+  if (text === undefined) throw new FormatError(`a value is a ${typeof data}, must be of a type that JSON has`);
   return text;
 }

@@ -75,10 +75,10 @@ export class Client {
     const options = own(given);
     const { policy, store = new MemoryStore(), windowSeconds = DAY } = options;
     requireIn("windowSeconds", windowSeconds, 1, MOST_SECONDS);
-    if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: what this client demands of a campaign");
+    if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
     const campaign = await openCampaign(parseJson(options.campaign, CAMPAIGN_BYTES, NAME), options.designs);
     if (campaign.memory && options.store === undefined) {
-      throw new UsageError(`campaign ${campaign.id} is of clients that remember: give a store`);
+      throw new UsageError(`clients of campaign ${campaign.id} remember their answers: give a store`);
     }
     const answers = new Answers(store);
     const read = <Result>(bytes: Uint8Array | undefined, most: number, name: string, parse: Parse<Result>) =>

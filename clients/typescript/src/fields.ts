@@ -29,7 +29,7 @@ export function fieldsOf(
   if (missing !== undefined) throw new FormatError(`${name}: ${missing} is missing: it must be given`);
   const known = new Set([...needed, ...optional]);
   if (Object.keys(data).some((field) => !known.has(field))) {
-    throw new FormatError(`${name} has a field that is none of ${[...known].join(", ")}: leave it out`);
+    throw new FormatError(`${name} has a field that is not one of ${[...known].join(", ")}: leave it out`);
   }
   return own(data) as Fields;
 }

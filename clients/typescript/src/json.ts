@@ -50,7 +50,7 @@ function requireShallow(bare: string, name: string): void {
   let depth = 0;
   for (const [bracket] of bare.matchAll(/[[\]{}]/g)) {
     depth += bracket === "[" || bracket === "{" ? 1 : -1;
-    if (depth > DEEPEST) throw new FormatError(`${name} nests deeper than ${String(DEEPEST)} levels`);
+    if (depth > DEEPEST) throw new FormatError(`${name} is nested deeper than ${String(DEEPEST)} levels`);
   }
 }
 
@@ -58,7 +58,7 @@ function requireExact(bare: string, name: string): void {
   for (const [digits] of bare.matchAll(NUMBER)) {
     if (!Number.isFinite(Number(digits))) throw new FormatError(`${name} has a number that is not finite as a double`);
     if (/^-?\d+$/.test(digits) && !Number.isSafeInteger(Number(digits))) {
-      throw new FormatError(`${name} has an integer beyond 2**53 - 1: it must travel as text`);
+      throw new FormatError(`${name} has an integer above 2**53 - 1: write it as text`);
     }
   }
 }

@@ -197,7 +197,7 @@ export class ReportMaker implements Maker {
     }
     const answer = last?.subarray(NAME_END);
     if (answer?.length === mechanism.reportBytes) return answer;
-    throw new UsageError(`the memory holds an answer of another length than the campaign's reports`);
+    throw new UsageError("an answer in the memory must have the length of the campaign's reports");
   }
 }
 
@@ -207,14 +207,14 @@ async function dictionaryOf({ campaign, dictionary: bytes }: Offer): Promise<Dic
   if (bytes === undefined) throw new FormatError(`the dictionary of campaign ${campaign.id} is missing: give its file`);
   const dictionary = await parseDictionary(bytes, listed.items);
   if (dictionary.size === listed.items && digestOf(dictionary) === listed.digest) return dictionary;
-  throw new FormatError("the dictionary is not the campaign's: give the one that came with it");
+  throw new FormatError("the dictionary is not the campaign's: give the one that came with the file");
 }
 
 function discoveryFormatOf({ id, discoveryTerms, keys, binding }: Campaign): DiscoveryFormat | undefined {
   if (discoveryTerms === undefined || keys.auxServer === undefined) return undefined;
   const { hashKey, isOblivious, maxValueBytes } = discoveryTerms;
   if (hashKey === undefined && !isOblivious) {
-    throw new FormatError(`this file of campaign ${id} holds no hash key: it is for the servers, clients need the whole one`);
+    throw new FormatError(`this file of campaign ${id} is redacted and holds no hash key: give the file that is not redacted`);
   }
   const { analyzer, auxServer } = keys;
   return { binding: binding("discovery"), maxValueBytes, analyzer: analyzer.key, auxServer: auxServer.key };

@@ -29,9 +29,9 @@ export function counted(kept: Value | undefined, window: number, requests: reado
     const earlier = reports[name] ?? 0;
     if (earlier + number > campaign.cap) {
       throw new OverCap(
-        `${String(number)} more ${stream} of campaign ${campaign.id} in the window that began at ` +
-          `${new Date(began).toISOString()}, where ${String(earlier)} were made: must be at most ` +
-          `${String(campaign.cap)} together; wait for the next window`,
+        `${String(number)} more ${stream} of campaign ${campaign.id} cannot be made: ` +
+          `${String(earlier)} were made in the window that began at ${new Date(began).toISOString()}, and the cap is ` +
+          `${String(campaign.cap)}; wait for the next window`,
       );
     }
     reports[name] = earlier + number;

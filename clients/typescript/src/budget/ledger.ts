@@ -154,9 +154,9 @@ function refusal(
   const each = `${text(cost.epsilon)} ${cost.lasting ? "an epoch" : "each"}`;
   const where =
     today < ever
-      ? `${text(today)} that is left on ${day}: wait for the next day, UTC`
-      : `${text(ever)} that is left in all, which no day renews`;
-  return `${String(number)} more ${stream} of campaign ${id} at epsilon ${each}: must fit in the ${where}`;
+      ? `${text(today)} is left on ${day}: wait for the next day, UTC`
+      : `${text(ever)} is left for the lifetime, which no day renews`;
+  return `the budget does not allow ${String(number)} more ${stream} of campaign ${id} at epsilon ${each}: epsilon ${where}`;
 }
 
 function text(units: bigint): string {
@@ -192,8 +192,8 @@ export function chargedOf(record: Value | undefined): Charged {
     return { days: days.map(([day, epsilon]) => [day, BigInt(epsilon)] as const), optedOut, lines: Object.fromEntries(read) };
   } catch {
     throw new FormatError(
-      "the budget's record is damaged or of another version: restore it; removing it would renew the budget of a " +
-        "person who cannot take back what was sent",
+      "the budget's record is damaged or of another version: restore it; removing it would renew the budget, " +
+        "although sent reports cannot be taken back",
     );
   }
 }

@@ -64,7 +64,7 @@ export async function openCampaign(file: unknown, designs: readonly unknown[] = 
 export function formOf(file: unknown): Form {
   const { format = 2 } = own(file as { readonly format?: unknown } | null);
   if (format !== 2) {
-    throw new FormatError(`${NAME}: format must be 2: the operator must make the campaign anew, or you a newer client`);
+    throw new FormatError(`${NAME}: format must be 2: update this client, or ask the operator for a new campaign`);
   }
   const fields = fieldsOf(file, NAME, NEEDED, OPTIONAL);
   const discovery = "discovery" in fields ? discoveryOf(fields.discovery, NAME) : undefined;
@@ -80,7 +80,7 @@ export function formOf(file: unknown): Form {
   textOf(fields, "unicode", /^13\.0$/, NAME);
   if (terms === undefined && discovery === undefined) throw new FormatError(`${NAME}: mechanism or discovery is missing`);
   if (terms === undefined && memory) throw new FormatError(`${NAME}: memory is of no use without a mechanism`);
-  if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 where memory is false`);
+  if (memoryValues > 1 && !memory) throw new FormatError(`${NAME}: memory_values must be 1 if memory is false`);
   if (terms !== undefined) inMechanism(() => familyOf(terms.name));
   // Replacing a client costs twice the (epsilon, delta) of adding or removing it.
   const sides = discovery?.relation === "add-remove" ? 2 : 1;

@@ -62,7 +62,7 @@ export function keysOf(data: unknown, discovery: DiscoveryTerms | undefined, fil
     );
   }
   if (auxServer !== undefined && hex(auxServer.key) === hex(analyzer.key)) {
-    throw new FormatError(`${name}: one key is of both roles: one party would open both layers`);
+    throw new FormatError(`${name}: one key is of both roles, so one party could open both layers`);
   }
   return { analyzer, auxServer, evaluator };
 }
@@ -104,7 +104,7 @@ export function discoveryOf(data: unknown, file: string): DiscoveryTerms {
   for (const field of given) textOf(fields, field, HEX_32, name);
   const isOblivious = textOf(fields, "hash", /^(?:keyed|oblivious)$/, name) === "oblivious";
   if (given.length !== (isOblivious ? 0 : 1)) {
-    throw new FormatError(`${name}: hash_key or hash_key_commitment must be given, not both, neither if hash is oblivious`);
+    throw new FormatError(`${name}: exactly one of hash_key and hash_key_commitment must be there, none if hash is oblivious`);
   }
   textOf(fields, "rule", booleanOf(fields, "counts", name) ? /^optimal$/ : /^(?:optimal|laplace)$/, name);
   return {

@@ -42,7 +42,7 @@ export function requireGenerator(): void {
   const areDifferent = new Set(draws.map(String)).size === DRAWS;
   if (areDifferent && !changing.includes(0) && changing.reduce((all, bits) => all | bits) === 255) return;
   throw new HushcountError(
-    "crypto.getRandomValues is missing or does not draw at random, and reports would tell the values: remove what replaces it",
+    "crypto.getRandomValues is missing or not random, so reports would reveal values: remove its replacement",
   );
 }
 

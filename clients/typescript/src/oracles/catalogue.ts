@@ -64,7 +64,7 @@ export function buildFrom(
   if (missing !== undefined) throw new FormatError(`mechanism ${name} lacks the parameter ${missing}`);
   const known = takes.map((letter) => letter.replace("?", ""));
   if (Object.keys(parameters).some((letter) => !known.includes(letter))) {
-    throw new FormatError(`mechanism ${name} takes these parameters alone: ${known.join(", ") || "none"}`);
+    throw new FormatError(`mechanism ${name} takes only these parameters: ${known.join(", ") || "none"}`);
   }
   if (domain === undefined && open !== true) throw new FormatError(`mechanism ${name} needs a dictionary`);
   if (domain !== undefined && !(domain >= 2 && domain <= MOST_ITEMS)) {

@@ -51,5 +51,5 @@ export function integer({ parameters }: Given, letter: string): bigint {
   if (typeof value === "string" && LARGE.test(value) && BigInt(value) > BigInt(Number.MAX_SAFE_INTEGER)) {
     return BigInt(value);
   }
-  throw new FormatError(`${letter} must be an integer, as text of its digits only beyond 2**53 - 1`);
+  throw new FormatError(`${letter} must be an integer, as text of its digits only above 2**53 - 1`);
 }

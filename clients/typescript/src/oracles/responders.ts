@@ -45,6 +45,6 @@ export function requireSized(width: bigint, size: bigint, keep: bigint): void {
     throw new FormatError(`s is ${String(size)}, must be in 1..${String(width - 1n)} for ${String(width)} cells`);
   }
   if (!(keep * width > WORD_VALUES * size && keep < WORD_VALUES)) {
-    throw new FormatError("p must be above s/m, where a report says nothing, and below 1");
+    throw new FormatError("p must be above s/m, at which reports say nothing, and below 1");
   }
 }

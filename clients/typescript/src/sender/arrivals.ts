@@ -76,9 +76,9 @@ export class Arrivals {
         const came = arrived[stream] ?? 0;
         if (wait + came + number <= campaign.cap) continue;
         throw new OverCap(
-          `${String(number)} more ${stream} of campaign ${campaign.id}: ${String(wait)} wait to be sent, and ` +
-            `${String(came)} arrived in the collector's present window: must be at most ${String(campaign.cap)} ` +
-            "together, because no more of a window count; deliver what waits, or wait for the next window",
+          `${String(number)} more ${stream} of campaign ${campaign.id} would not count: ${String(wait)} wait to be sent, and ` +
+            `${String(came)} arrived in the collector's present window, in which at most ${String(campaign.cap)} count; ` +
+            "deliver what waits, or wait for the next window",
         );
       }
       return { result: undefined };

@@ -66,7 +66,7 @@ export async function fetchDocument(
   const answer = await send(fetcher, { url, headers: {}, mostBytes });
   const header = (name: string): string => answer.headers.get(name) ?? "";
   if (answer.status !== 200) {
-    throw new NotServed(`the collector answered ${String(answer.status)} to a request for a document of the campaign`);
+    throw new NotServed(`the collector answered ${String(answer.status)} to a request for a campaign document`);
   }
   return {
     data: answer.body,

@@ -68,7 +68,7 @@ async function bodyOf({ status, headers, body }: Response, mostBytes: number | u
   if (!isWanted) return (await reading?.catch(() => none)) ?? none;
   const found = await reading;
   if (found !== undefined) return found;
-  throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most so many`);
+  throw new DeliveryError(`the collector's answer has more than ${String(most)} bytes, must have at most that many`);
 }
 
 /** Return the bytes of a stream; undefined if they are more than `most`. Throws DeliveryError if the stream breaks. */
@@ -91,7 +91,7 @@ export async function readBounded(
       pieces.push(value);
     }
   } catch {
-    throw new DeliveryError("the collector's answer broke off: it is asked again later");
+    throw new DeliveryError("the collector's answer broke off: the sender asks again");
   }
   const whole = new Uint8Array(length);
   let place = 0;
@@ -108,7 +108,7 @@ export function addressOf(site: string, name = "site"): string {
   const isLocal = url?.protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   const extra = `${url?.username ?? ""}${url?.password ?? ""}${url?.search ?? ""}${url?.hash ?? ""}`;
   if (url === undefined || !(url.protocol === "https:" || isLocal) || extra !== "") {
-    throw new UsageError(`${name} must be an address such as https://collector.example.com, without name, ? or #`);
+    throw new UsageError(`${name} must be an address such as https://collector.example.com, without user name, ? or #`);
   }
   return url.href.replace(/\/+$/, "");
 }

@@ -87,12 +87,12 @@ function signatureOf(header: string): CampaignSignature | undefined {
   if (header === "") return undefined;
   const [, text] = /^:([A-Za-z0-9+/=]{1,5464}):$/.exec(header) ?? [];
   const name = "the campaign's signature";
-  if (text === undefined) throw new FormatError(`${name} is no byte sequence of at most ${String(SIGNATURE_BYTES)} bytes`);
+  if (text === undefined) throw new FormatError(`${name} is not a byte sequence of at most ${String(SIGNATURE_BYTES)} bytes`);
   let letters: string;
   try {
     letters = atob(text);
   } catch {
-    throw new FormatError(`${name} is no byte sequence`);
+    throw new FormatError(`${name} is not a byte sequence`);
   }
   const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
   return parseCampaignSignature(parseJson(bytes, SIGNATURE_BYTES, name), name);
@@ -105,7 +105,7 @@ async function unpacked({ data }: Document, mostBytes: number): Promise<Uint8Arr
   const plain = await readBounded(stream, mostBytes).catch(() => undefined);
   if (plain !== undefined) return plain;
   throw new FormatError(
-    `the dictionary is no gzip file of at most ${String(mostBytes)} bytes unpacked: raise max_dictionary_bytes in the ` +
+    `the dictionary is not a gzip file of at most ${String(mostBytes)} bytes unpacked: raise max_dictionary_bytes in the ` +
       "policy if your users' devices may fetch a longer one",
   );
 }

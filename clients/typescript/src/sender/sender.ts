@@ -71,7 +71,7 @@ export class Sender {
     const { site, policy, store } = options;
     if (!(policy instanceof Policy)) throw new UsageError("policy must be a Policy: give Policy.parse(...)");
     const numbers = numbersOf(options);
-    if (policy.campaignId === undefined) throw new UsageError("policy must be one that names its campaign");
+    if (policy.campaignId === undefined) throw new UsageError("policy must be a Policy that names its campaign");
     const campaign = policy.campaignId;
     const baseOf = (...at: Parameters<typeof addressOf>): string => `${addressOf(...at)}/v1/campaigns/${campaign}`;
     const base = baseOf(site);
@@ -241,7 +241,7 @@ export class Sender {
     if (this.#making.keepValues) return;
     throw new NotYet(
       `campaign ${this.#campaign} is not fetched yet (${failure?.message ?? "no attempt was made"}): report again later, ` +
-        "or give keepValues: true, and values wait on this device",
+        "or give keepValues: true to let values wait on this device",
     );
   }
 

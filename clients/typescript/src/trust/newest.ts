@@ -65,23 +65,23 @@ function requireContinued(
   const before = `epoch ${String(last.epoch)}, which was accepted before`;
   if (delegation !== undefined && delegation.serial < last.serial) {
     throw new Untrusted(
-      `${name} was signed under the delegation ${String(delegation.serial)}, the operator's newest statement is ` +
-        `${String(last.serial)}: fetch the newest`,
+      `${name} was signed under the delegation ${String(delegation.serial)}, but the operator's newest serial is ` +
+        `${String(last.serial)}: fetch the newest file`,
     );
   }
   if (delegation !== undefined && campaign.epoch - last.epoch > MOST_EPOCHS) {
-    throw new Untrusted(`${name} is more than ${String(MOST_EPOCHS)} after ${before}: the operator must sign it`);
+    throw new Untrusted(`${name} is more than ${String(MOST_EPOCHS)} epochs after ${before}: the operator must sign it`);
   }
-  if (campaign.epoch < last.epoch) throw new Untrusted(`${name} is older than ${before}: fetch the newest`);
+  if (campaign.epoch < last.epoch) throw new Untrusted(`${name} is older than ${before}: fetch the newest file`);
   if (campaign.epoch === last.epoch && campaign.head !== last.head) {
     throw new Untrusted(
-      `${name} is another file than the one that was accepted before: one of the two was made for a few clients only, ` +
-        "ask the operator",
+      `${name} is another file than the one that was accepted before: one of the two may have been made for ` +
+        "a few clients only; ask the operator",
     );
   }
   if (campaign.epoch > last.epoch && !headsFrom(last.head, log).includes(campaign.previous ?? "")) {
     throw new Untrusted(
-      `${name} does not continue ${before}: give the campaign's log, and if it does not lead from there, ask the operator`,
+      `${name} does not continue ${before}: give the campaign's log; if the log does not connect the two epochs, ask the operator`,
     );
   }
 }

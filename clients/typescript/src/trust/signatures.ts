@@ -67,7 +67,7 @@ export async function verify(
   const key = keys.find(({ id }) => id === keyId);
   if (key === undefined) {
     const trusted = keys.map(({ id }) => id).join(", ") || "none";
-    throw new SignatureError(`the ${purpose} was signed with key ${keyId}, trusted are ${trusted}`);
+    throw new SignatureError(`the ${purpose} was signed with key ${keyId}, but trusted are ${trusted}`);
   }
   if (!(await verifyEd25519(unhex(key.key), signedBytes(payload, purpose), unhex(signature)))) {
     throw new SignatureError(
