@@ -18,7 +18,7 @@ CAMPAIGN = (
     Row("review", "List the values that discovery found, and approve or reject them.", "epochs:review"),
     Row("policy", "Write the policy by which an app's clients check a campaign.", "vouching:write_policy"),
     Row("redact", "Write a campaign file without the key of the discovery hash.", "campaign:redact_campaign"),
-    Row("delegate", "Let a publisher's key sign epochs that change the dictionary only.", "vouching:delegate"),
+    Row("delegate", "Let a publisher's key sign epochs with a new dictionary.", "vouching:delegate"),
     Row("restart", "Set clients back to a campaign file, after a publisher's key was stolen.", "vouching:restart"),
     Row("verify", "Check the operator's signature of a campaign file.", "vouching:verify_campaign_file"),
     Row("audit", "Compare copies of a campaign's history from several places.", "audit:audit_campaign"),

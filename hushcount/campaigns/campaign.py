@@ -69,7 +69,7 @@ class Campaign(Part):
         if self.memory and self.mechanism is None:
             wrong.append("memory: is of no use without a mechanism, because discovery reports hold no noise")
         if self.memory_values > 1 and not self.memory:
-            wrong.append(f"memory_values: is {self.memory_values}, must be 1 where memory is false")
+            wrong.append(f"memory_values: is {self.memory_values}, must be 1 if memory is false")
         if self.discovery is not None and not self.keys.aux_server:
             wrong.append("keys.aux_server: discovery needs the auxiliary server's key")
         if bool(self.keys.evaluator) != self.is_oblivious:

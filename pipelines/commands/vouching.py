@@ -69,7 +69,7 @@ def delegate(
         ),
     ] = None,
 ) -> Answer:
-    """Use it to keep the operator's key offline: the publisher then signs epochs that change the dictionary only.
+    """Use it to keep the operator's key offline: a publisher then signs new dictionaries and what follows.
 
     Example: hushcount campaign delegate --campaign w.json --keys op --publisher pub --last-epoch 9 --serial 1 --out d
     """

@@ -1,8 +1,8 @@
 /**
  * The signature of a campaign: by the operator, or by a publisher with a delegation from the operator's key.
  *
- * The publisher's key signs the files of further epochs. They may change the dictionary and all that follows from it, but
- * nothing that makes reports cost a client more.
+ * The publisher's key signs the files of further epochs. They may change only the dictionary and what is drawn or planned
+ * for it, and nothing that makes reports cost a client more.
  */
 
 import { unhex } from "../bytes.js";
