@@ -175,7 +175,7 @@ class Budget:
 
         def step(charged: _Charged) -> tuple[_Charged, int]:
             if charged.opted_out:
-                raise OptedOut(f"the person opted out of campaign {campaign.id}: nothing is made until budget.opt_in()")
+                raise OptedOut(f"the person opted out: campaign {campaign.id} gets no report until budget.opt_in()")
             today = _day(now)
             left = min(self._left(charged, today))
             if not cost.lasting:

@@ -73,8 +73,8 @@ class Policy(PolicyTerms):
             memory_values times epsilon in an epoch if clients remember.
         max_discovery_epsilon: bounds the keep rule's replace-one epsilon, which is twice its epsilon if the campaign
             calibrates discovery to add-remove.
-        oblivious: refuses discovery with keyed names, where the auxiliary server and any client can test guesses
-            together.
+        oblivious: refuses discovery with keyed names, where the auxiliary server and any client can each test
+            guesses.
         max_delta: bounds discovery's replace-one delta, and the delta at which the shuffled epsilon is stated.
         min_batch: the least minimum batch.
         max_report_bytes: the longest sealed report of either stream.

@@ -246,7 +246,7 @@ class Sender:
             )
 
     def _opted_out(self) -> OptedOut:
-        return OptedOut(f"the person opted out of campaign {self._policy.campaign_id}: nothing is queued or sent")
+        return OptedOut(f"the person opted out: nothing is queued or sent for campaign {self._policy.campaign_id}")
 
     def _tell(self, what: What, reason: str, reports: int = 0, stream: Stream | None = None) -> None:
         self._log.add(Event(self._clock.now(), what, reports, stream, reason))

@@ -164,7 +164,7 @@ def largest_local_epsilon(
     if left <= 0.0:
         raise ValueError(
             f"shuffled_epsilon is {wanted:g}, out of reach of {reports} reports at delta {delta:g} even at the least "
-            "local epsilon: raise shuffled_epsilon or delta"
+            "local epsilon: raise shuffled_epsilon or delta, or plan for more reports"
         )
     # `near` may be `wanted` itself, if the general bound gains nothing. This mechanism may still gain.
     high, step = min(max(near, low * _FIRST_STEP), LARGEST_EPSILON), _FIRST_STEP
