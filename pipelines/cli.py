@@ -34,7 +34,7 @@ KEYS = (
 LEDGER = (
     Row("set", "Set the most that a campaign may spend.", "ledger:set_limit"),
     Row("show", "Show what each campaign has spent, and each charge.", "ledger:show"),
-    Row("check", "Check that a ledger is complete and its sums are right.", "ledger:check"),
+    Row("check", "Check that a ledger is not damaged and its sums are right.", "ledger:check"),
     Row("confirm", "Confirm that this machine's clock is right, so that budgets renew.", "ledger:confirm"),
     Row("export", "Write all charges to a file.", "ledger:export"),
 )

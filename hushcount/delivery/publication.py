@@ -201,5 +201,8 @@ def _dictionary(campaign: Campaign, document: Document | None, most_bytes: int) 
         raise FormatError("the campaign's dictionary is missing: fetch it with the campaign")
     dictionary = parse_dictionary(document.data, part.items, most_bytes)
     if not part.is_of(dictionary):
-        raise FormatError("the dictionary is not the campaign's: try again, the collector may be changing epochs now")
+        raise FormatError(
+            "the dictionary is not the campaign's: try again, the collector may be changing epochs now; if this stays, "
+            "tell the operator"
+        )
     return dictionary

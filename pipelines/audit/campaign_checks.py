@@ -89,7 +89,7 @@ def signature(view: View) -> Iterator[Finding]:
             f"signature of {view.campaign}",
             "bad",
             f"epoch {parts[-1].epoch} is unsigned, but the epoch before it is signed",
-            "sign it by hushcount campaign sign, and replace collection.json by a copy: then collectors read it again",
+            "sign it by hushcount campaign sign, and publish the same file again: then collectors read the signature",
         )
 
 

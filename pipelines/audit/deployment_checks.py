@@ -114,7 +114,7 @@ def told_apart(name: str, way: Authentication) -> Finding:
     """Say whether the cap binds each client, which depends on how collectors tell clients apart."""
     if tells_clients_apart(way):
         return Finding(name, "good", way)
-    says = f"{way} does not tell clients apart, so the cap limits no client, and results guarantee for one report only"
+    says = f"authentication {way} tells no client apart: the cap limits no client, and results protect one report only"
     return Finding(name, "bad", says, 'set authentication = "client-token" under [collector]')
 
 

@@ -239,7 +239,7 @@ def _segment_differences(view: View) -> Iterator[str]:
         except UsageError as error:
             fault = f"cannot be read now: {error}"
         if fault is not None:
-            yield f"{storage.join(root, path)} {fault}: it was put aside, and its batch was made without it; restore it"
+            yield f"{storage.join(root, path)} {fault}: it was put aside; restore it. Others do not wait for it"
     for segment in sorted(needed, key=lambda one: one.path):
         path, size = storage.join(root, segment.path), sizes.get(segment.path)
         if size is None:

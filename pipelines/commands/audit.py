@@ -113,5 +113,7 @@ def _answer(seen: list[Seen], unsigned: list[str]) -> Answer:
     faults = list(unsigned)
     if found:
         first = min(found, key=lambda fork: fork.epoch)
-        faults.insert(0, f"{first}: somebody was shown another history; send no report to it, and ask the operator")
+        faults.insert(
+            0, f"{first}: somebody was shown another history; send no report to this campaign, and ask the operator"
+        )
     return Answer(data, [table, pairs] if found else [table], "; ".join(faults))

@@ -30,7 +30,7 @@ def status(
     campaign: Annotated[str | None, Option(help="Only this campaign.")] = None,
     last: options.Last = 7,
     digests: Annotated[
-        bool, Option("--digests", help="Check the files of all windows, and read all outputs again.")
+        bool, Option("--digests", help="Check the files of all windows, and read tables and handed-on files again.")
     ] = False,
 ) -> Answer:
     """Use it to check that no report was lost or counted twice in any window. Exit status 1: two numbers differ.

@@ -209,7 +209,9 @@ def rehearse(deployment: Deployment, epochs: Epochs, part: NextEpochPart, now: d
     keys, left = with_evaluator(deployment, epochs, part, _keys(deployment, campaign, now), now)
     with _made(campaign, keys, epochs.listed, part, share, signer) as (following, _):
         signed = "unsigned" if signer is None else f"signed by {signer}"
-        evaluated = f"; the evaluator's keys are enough for {left} more epochs" if campaign.is_oblivious else ""
+        evaluated = (
+            f"; after it the evaluator's keys are enough for {left} more epochs" if campaign.is_oblivious else ""
+        )
         return f"epoch {following.epoch} can be planned, {signed}{evaluated}"
 
 

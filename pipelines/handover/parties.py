@@ -96,8 +96,8 @@ def signer_of(keys: Path | str | None, role: SigningRole) -> KeyReference | None
         if error.name != "keys":
             raise
         raise UsageError(
-            "the output cannot be signed: this image lacks the package keys; run the job in the image that is "
-            "built with --target signing or, for Dataflow, --target shuffler-signing"
+            "the output cannot be signed: this image lacks the package keys; run the job in an image that is "
+            "built with --target shuffler-signing, or for Dataflow in one that is made from that image"
         ) from None
 
     return active_key(keys, role)

@@ -134,7 +134,7 @@ def closed_next(
 
 def said_aside(aside: dict[str, str]) -> list[str]:
     """Return a sentence for each segment that is put aside: it waits until its file is restored."""
-    said = "the segment was put aside, and the others went on without it; restore its file"
+    said = "the segment was put aside, and other segments do not wait for it; restore its file"
     return [f"{path} {reason}: {said}" for path, reason in sorted(aside.items())]
 
 
