@@ -43,8 +43,8 @@ def _shown(summary: HopSummary, out: str, lines: tuple[str, ...], stated: bool) 
     yield Table(f"{summary.hop}: {summary.campaign}", heads, rows, words=("rejected",))
     for stream, counts in summary.left_out.items():
         yield Text(
-            f"left out: only {counts.accepted:,} of {counts.received:,} {stream} can be forwarded, fewer than the "
-            "minimum batch, so none was; shuffle them again with later reports, but without the forwarded stream",
+            f"stream {stream} is left out: {counts.accepted:,} of {counts.received:,} can be forwarded, fewer than the "
+            "minimum batch; shuffle this stream again, with later reports and without the other stream",
             "yellow",
         )
     if stated:

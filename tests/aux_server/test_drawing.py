@@ -106,7 +106,7 @@ def test_words_follow_from_the_pair_alone() -> None:
     ahead = [some.at(rows).at(np.array([1])).words(1).tolist() for _ in range(9)]
     assert ahead == [[row[3]] for row in drawn[:9]]
     assert some.words(40)[[3, 7]].tolist() == [drawn[9][3], drawn[0][7]]
-    with pytest.raises(ValueError, match="must be one for each of 2 bins"):
+    with pytest.raises(ValueError, match="count is 3, must be 2"):
         some.at(rows).words(3)
 
 

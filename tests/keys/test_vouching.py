@@ -89,7 +89,7 @@ def test_a_publisher_cannot_sign_beyond_its_last_epoch_nor_with_another_key(home
     path = following(home)
     sign_it = ("campaign", "sign", "--campaign", path)
     by = ("--keys", home / "publisher", "--delegation", delegated(home, 1))
-    refused(*sign_it, *by, status=1, says=["campaign words is 2", "up to 1"])
+    refused(*sign_it, *by, status=1, says=["campaign words is 2", "up to epoch 1"])
     done("keys", "new", "--role", "publisher", "--out", home / "another")
     by = ("--keys", home / "another", "--delegation", delegated(home))
     refused(*sign_it, *by, status=1, says=["delegate"])

@@ -87,7 +87,7 @@ def test_it_says_whom_the_promise_trusts_in_any_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     shown = done("init", tmp_path / "usage", *listed, "--discovery-epsilon", 1).out
     said, known = " ".join(shown.split()), read_dictionary(Path(str(listed[1])))
-    assert f"{len(known.text):,} bytes, {len(known.packed()):,} packed" in said
+    assert f"{len(known.text):,} bytes; each client fetches {len(known.packed()):,} bytes" in said
     assert " 7.39 " in said
     assert "for discovery" in said
     # Commands are whole lines, to be pasted.
